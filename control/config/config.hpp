@@ -1,0 +1,97 @@
+// weir.yaml as a value. Both programs read the same file through load(); the only file that knows
+// YAML is config.cpp. An unknown key is an error that names the nearest known one.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/image/layout.hpp"
+#include "weir/image/policy.hpp"
+#include "weir/key/address.hpp"
+#include "weir/key/verdict.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::config {
+
+struct Eal {
+  std::string lcores;             // EAL core list for the workers, for example "2-5"; empty: EAL's choice
+  std::vector<std::string> allow; // PCI addresses
+  std::string file_prefix = "weir";
+  std::vector<std::string> vdevs; // virtual devices, for example "net_af_packet0,iface=veth0"
+  std::vector<std::string> extra; // further EAL arguments, passed as they are
+  enum class Hugepages : std::uint8_t { automatic, yes, no } hugepages = Hugepages::automatic;
+  unsigned memory_mib = 0; // 0: EAL's default, or 256 without hugepages
+};
+
+struct Port {
+  std::string name;
+  std::string device; // PCI address or virtual device name as EAL knows it
+  unsigned rx_queues = 1;
+  PortSide side = PortSide::none;
+  std::string peer; // name of the port that receives what this one passes
+};
+
+enum class NoImage : std::uint8_t { open, closed };
+enum class Confirm : std::uint8_t { on_conflict, exact };
+enum class FrontFilter : std::uint8_t { automatic, none, split_block_bloom };
+enum class Predictor : std::uint8_t { automatic, inline_bits, chained };
+enum class OnError : std::uint8_t { refuse, skip };
+
+enum class Format : std::uint8_t {
+  automatic,     // from the content
+  plain,         // firehol .ipset/.netset too: # comments, one address or prefix a line
+  spamhaus_text, // 1.10.16.0/20 ; SBL256894
+  spamhaus_json, // {"cidr":"1.10.16.0/20","sblid":"SBL256894"} a line, one metadata line
+  ipset_save,    // create NAME hash:net ..., add NAME 1.2.3.0/24 timeout 600 comment "x"
+};
+
+struct List {
+  std::string name;
+  image::Side action = image::Side::deny;
+  std::filesystem::path file; // empty: dynamic only; relative paths are resolved against the configuration's folder
+  std::vector<std::string> entries; // written inline, `entries: [10.0.0.0/8]`
+  Format format = Format::automatic;
+  bool dynamic = false; // filled by `weirctl list add`
+  std::optional<std::chrono::seconds> ttl; // default of dynamic entries
+  OnError on_error = OnError::refuse;
+  std::string comment;
+};
+
+struct Guard {
+  std::vector<Prefix> never_deny;
+  double max_change = 1.0; // share of a list that may change in one reload; 1 = any
+};
+
+struct Paths {
+  std::filesystem::path run = "/run/weir";       // sockets: dataplane.sock, control.sock
+  std::filesystem::path state = "/var/lib/weir"; // store/ of control, last.image of the dataplane
+};
+
+struct Config {
+  std::filesystem::path source; // the file it came from
+  Eal eal;
+  std::vector<Port> ports;
+  Policy policy;
+  NoImage no_image = NoImage::open;
+  std::vector<List> lists;
+  Confirm allow_confirm = Confirm::on_conflict;
+  Guard guard;
+  FrontFilter front_filter = FrontFilter::automatic;
+  Predictor predictor = Predictor::automatic;
+  Paths paths;
+  std::string metrics_listen; // host:port; empty: off
+  unsigned generations_kept = 5;
+};
+
+// Reads and checks a configuration. All faults are reported in one error, one per line, each with
+// file, line, key and what would be right.
+[[nodiscard]] Result<Config> load(const std::filesystem::path &file);
+
+// The same from text; `name` stands in for the file name in messages and anchors relative paths.
+[[nodiscard]] Result<Config> parse(const std::string &text, const std::filesystem::path &name);
+
+} // namespace weir::config

@@ -1,0 +1,144 @@
+// What weir-control and weir-dataplane say to each other over a SOCK_SEQPACKET unix socket. The
+// dataplane listens, control connects. One datagram is one message: a Header, then a payload whose
+// size the header repeats. A peer of another version is told so and left.
+//
+//   control                                  dataplane
+//      | <--- hello {store, generation, seq} --- |   at connect
+//      | ---- stage {generation, base} + fd ---> |   verified, attached, not published
+//      | <--- staged | refused ----------------- |
+//      | ---- deltas (target staged) s+1..n ---> |   what happened since the image's base
+//      | <--- applied {n} ---------------------- |   only after a grace period
+//      | ---- commit {generation, n} ----------> |   publish
+//      | <--- committed {swap latency} --------- |   all workers have seen it
+//      | ---- deltas (target live) ------------> |   while staged, control sends these to both
+//      | <--- applied {n} ---------------------- |
+//      | ---- query {json} --------------------> |   stats, explain, info
+//      | <--- answer {json}, more flag --------- |
+//      | <--- samples {Sample...} -------------- |   unasked
+//
+// Every request is answered by exactly one message (answers to a query may span several) carrying
+// the request's id: staged, applied, committed, answer, or refused with an Errc and a sentence.
+#pragma once
+
+#include "weir/image/layout.hpp"
+#include "weir/key/address.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace weir::wire {
+
+inline constexpr std::uint32_t magic = 0x52494557; // "WEIR"
+inline constexpr std::uint16_t version = 1;
+inline constexpr std::size_t message_bytes_max = 128 * 1024;
+
+enum class Type : std::uint16_t {
+  hello = 1,
+  stage = 2,
+  staged = 3,
+  deltas = 4,
+  applied = 5,
+  commit = 6,
+  committed = 7,
+  query = 8,
+  answer = 9,
+  samples = 10,
+  refused = 11,
+  discard = 12, // drop the staged image, if any; answered by `staged` with generation 0
+};
+
+struct Header {
+  std::uint32_t magic = wire::magic;
+  std::uint16_t version = wire::version;
+  Type type{};
+  std::uint32_t payload_bytes = 0;
+  std::uint32_t request = 0; // chosen by control, repeated in the answer; 0 in hello and samples
+};
+static_assert(sizeof(Header) == 16);
+
+inline constexpr std::size_t payload_bytes_max = message_bytes_max - sizeof(Header);
+
+struct Hello {
+  image::StoreId store_id{};           // zero when nothing is attached
+  std::uint64_t generation = 0;        // live; 0 when nothing is attached
+  std::uint64_t sequence = 0;          // last delta applied to the live image
+  std::uint64_t staged_generation = 0; // always 0 after a connect: staged images die with the connection
+  std::uint32_t process = 0;           // pid, for people
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(Hello) == 48);
+
+struct Stage { // one file descriptor comes along
+  image::StoreId store_id{};
+  std::uint64_t generation = 0;
+  std::uint64_t base_sequence = 0;
+  std::uint64_t image_bytes = 0;
+};
+static_assert(sizeof(Stage) == 40);
+
+struct Staged {
+  std::uint64_t generation = 0;
+  std::uint64_t verify_us = 0;
+};
+
+enum class Target : std::uint32_t { live = 0, staged = 1 };
+enum class DeltaOp : std::uint8_t { set = 1, unset = 2 };
+
+// One upsert of effective state: afterwards `prefix` on `side` has this list, or none. Idempotent.
+struct Delta {
+  DeltaOp op = DeltaOp::set;
+  image::Side side = image::Side::deny;
+  Family family = Family::ipv4;
+  std::uint8_t length = 0;
+  std::uint16_t list = 0; // list number; ignored by unset
+  std::uint16_t reserved = 0;
+  std::array<std::uint8_t, 16> address{}; // as Address::bytes, masked
+};
+static_assert(sizeof(Delta) == 24 && std::has_unique_object_representations_v<Delta>);
+
+struct Deltas { // followed by `count` Delta
+  std::uint64_t first_sequence = 0; // of the first delta; the others follow without gaps
+  Target target = Target::live;
+  std::uint32_t count = 0;
+};
+static_assert(sizeof(Deltas) == 16);
+inline constexpr std::size_t deltas_max = (payload_bytes_max - sizeof(Deltas)) / sizeof(Delta);
+
+struct Applied {
+  std::uint64_t sequence = 0; // last delta in force on every worker
+  Target target = Target::live;
+  std::uint32_t in_overlay = 0; // of this batch
+};
+
+struct Commit {
+  std::uint64_t generation = 0;
+  std::uint64_t sequence = 0; // the staged image must have reached it, else refused bad_sequence
+};
+
+struct Committed {
+  std::uint64_t generation = 0;
+  std::uint64_t swap_ns = 0; // publish to quiesced on every worker
+};
+
+struct Answer { // followed by JSON text; texts of one request are joined until more == 0
+  std::uint32_t more = 0;
+  std::uint32_t reserved = 0;
+};
+
+struct Refused { // followed by the message text
+  std::uint32_t code = 0; // Errc
+  std::uint32_t reserved = 0;
+};
+
+enum class SampleKind : std::uint8_t { passed = 1, denied = 2, filter_false_positive = 3 };
+
+struct Sample {
+  SampleKind kind = SampleKind::passed;
+  Family family = Family::ipv4;
+  std::uint16_t list = 0; // for denied
+  std::uint32_t reserved = 0;
+  std::array<std::uint8_t, 16> address{};
+};
+static_assert(sizeof(Sample) == 24);
+
+} // namespace weir::wire

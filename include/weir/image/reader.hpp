@@ -1,0 +1,25 @@
+// The trust border: attach() is the only door from bytes to a view. It checks everything that a
+// reader will rely on - magic, version, sizes, alignment, bounds, checksums, known kinds, reserved
+// zeros, section headers against section sizes - and says what is wrong with words.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/image/view.hpp"
+
+namespace weir::image {
+
+// How much of an image to check. Checksums cost one pass over the bytes; an image that was changed
+// in place no longer has the checksums of its mutable sections.
+enum class Check : std::uint8_t { everything, not_the_mutable_checksums };
+
+// `bytes` must be 64-byte aligned and stay mapped as long as any view of it is used.
+[[nodiscard]] Result<ImageView> attach(Bytes bytes, Check check = Check::everything);
+
+// The value of the longest matching prefix for an address, 0 when there is none. Asks overlay, then
+// table, one length after the other: for explain, verification and tests; workers use BurstLookup.
+[[nodiscard]] std::uint32_t lookup(const ImageView &view, Side side, const Address &address) noexcept;
+
+// Name of a list number, empty when the image has no such list.
+[[nodiscard]] std::string_view list_name(const ImageView &view, std::uint32_t list_number) noexcept;
+
+} // namespace weir::image

@@ -1,0 +1,37 @@
+// A reader's private, trivially copyable picture of an attached image: pointers and parameters that
+// were checked once. Probes use only these parameters, never a number found inside a section, so
+// no content of a section can lead a reader out of it.
+#pragma once
+
+#include "weir/filter/split_block_bloom.hpp"
+#include "weir/image/layout.hpp"
+#include "weir/table/length_map.hpp"
+#include "weir/table/overlay.hpp"
+#include "weir/table/table.hpp"
+
+#include <type_traits>
+
+namespace weir::image {
+
+// Everything about one side (allow or deny) of one family.
+template <class Line> struct SideView {
+  table::TableView<Line> table;
+  table::OverlayView<Line> overlay;
+  filter::SplitBlockBloom front; // empty(): no front filter
+};
+
+struct ImageView {
+  const ImageHeader *header = nullptr;
+  Policy policy;
+  std::uint64_t build_seed = 0;
+  SideView<table::LineV4> v4[2]; // indexed by Side
+  SideView<table::LineV6> v6[2];
+  table::LengthMapV4 lengths_v4[2];
+  table::LengthsV6 lengths_v6[2];
+  std::span<const ListEntry> lists; // numbers are unique
+  std::uint64_t seeds_v4[33];       // length_seed() of every length
+  std::uint64_t seeds_v6[129];
+};
+static_assert(std::is_trivially_copyable_v<ImageView>);
+
+} // namespace weir::image

@@ -15,6 +15,7 @@ ifeq ($(origin CLANG),undefined)
 CLANG := clang++-19
 endif
 CCACHE := $(shell command -v ccache 2>/dev/null)
+export CCACHE_NOHASHDIR := 1
 Q := $(if $(V),,@)
 
 ifneq ($(filter-out release asan tsan,$(PROFILE)),)
@@ -36,7 +37,7 @@ LDFLAGS.asan := -fsanitize=address,undefined
 LDFLAGS.tsan := -fsanitize=thread
 
 CPPFLAGS := -Iinclude -I. -D_GNU_SOURCE
-CXXFLAGS := -std=c++23 -march=x86-64-v2 -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror \
+CXXFLAGS := -std=c++23 -ffile-prefix-map=$(CURDIR)=. -march=x86-64-v2 -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror \
             -pthread $(CXXFLAGS.$(PROFILE))
 LDFLAGS := -pthread -Wl,--as-needed $(LDFLAGS.$(PROFILE))
 

@@ -1,0 +1,128 @@
+// Lists to effective state: for each side one sorted, unique run of prefixes, each with the number
+// of the list that names it.
+//
+//   lists in configuration order            effective state
+//   ops    allow  10.0.0.7                  allow  10.0.0.7 -> ops
+//   drop   deny   10.0.0.0/8 192.0.2.1  =>  deny   10.0.0.0/8 -> drop, 192.0.2.1 -> drop
+//   bans   deny   192.0.2.1                 (bans keeps 192.0.2.1 for the day that drop loses it)
+//
+// A prefix that stands in several lists of a side is named by the first of them in configuration
+// order. Nothing else is folded: a host inside a denied prefix stays, so that counters name its list.
+// guard.never_deny enters as an allow list of its own in front of all others (never_deny_source()),
+// so that no feed can cut off what stands there.
+//
+// Deltas are computed from the same rule for one prefix: effective_list().
+#pragma once
+
+#include "control/rules/entry.hpp"
+#include "weir/base/result.hpp"
+#include "weir/image/policy.hpp"
+#include "weir/wire/messages.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::rules {
+
+inline constexpr std::string_view never_deny_name = "never_deny"; // no list of the configuration may use it
+
+// One list with its content. The memory behind the spans belongs to the caller.
+struct ListSource {
+  std::string name;
+  std::uint16_t number = 0; // stable while the store lives; given by the caller
+  image::Side side = image::Side::deny;
+  std::span<const EntryV4> v4; // sorted, unique; the `list` field is not read
+  std::span<const EntryV6> v6;
+};
+
+struct SideState {
+  std::vector<EntryV4> v4;
+  std::vector<EntryV6> v6;
+};
+
+enum class ConflictKind : std::uint8_t {
+  same_prefix,       // on a deny and an allow list: the deny entry has no effect
+  inside_allow,      // a deny entry inside an allowed prefix: no effect
+  inside_never_deny, // the same, and the prefix is guard.never_deny
+  covers_never_deny, // a deny entry reaches over a never_deny prefix: that part is exempt
+};
+
+// One kind of contradiction between two lists.
+struct Conflict {
+  ConflictKind kind{};
+  std::string deny_list;
+  std::string allow_list;
+  std::uint64_t count = 0;
+  std::vector<std::string> examples; // "10.0.0.7 inside 10.0.0.0/8"; at most conflict_examples_max
+
+  [[nodiscard]] std::string text() const; // a sentence for people
+};
+inline constexpr std::size_t conflict_examples_max = 3;
+
+struct ListCounts { // in the order of the sources
+  std::string name;
+  std::uint64_t v4_hosts = 0, v4_prefixes = 0, v6 = 0;
+  std::uint64_t shared = 0; // entries that an earlier list of the same side names
+};
+
+struct Effective {
+  SideState deny, allow;
+  std::vector<build::ListInput> lists; // every source, in order
+  std::vector<ListCounts> counts;
+  std::vector<Conflict> conflicts;
+
+  [[nodiscard]] std::uint64_t entries() const noexcept {
+    return deny.v4.size() + deny.v6.size() + allow.v4.size() + allow.v6.size();
+  }
+};
+
+// Faults: a source out of order or with duplicates, two sources of one number or name, too many
+// lists.
+[[nodiscard]] Result<Effective> normalise(std::span<const ListSource> sources);
+
+// guard.never_deny as sorted entries; `number` as for any list. The source's spans point into the
+// object, so it must outlive them and not move.
+struct NeverDeny {
+  explicit NeverDeny(std::span<const Prefix> prefixes);
+  NeverDeny(const NeverDeny &) = delete;
+  NeverDeny &operator=(const NeverDeny &) = delete;
+  [[nodiscard]] ListSource source(std::uint16_t number) const;
+
+  std::vector<EntryV4> v4;
+  std::vector<EntryV6> v6;
+};
+
+[[nodiscard]] bool contains(const ListSource &source, const Prefix &prefix) noexcept;
+
+// The number of the list that names `prefix` on `side`, or none. `has(i)` tells whether source i
+// holds the prefix now: a caller whose dynamic lists live elsewhere answers for them itself.
+template <class Has>
+[[nodiscard]] std::optional<std::uint16_t> effective_list(std::span<const ListSource> sources,
+                                                          image::Side side, Has has) {
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (sources[i].side == side && has(i)) return sources[i].number;
+  return std::nullopt;
+}
+[[nodiscard]] inline std::optional<std::uint16_t> effective_list(std::span<const ListSource> sources,
+                                                                 image::Side side, const Prefix &prefix) {
+  return effective_list(sources, side, [&](std::size_t i) { return contains(sources[i], prefix); });
+}
+
+// `set` with the list's number, or `unset`.
+[[nodiscard]] wire::Delta make_delta(image::Side side, const Prefix &prefix,
+                                     std::optional<std::uint16_t> list) noexcept;
+
+// Identifies policy, lists and effective entries: two XXH3-128 over the same bytes with different
+// seeds. Equal rules give equal digests; it is no defence against somebody who crafts rules.
+[[nodiscard]] image::Digest rules_digest(const Effective &rules, const Policy &policy);
+[[nodiscard]] std::string to_hex(const image::Digest &digest);
+
+// The parts of a BuildInput that the rules decide: lists, sides, policy, digest. Spans point into
+// `rules`.
+[[nodiscard]] build::BuildInput build_input(const Effective &rules, const Policy &policy);
+
+} // namespace weir::rules

@@ -1,0 +1,64 @@
+// A worker: one lcore that polls its (port, queue) pairs and takes each burst through the stages
+//
+//   rx -> parse -> classify (three bursts in flight) -> verdict -> tx
+//
+// The burst keeps the image that was in force when it began. The loop finishes all bursts in flight
+// before it reports a quiescent state, when a round of polls brings nothing, and before it ends.
+#pragma once
+
+#include "control/config/config.hpp"
+#include "dataplane/counters.hpp"
+#include "dataplane/image_slot.hpp"
+#include "weir/key/verdict.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+struct rte_ring;
+
+namespace weir::dataplane {
+
+// Where a worker takes packets from and where they go to when they pass.
+struct RxQueue {
+  std::uint16_t port = 0; // ethdev port
+  std::uint16_t queue = 0;
+  std::uint16_t port_index = 0; // in the configuration, for counters
+  PortSide side = PortSide::none;
+  std::uint16_t tx_port = 0;
+  std::uint16_t tx_queue = 0;
+  std::uint16_t tx_port_index = 0;
+};
+
+enum class WhenIdle : std::uint8_t { spin, yield };  // yield: CPUs are shared with others
+enum class WhenTxFull : std::uint8_t { drop, wait }; // wait: replay sinks never drop
+
+struct WorkerSetup {
+  unsigned id = 0;
+  std::vector<RxQueue> queues;
+  config::NoImage no_image = config::NoImage::open;
+  WhenIdle when_idle = WhenIdle::spin;
+  WhenTxFull when_tx_full = WhenTxFull::drop;
+  int mark_offset = -1;        // >= 0: write a PacketMark into each packet
+  rte_ring *denied = nullptr;  // denied packets go here (waiting when full) and are not freed
+  rte_ring *samples = nullptr; // of wire::Sample elements
+  std::uint32_t sample_one_in = 1024;
+};
+
+class Worker {
+public:
+  Worker(WorkerSetup setup, ImageSlot &slot, Counters &counters);
+  ~Worker();
+  Worker(const Worker &) = delete;
+  Worker &operator=(const Worker &) = delete;
+
+  // Runs until `stop` is set and everything in flight has left.
+  void run(const std::atomic<bool> &stop);
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+} // namespace weir::dataplane

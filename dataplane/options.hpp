@@ -17,23 +17,6 @@
 
 namespace weir::dataplane {
 
-// Holds back packet `index` (0-based, over all loops) until a generation >= `generation` is live.
-struct Gate {
-  std::uint64_t index = 0;
-  std::uint64_t generation = 0;
-};
-
-struct ReplayOptions {
-  std::filesystem::path input;
-  std::filesystem::path report;
-  std::filesystem::path passed;   // empty: not written
-  std::filesystem::path denied;   // empty: not written
-  std::filesystem::path verdicts; // empty: not written
-  std::uint64_t loops = 1;
-  double rate_pps = 0; // 0: as fast as it goes
-  std::vector<Gate> gates;
-};
-
 struct Options {
   std::string program;
   std::filesystem::path config;
@@ -42,7 +25,6 @@ struct Options {
   bool print_totals = false;
   bool help = false;
   std::optional<std::vector<std::string>> eal_arguments; // given before `--`
-  std::optional<ReplayOptions> replay;
 };
 
 [[nodiscard]] Result<Options> parse_options(const std::vector<std::string> &arguments);

@@ -40,8 +40,8 @@ struct WorkerSetup {
   config::NoImage no_image = config::NoImage::open;
   WhenIdle when_idle = WhenIdle::spin;
   WhenTxFull when_tx_full = WhenTxFull::drop;
-  int mark_offset = -1;        // >= 0: write a PacketMark into each packet
-  rte_ring *denied = nullptr;  // denied packets go here (waiting when full) and are not freed
+  int note_offset = -1;        // >= 0: fill in each packet's PacketNote (replay_port.hpp)
+  rte_ring *denied = nullptr;  // dropped packets go here (waiting while full) and are not freed
   rte_ring *samples = nullptr; // of wire::Sample elements
   std::uint32_t sample_one_in = 1024;
 };

@@ -9,34 +9,38 @@ MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 SHELL := /bin/bash
 
 # ---- what to build with ------------------------------------------------------------------------
-PROFILE ?= release# release | asan (with UBSan) | tsan
-CXX := g++
-ifeq ($(origin CLANG),undefined)
-CLANG := clang++-19
-endif
+PROFILE ?= release# release | asan (with UBSan) | tsan | fuzz (libFuzzer, with ASan and UBSan)
+CLANG ?= clang++-19
+CXX := $(if $(filter fuzz,$(PROFILE)),$(CLANG),g++)
 CCACHE := $(shell command -v ccache 2>/dev/null)
 export CCACHE_NOHASHDIR := 1
 Q := $(if $(V),,@)
 
-ifneq ($(filter-out release asan tsan,$(PROFILE)),)
-$(error PROFILE=$(PROFILE) is unknown: use release, asan or tsan)
+ifneq ($(filter-out release asan tsan fuzz,$(PROFILE)),)
+$(error PROFILE=$(PROFILE) is unknown: use release, asan, tsan or fuzz)
 endif
 
 OUT := build/$(PROFILE)
 BIN := $(if $(filter release,$(PROFILE)),build/bin,$(OUT)/bin)
 
-DPDK_CFLAGS = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(shell pkg-config --cflags libdpdk)))
-DPDK_LIBS = $(filter-out -Wl$(comma)--as-needed,$(shell pkg-config --libs libdpdk))
+# pkg-config is asked once and only when an answer is needed: `make deps` may have to install it first.
+ask_once = $(eval $(1) := $$(shell $(2)))$($(1))
+dpdk_cflags = $(call ask_once,dpdk_cflags,pkg-config --cflags libdpdk)
+dpdk_libs = $(call ask_once,dpdk_libs,pkg-config --libs libdpdk)
+DPDK_CFLAGS = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(dpdk_cflags)))
+DPDK_LIBS = $(filter-out -Wl$(comma)--as-needed,$(dpdk_libs))
 comma := ,
 
 CXXFLAGS.release := -O2 -g1 -DNDEBUG
 CXXFLAGS.asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CXXFLAGS.tsan := -O1 -g -fsanitize=thread -DRTE_USE_C11_MEM_MODEL
+CXXFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DWEIR_LIBFUZZER
 LDFLAGS.release :=
 LDFLAGS.asan := -fsanitize=address,undefined
 LDFLAGS.tsan := -fsanitize=thread
+LDFLAGS.fuzz := -fsanitize=address,undefined
 
-CPPFLAGS := -Iinclude -I. -D_GNU_SOURCE
+CPPFLAGS = -Iinclude -I. -D_GNU_SOURCE
 CXXFLAGS := -std=c++23 -ffile-prefix-map=$(CURDIR)=. -march=x86-64-v2 -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror \
             -pthread $(CXXFLAGS.$(PROFILE))
 LDFLAGS := -pthread -Wl,--as-needed $(LDFLAGS.$(PROFILE))
@@ -49,7 +53,7 @@ SRC.daemon := $(call find_cpp,control/daemon)
 SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane))
 SRC.support := $(call find_cpp,tests/support)
-TEST_KINDS := unit property functional system
+TEST_KINDS := unit property functional system fuzz tidy
 SRC.tests := $(foreach k,$(TEST_KINDS),$(call find_cpp,tests/$(k)))
 
 obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
@@ -66,6 +70,28 @@ LIBS.dataplane = -lyaml-cpp -lfmt -lpcap $(DPDK_LIBS)
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl
 TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call find_cpp,tests/$(k)),$(BIN)/tests/$(k)))
 
+# ---- what it needs: Debian 12 packages ---------------------------------------------------------
+DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libyaml-cpp-dev \
+              libcli11-dev nlohmann-json3-dev libsystemd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
+DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
+              bind9-dnsutils procps
+DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
+
+# Does nothing, quickly, when everything is there.
+define install
+@missing=$$(comm -23 <(printf '%s\n' $(1) | sort) \
+  <(dpkg-query -W -f='$${db:Status-Status} $${Package}\n' $(1) 2>/dev/null | sed -n 's/^installed //p' | sort -u)); \
+if [ -n "$$missing" ]; then \
+  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+  echo "installing:" $$missing; \
+  $$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+fi
+endef
+
+# Targets that install first do their work in a second make: what the first one read was written
+# before compilers and pkg-config were there. It uses every core unless -j says otherwise.
+again = +$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # ---- targets a person calls --------------------------------------------------------------------
 .PHONY: help
 help: ## list the targets and the flags in force
@@ -73,11 +99,37 @@ help: ## list the targets and the flags in force
 	@echo; echo "PROFILE=$(PROFILE)   programs in $(BIN)/"
 	@echo "CXX=$(CCACHE) $(CXX)"; echo "CXXFLAGS=$(CXXFLAGS)"
 
+.PHONY: deps deps-build
+deps: ## install the Debian packages that are missing (apt-get, with sudo if not root)
+	$(call install,$(DEPS.build) $(DEPS.tests) $(DEPS.lint))
+deps-build: # what `make run` needs
+	$(call install,$(DEPS.build))
+
 .PHONY: all
 all: $(PROGRAMS) ## build the programs
 
 .PHONY: tests
 tests: $(TEST_PROGRAMS) $(PROGRAMS) ## build the programs and the tests
+
+.PHONY: check check-asan check-tsan
+check: deps ## build and run every test; the last line says how many passed
+	$(again) PROFILE=release check-now
+check-asan: deps ## unit and property tests and fuzz corpora under ASan and UBSan
+	$(again) PROFILE=asan check-memory-now
+check-tsan: deps ## tables, overlay, image slot and channel with readers at work, under TSan
+	$(again) PROFILE=tsan check-races-now
+
+.PHONY: lint
+lint: deps ## format, clang-tidy and a second compiler, shellcheck, laws of the tree
+	$(again) -k --output-sync=target PROFILE=release lint-now
+
+.PHONY: format
+format: ## rewrite the sources as .clang-format says
+	$(Q)clang-format-19 -i $(SOURCES)
+
+.PHONY: fuzz
+fuzz: deps ## run each fuzzer for FUZZ_SECONDS (60), starting from its corpus
+	$(again) PROFILE=fuzz fuzz-now
 
 .PHONY: clean
 clean: ## remove build/
@@ -120,10 +172,60 @@ $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CON
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_CONTROL)
 	$(link) $(LIBS.control) -lpcap
 
+# ---- tests -------------------------------------------------------------------------------------
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call find_cpp,tests/$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_DAEMON) $(LIB_CONTROL)
 	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
 endef
-$(foreach k,$(TEST_KINDS),$(eval $(call test_program,$(k))))
+$(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 
--include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)
+$(BIN)/tests/tidy: $(call obj,$(call find_cpp,tests/tidy)) # knows the tree, none of its libraries
+	$(link) -lgtest -lgtest_main
+
+run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results $(foreach k,$(filter $(1),$(TEST_KINDS)),$(if $(call find_cpp,tests/$(k)),$(BIN)/tests/$(k)))
+
+.PHONY: check-now check-memory-now check-races-now
+check-now: tests
+	$(call run_tests,tidy unit property fuzz functional system)
+check-memory-now: $(filter-out %/functional %/system %/tidy,$(TEST_PROGRAMS))
+	$(call run_tests,unit property fuzz)
+check-races-now: $(filter %/unit %/property,$(TEST_PROGRAMS))
+	$(call run_tests,unit property) --filter '$(RACE_TESTS)'
+
+RACE_TESTS := *Concurrency*:*Concurrent*:*Readers*:*ImageSlot*:*Channel*
+
+# ---- lint --------------------------------------------------------------------------------------
+SOURCES = $(shell find include control dataplane tests 2>/dev/null -name '*.[ch]pp')
+SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci tests pcaps 2>/dev/null)
+LINT_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(filter %.cpp,$(SOURCES)))
+LINT_FLAGS = $(CPPFLAGS) $(DPDK_CFLAGS) $(CXXFLAGS)
+
+.PHONY: lint-now lint-format lint-scripts lint-laws
+lint-now: lint-format lint-scripts lint-laws $(LINT_STAMPS)
+lint-format:
+	$(Q)clang-format-19 --dry-run -Werror $(SOURCES)
+lint-scripts:
+	$(Q)$(if $(SCRIPTS),shellcheck $(SCRIPTS))
+lint-laws: $(BIN)/tests/tidy
+	$(Q)$< --gtest_brief=1
+
+# A second compiler reads each file, then clang-tidy; both again only after the file or a header changed.
+build/lint/%.ok: %.cpp .clang-tidy
+	@mkdir -p $(@D)
+	@echo "  LINT $<"
+	$(Q)$(CLANG) $(LINT_FLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) $<
+	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) 2>&1 | { grep -vE '^[0-9]+ warnings? (generated|treated)' || true; }; exit $${PIPESTATUS[0]}
+	@touch $@
+
+# ---- fuzz --------------------------------------------------------------------------------------
+FUZZ_SECONDS ?= 60
+FUZZERS := $(patsubst tests/fuzz/%.cpp,%,$(filter-out %/replay.cpp,$(call find_cpp,tests/fuzz)))
+
+.PHONY: fuzz-now
+fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
+	$(Q)tests/support/run_fuzzers.sh $(FUZZ_SECONDS) $^
+
+$(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_CONTROL)
+	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
+
+-include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

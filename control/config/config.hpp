@@ -52,10 +52,11 @@ enum class Format : std::uint8_t {
 struct List {
   std::string name;
   image::Side action = image::Side::deny;
-  std::filesystem::path file; // empty: dynamic only; relative paths are resolved against the configuration's folder
+  std::filesystem::path
+      file; // empty: dynamic only; relative paths are resolved against the configuration's folder
   std::vector<std::string> entries; // written inline, `entries: [10.0.0.0/8]`
   Format format = Format::automatic;
-  bool dynamic = false; // filled by `weirctl list add`
+  bool dynamic = false;                    // filled by `weirctl list add`
   std::optional<std::chrono::seconds> ttl; // default of dynamic entries
   OnError on_error = OnError::refuse;
   std::string comment;

@@ -15,7 +15,7 @@
 
 namespace weir::build {
 
-struct EntryV4 { // sorted by (host, length)
+struct EntryV4 {          // sorted by (host, length)
   std::uint32_t host = 0; // masked, as a number
   std::uint8_t length = 32;
   std::uint8_t reserved = 0;
@@ -59,7 +59,7 @@ struct BuildInput {
 
 struct TableReport {
   std::uint64_t keys = 0, in_table2 = 0, in_stash = 0, group_bits_set = 0, bytes = 0;
-  double load = 0;                 // keys / slots of both tables
+  double load = 0;                        // keys / slots of both tables
   double lines_hit = 1, lines_absent = 1; // expected lines per lookup, from the tables as built
 };
 

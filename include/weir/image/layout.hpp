@@ -30,18 +30,18 @@ using Digest = std::array<std::uint8_t, 32>;
 struct ImageHeader {
   std::array<char, 8> magic;
   std::uint32_t format_version;
-  std::uint32_t header_bytes;     // sizeof(ImageHeader)
-  std::uint64_t total_bytes;      // of the image; the file may be longer (page rounding)
+  std::uint32_t header_bytes; // sizeof(ImageHeader)
+  std::uint64_t total_bytes;  // of the image; the file may be longer (page rounding)
   std::uint64_t generation;
-  StoreId store_id;               // which rule store this came from
-  std::uint64_t sequence;         // the last delta contained
-  std::uint64_t build_seed;       // secret; see base/hash.hpp
-  std::uint32_t hash_family;      // HashFamily
+  StoreId store_id;          // which rule store this came from
+  std::uint64_t sequence;    // the last delta contained
+  std::uint64_t build_seed;  // secret; see base/hash.hpp
+  std::uint32_t hash_family; // HashFamily
   std::uint32_t section_count;
   Digest rules_digest;            // of the effective rules and the policy
   std::uint64_t section_checksum; // of the section table
   std::array<std::uint8_t, 72> reserved;
-  std::uint64_t header_checksum;  // of all bytes before it
+  std::uint64_t header_checksum; // of all bytes before it
 };
 static_assert(sizeof(ImageHeader) == 192 && std::has_unique_object_representations_v<ImageHeader>);
 static_assert(offsetof(ImageHeader, store_id) == 32 && offsetof(ImageHeader, rules_digest) == 72 &&
@@ -75,10 +75,10 @@ enum class SectionKind : std::uint32_t {
   deny_v6_chained = 33,
   allow_v4_chained = 34,
   allow_v6_chained = 35,
-  allow_seesaw = 36,  // Seesaw counting filter [SSCF]
-  deny_stacked = 37,  // stacked filter [Stacked]
+  allow_seesaw = 36,   // Seesaw counting filter [SSCF]
+  deny_stacked = 37,   // stacked filter [Stacked]
   offender_model = 38, // stable learned filter [SLBF]
-  class_map = 39,     // names the list of an address in compact mode
+  class_map = 39,      // names the list of an address in compact mode
 };
 
 inline constexpr std::uint32_t section_mutable = 1;  // changes after the build

@@ -12,7 +12,7 @@
 namespace weir::image {
 
 enum class Change : std::uint8_t {
-  unchanged,     // it already said so
+  unchanged, // it already said so
   in_place,
   overlay,
   needs_rebuild, // nothing was changed

@@ -52,7 +52,8 @@ namespace detail {
 [[nodiscard]] inline std::expected<Address, ParseFault> parse_address(std::string_view text) {
   if (text.find(':') == std::string_view::npos) {
     std::uint32_t host = 0;
-    if (!detail::take_ipv4(text, host) || !text.empty()) return std::unexpected("not an IPv4 or IPv6 address");
+    if (!detail::take_ipv4(text, host) || !text.empty())
+      return std::unexpected("not an IPv4 or IPv6 address");
     return Address::from_host(host);
   }
   char buffer[INET6_ADDRSTRLEN] = {};
@@ -74,9 +75,11 @@ namespace detail {
   if (slash != std::string_view::npos) {
     std::string_view rest = text.substr(slash + 1);
     if (!detail::take_number(rest, limit, length) || !rest.empty())
-      return std::unexpected(limit == 32 ? "the prefix length must be 0 to 32" : "the prefix length must be 0 to 128");
+      return std::unexpected(limit == 32 ? "the prefix length must be 0 to 32"
+                                         : "the prefix length must be 0 to 128");
   }
-  if (masked(*address, length) != *address) return std::unexpected("address bits are set beyond the prefix length");
+  if (masked(*address, length) != *address)
+    return std::unexpected("address bits are set beyond the prefix length");
   return Prefix{*address, static_cast<std::uint8_t>(length)};
 }
 

@@ -53,18 +53,20 @@ inline constexpr std::array<ReasonInfo, reason_count> reasons{{
   return verdict == Verdict::pass ? "pass" : "drop";
 }
 
-static_assert([] {
-  for (std::size_t i = 0; i < reason_count; ++i)
-    if (static_cast<std::size_t>(reasons[i].reason) != i) return false;
-  return true;
-}(), "reasons stand in the order of the enumeration");
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < reason_count; ++i)
+        if (static_cast<std::size_t>(reasons[i].reason) != i) return false;
+      return true;
+    }(),
+    "reasons stand in the order of the enumeration");
 
 // Which address of a packet is judged.
 enum class Match : std::uint8_t {
-  remote = 0,      // source of what enters an outside port, destination of what enters an inside port
+  remote = 0, // source of what enters an outside port, destination of what enters an inside port
   source = 1,
   destination = 2,
-  either = 3,      // each alone: deny if one is denied; an allow exempts only its own address
+  either = 3, // each alone: deny if one is denied; an allow exempts only its own address
 };
 
 enum class PortSide : std::uint8_t { none = 0, outside = 1, inside = 2 };

@@ -96,7 +96,7 @@ struct Delta {
 };
 static_assert(sizeof(Delta) == 24 && std::has_unique_object_representations_v<Delta>);
 
-struct Deltas { // followed by `count` Delta
+struct Deltas {                     // followed by `count` Delta
   std::uint64_t first_sequence = 0; // of the first delta; the others follow without gaps
   Target target = Target::live;
   std::uint32_t count = 0;
@@ -125,7 +125,7 @@ struct Answer { // followed by JSON text; texts of one request are joined until 
   std::uint32_t reserved = 0;
 };
 
-struct Refused { // followed by the message text
+struct Refused {          // followed by the message text
   std::uint32_t code = 0; // Errc
   std::uint32_t reserved = 0;
 };

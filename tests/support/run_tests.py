@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Runs Google Test programs one after the other and sums what they report.
+
+usage: run_tests.py --out DIR [--filter PATTERN] [--timeout SECONDS] PROGRAM...
+
+Each program writes its report (JSON) and its output (log) to DIR. Shown are what failed, with its
+output, and what was skipped, with the reason. A program that crashes, hangs or leaves no report
+counts as one failure; what it had finished before still counts. The last line is the sum.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+
+def run(program, args):
+    name = os.path.basename(program)
+    report, log = (os.path.join(args.out, name + end) for end in (".json", ".log"))
+    if os.path.exists(report):
+        os.remove(report)
+    command = [program, "--gtest_output=json:" + report, "--gtest_color=no"]
+    if args.filter:
+        command.append("--gtest_filter=" + args.filter)
+    started = time.monotonic()
+    with open(log, "wb") as out:
+        # A session of its own, so that whatever a hanging test has started goes with it.
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            code = child.wait(timeout=args.timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            code = None
+    with open(log, encoding="utf-8", errors="replace") as text:
+        lines = text.read().splitlines()
+    result = from_report(name, report, lines) if os.path.exists(report) else from_log(name, lines)
+    if code is None:
+        result["failed"].append((name, f"still running after {args.timeout} s", lines[-30:]))
+    elif code < 0:
+        last = f"killed by {signal.Signals(-code).name} in {result['unfinished'] or 'no test'}"
+        result["failed"].append((name, last, lines[-30:]))
+    elif code != 0 and not result["failed"]:
+        result["failed"].append((name, f"exited with {code}", lines[-30:]))
+    elif not os.path.exists(report) and not result["failed"]:
+        result["failed"].append((name, "left no report", lines[-30:]))
+    print(f"  {name:<12} {len(result['passed']):5} passed {len(result['failed']):4} failed "
+          f"{len(result['skipped']):4} skipped   {time.monotonic() - started:6.1f} s", flush=True)
+    return result
+
+
+def output_of(test, lines):
+    """What a test printed between its RUN line and its end."""
+    try:
+        first = next(i for i, line in enumerate(lines) if line.startswith("[ RUN") and line.endswith("] " + test))
+    except StopIteration:
+        return []
+    last = next((i for i in range(first + 1, len(lines)) if re.match(r"\[\s+(OK|FAILED|SKIPPED)", lines[i])), len(lines))
+    return lines[first + 1:last]
+
+
+def from_report(name, report, lines):
+    result = {"passed": [], "failed": [], "skipped": [], "unfinished": None}
+    with open(report, encoding="utf-8") as text:
+        suites = json.load(text).get("testsuites", [])
+    for suite in suites:
+        for case in suite.get("testsuite", []):
+            test = f"{case.get('classname', suite['name'])}.{case['name']}"
+            if case.get("result") == "SKIPPED":
+                said = [m["message"].split("\n", 1)[-1].strip() for m in case.get("skipped", []) if m.get("message")]
+                said = said or output_of(test, lines)
+                result["skipped"].append((f"{name}: {test}", " ".join(" ".join(said).split())))
+            elif case.get("failures"):
+                result["failed"].append((f"{name}: {test}", "", output_of(test, lines)))
+            elif case.get("result") == "COMPLETED":
+                result["passed"].append(test)
+    return result
+
+
+def from_log(name, lines):
+    """What can be said of a program that died: its log names every test it finished."""
+    result = {"passed": [], "failed": [], "skipped": [], "unfinished": None}
+    for line in lines:
+        match = re.match(r"\[\s+(RUN|OK|FAILED|SKIPPED)\s+\] (\S+\.\S+)", line)
+        if not match:
+            continue
+        what, test = match[1], match[2].rstrip(",")
+        result["unfinished"] = test if what == "RUN" else None
+        if what == "OK":
+            result["passed"].append(test)
+        elif what == "FAILED":
+            result["failed"].append((f"{name}: {test}", "", output_of(test, lines)))
+        elif what == "SKIPPED":
+            result["skipped"].append((f"{name}: {test}", " ".join(" ".join(output_of(test, lines)).split())))
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--filter")
+    parser.add_argument("--timeout", type=int, default=900)
+    parser.add_argument("programs", nargs="+")
+    args = parser.parse_args()
+    os.makedirs(args.out, exist_ok=True)
+
+    results = [run(program, args) for program in args.programs]
+    passed, failed, skipped = ([item for r in results for item in r[kind]] for kind in ("passed", "failed", "skipped"))
+    for test, why in skipped:
+        print(f"skipped  {test}" + (f": {why}" if why else ""))
+    for test, why, output in failed:
+        print(f"FAILED   {test}" + (f": {why}" if why else ""))
+        for line in output[-60:]:
+            print("         | " + line)
+    if not passed and not failed and not skipped:
+        failed = [("nothing ran", "", [])]
+        print("FAILED   no test ran at all")
+    print(f"{len(passed)} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else ""), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+// What may stand where. Each law comes with a small tree that breaks it, so that the test can show
+// that it is able to fail.
+#include "tests/tidy/tree.hpp"
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace weir::tidy {
+
+Breaches headers_that_need_company(const Tree &tree); // headers.cpp
+
+namespace {
+
+std::string place(const File &file, unsigned line, const std::string &what) {
+  return file.path + ":" + std::to_string(line) + ": " + what;
+}
+
+// Every line of `text` that matches, as a breach.
+void match_lines(const File &file, const std::string &text, const std::regex &pattern,
+                 const std::string &what, Breaches &out) {
+  std::istringstream lines(text);
+  std::string line;
+  std::smatch found;
+  for (unsigned number = 1; std::getline(lines, line); ++number)
+    if (std::regex_search(line, found, pattern))
+      out.push_back(place(file, number, what + ": " + found.str()));
+}
+
+const File *resolve(const Tree &tree, const File &from, const Include &include) {
+  for (const std::string &base : {std::string("include/"), std::string(),
+                                  std::filesystem::path(from.path).parent_path().generic_string() + "/"})
+    if (const File *file = tree.find(base + include.name)) return file;
+  return nullptr;
+}
+
+// Walks from `from` through the tree's own headers; calls `visit(file, include, chain)` for every
+// include directive on the way.
+template <class Visit> void walk_includes(const Tree &tree, const File &from, Visit visit) {
+  std::set<const File *> seen{&from};
+  std::vector<const File *> open{&from};
+  while (!open.empty()) {
+    const File *file = open.back();
+    open.pop_back();
+    for (const Include &include : includes_of(*file)) {
+      visit(*file, include);
+      const File *next = resolve(tree, *file, include);
+      if (next && seen.insert(next).second) open.push_back(next);
+    }
+  }
+}
+
+Breaches dataplane_reaches_builders(const Tree &tree) {
+  Breaches out;
+  for (const File &file : tree.files)
+    if (file.in("dataplane"))
+      walk_includes(tree, file, [&](const File &at, const Include &include) {
+        if (include.name.starts_with("weir/build/"))
+          out.push_back(place(at, include.line, file.path + " reaches " + include.name));
+      });
+  return out;
+}
+
+Breaches control_knows_dpdk(const Tree &tree) {
+  static const std::regex names(R"(\brte_[a-z0-9_]+)");
+  Breaches out;
+  for (const File &file : tree.files) {
+    if (!file.in("control") || !file.is_source()) continue;
+    match_lines(file, file.code, names, "DPDK in control", out);
+    walk_includes(tree, file, [&](const File &at, const Include &include) {
+      if (include.name.starts_with("rte_") || include.name.starts_with("dataplane/"))
+        out.push_back(place(at, include.line, file.path + " reaches " + include.name));
+    });
+  }
+  return out;
+}
+
+Breaches nlopt_outside_the_planner(const Tree &tree) {
+  Breaches out;
+  for (const File &file : tree.files)
+    if (file.is_source() && !file.in("control/plan"))
+      for (const Include &include : includes_of(file))
+        if (!include.quoted && include.name.starts_with("nlopt"))
+          out.push_back(place(file, include.line, "NLopt belongs to control/plan"));
+  return out;
+}
+
+struct Library {
+  std::string name;
+  std::regex include;
+  bool one_file; // in each program; otherwise only kept out of headers
+};
+
+const std::vector<Library> &heavy_libraries() {
+  static const std::vector<Library> list{
+      {"RocksDB", std::regex("^rocksdb/"), true},
+      {"yaml-cpp", std::regex("^yaml-cpp/"), true},
+      {"CLI11", std::regex("^CLI/"), true},
+      {"libpcap", std::regex("^pcap(/|\\.h)"), true},
+      {"systemd", std::regex("^systemd/"), true},
+      {"XGBoost", std::regex("^xgboost/"), true},
+      {"NLopt", std::regex("^nlopt"), false},
+      {"nlohmann json", std::regex("^nlohmann/json\\.hpp"), false}, // json_fwd.hpp is what headers take
+  };
+  return list;
+}
+
+// control/config is part of every program, so it counts on its own.
+std::string program_of(const File &file) {
+  for (const char *folder : {"dataplane", "control/cli", "control/config", "control"})
+    if (file.in(folder)) return folder;
+  return "";
+}
+
+Breaches heavy_libraries_spread(const Tree &tree) {
+  Breaches out;
+  for (const Library &library : heavy_libraries()) {
+    std::map<std::string, std::string> first; // program -> file
+    for (const File &file : tree.files) {
+      if (!file.is_source()) continue;
+      for (const Include &include : includes_of(file)) {
+        if (include.quoted || !std::regex_search(include.name, library.include)) continue;
+        const std::string program = program_of(file);
+        if (file.is_header())
+          out.push_back(place(file, include.line, library.name + " in a header"));
+        else if (library.one_file && !program.empty()) {
+          const auto [it, inserted] = first.emplace(program, file.path);
+          if (!inserted && it->second != file.path)
+            out.push_back(
+                place(file, include.line, library.name + " stands behind " + it->second + " already"));
+        }
+      }
+    }
+  }
+  return out;
+}
+
+Breaches virtual_where_it_is_hot(const Tree &tree) {
+  static const std::regex word(R"(\bvirtual\b)");
+  Breaches out;
+  for (const File &file : tree.files)
+    if (file.in("include/weir/filter") || file.in("include/weir/table"))
+      match_lines(file, file.code, word, "filters and tables are concepts, not classes with vtables", out);
+  return out;
+}
+
+Breaches using_namespace_in_headers(const Tree &tree) {
+  static const std::regex words(R"(\busing\s+namespace\b)");
+  Breaches out;
+  for (const File &file : tree.files)
+    if (file.is_header()) match_lines(file, file.code, words, "leaks into every includer", out);
+  return out;
+}
+
+Breaches headers_without_guard(const Tree &tree) {
+  Breaches out;
+  for (const File &file : tree.files)
+    if (file.is_header() && file.code.find("#pragma once") == std::string::npos)
+      out.push_back(place(file, 1, "no #pragma once"));
+  return out;
+}
+
+Breaches strangers_at_the_top(const Tree &tree) {
+  static const std::set<std::string> known{
+      "Makefile", "README.md", "CHANGELOG.md", "LICENSE", ".clang-format", ".clang-tidy", ".gitignore", ".ci",
+      "include",  "dataplane", "control",      "p4",      "tests",         "pcaps",       "docs"};
+  Breaches out;
+  for (const std::string &name : tree.top)
+    if (!known.contains(name)) out.push_back(name + ": not listed for the top level");
+  return out;
+}
+
+// Spelled in halves, so that this file does not break its own law.
+Breaches unfinished_business(const Tree &tree) {
+  static const std::regex words("\\b(TO"
+                                "DO|FIX"
+                                "ME|XX"
+                                "X)\\b");
+  Breaches out;
+  for (const File &file : tree.files) match_lines(file, file.text, words, "finish it or leave it out", out);
+  return out;
+}
+
+Breaches paths_of_one_machine(const Tree &tree) {
+  static const std::regex paths("(^|[^A-Za-z0-9_.])(/ho"
+                                "me/[a-z]|/Us"
+                                "ers/|/ro"
+                                "ot/|/wo"
+                                "rk/)");
+  Breaches out;
+  for (const File &file : tree.files) match_lines(file, file.text, paths, "a path of one machine", out);
+  return out;
+}
+
+} // namespace
+
+const std::vector<Law> &laws() {
+  static const std::vector<Law> all{
+      {"the_dataplane_reaches_no_builder",
+       dataplane_reaches_builders,
+       {{"dataplane/worker.cpp", "#include \"weir/table/table.hpp\"\n"},
+        {"include/weir/table/table.hpp", "#pragma once\n#include \"weir/build/table_builder.hpp\"\n"},
+        {"include/weir/build/table_builder.hpp", "#pragma once\n"}},
+       "include/weir/table/table.hpp:2"},
+      {"control_knows_no_dpdk",
+       control_knows_dpdk,
+       {{"control/push/push.cpp", "// rte_ring is fine in a comment\nint n = rte_lcore_count();\n"}},
+       "control/push/push.cpp:2"},
+      {"only_the_planner_knows_nlopt",
+       nlopt_outside_the_planner,
+       {{"control/plan/plan.cpp", "#include <nlopt.hpp>\n"},
+        {"control/daemon/main.cpp", "#include <nlopt.hpp>\n"}},
+       "control/daemon/main.cpp:1"},
+      {"a_heavy_library_stands_behind_one_file",
+       heavy_libraries_spread,
+       {{"control/store/store.cpp", "#include <rocksdb/db.h>\n"},
+        {"control/store/trim.cpp", "#include <rocksdb/options.h>\n"}},
+       "control/store/trim.cpp:1"},
+      {"a_heavy_library_stays_out_of_headers",
+       heavy_libraries_spread,
+       {{"control/rules/list.hpp", "#pragma once\n#include <nlohmann/json.hpp>\n"}},
+       "control/rules/list.hpp:2"},
+      {"filters_and_tables_have_no_virtual_functions",
+       virtual_where_it_is_hot,
+       {{"include/weir/filter/any.hpp",
+         "#pragma once\n// virtual\nstruct A {\n  virtual bool contains();\n};\n"}},
+       "include/weir/filter/any.hpp:4"},
+      {"headers_use_no_namespace_directive",
+       using_namespace_in_headers,
+       {{"dataplane/port.hpp", "#pragma once\nusing namespace std;\n"}},
+       "dataplane/port.hpp:2"},
+      {"headers_are_read_once",
+       headers_without_guard,
+       {{"include/weir/key/a.hpp", "// #pragma once\nint f();\n"}},
+       "include/weir/key/a.hpp:1"},
+      {"each_header_compiles_alone",
+       headers_that_need_company,
+       {{"include/weir/key/b.hpp", "#pragma once\nstd::string f();\n"}},
+       "include/weir/key/b.hpp"},
+      {"the_top_level_is_as_listed", strangers_at_the_top, {{"scratch/a.cpp", "int a;\n"}}, "scratch"},
+      {"nothing_is_left_to_do",
+       unfinished_business,
+       {{"docs/plan.md", std::string("later\n") + "TO" + "DO: more\n"}},
+       "docs/plan.md:2"},
+      {"no_path_of_one_machine",
+       paths_of_one_machine,
+       {{"tests/unit/a.cpp", std::string("const char *f = \"/ho") + "me/me/a.pcap\";\n"}},
+       "tests/unit/a.cpp:1"},
+  };
+  return all;
+}
+
+} // namespace weir::tidy

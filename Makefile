@@ -65,7 +65,7 @@ LIB_DATAPLANE := $(OUT)/libdataplane.a
 LIB_SUPPORT := $(OUT)/libsupport.a
 
 LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt
-LIBS.dataplane = -lyaml-cpp -lfmt -lpcap $(DPDK_LIBS)
+LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
 
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl
 TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call find_cpp,tests/$(k)),$(BIN)/tests/$(k)))

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the binary fuzz corpora below tests/fuzz/corpus. Same bytes on every run.
+
+The image seeds come from the builder itself: run build/bin/tests/fuzz with WEIR_WRITE_SEEDS=1.
+"""
+
+import os
+import struct
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
+
+
+def write(target, name, data):
+    os.makedirs(os.path.join(TOP, target), exist_ok=True)
+    with open(os.path.join(TOP, target, name), "wb") as out:
+        out.write(data)
+
+
+# ---- frames ------------------------------------------------------------------------------------
+
+MACS = bytes.fromhex("020000000002020000000001")
+
+
+def tag(kind, number):
+    return struct.pack(">HH", kind, number)
+
+
+def ipv4(source, destination, payload=b"", protocol=17, options=b"", flags=0):
+    words = 5 + len(options) // 4
+    return struct.pack(">BBHHHBBH", 0x40 | words, 0, words * 4 + len(payload), 1, flags, 64, protocol, 0) + \
+        bytes(source) + bytes(destination) + options + payload
+
+
+def ipv6(payload, next_header, hop_limit=64):
+    return struct.pack(">IHBB", 0x60000000, len(payload), next_header, hop_limit) + \
+        bytes.fromhex("fe80000000000000000000000000000120010db8000000000000000000000002") + payload
+
+
+def udp(source, destination):
+    return struct.pack(">HHHH", source, destination, 8, 0)
+
+
+def frames():
+    a, b = (10, 0, 0, 1), (192, 0, 2, 1)
+    four = ipv4(a, b, udp(1234, 53))
+    yield "ipv4", MACS + b"\x08\x00" + four
+    yield "ipv4_options", MACS + b"\x08\x00" + ipv4(a, b, udp(1, 2), options=b"\x94\x04\x00\x00" * 3)
+    yield "ipv4_short_ihl", MACS + b"\x08\x00" + b"\x44" + four[1:]
+    yield "ipv4_cut", MACS + b"\x08\x00" + four[:19]
+    yield "ipv4_later_fragment", MACS + b"\x08\x00" + ipv4((0, 0, 0, 0), b, udp(68, 67), flags=0x2001)
+    yield "dhcp_request", MACS + b"\x08\x00" + ipv4((0, 0, 0, 0), (255, 255, 255, 255), udp(68, 67))
+    yield "vlan", MACS + tag(0x8100, 100) + b"\x08\x00" + four
+    yield "qinq", MACS + tag(0x88A8, 7) + tag(0x8100, 100) + b"\x08\x00" + four
+    yield "three_tags", MACS + tag(0x9100, 1) + tag(0x88A8, 7) + tag(0x8100, 100) + b"\x08\x00" + four
+    yield "tag_cut", MACS + b"\x81\x00\x00"
+    yield "ipv6", MACS + b"\x86\xdd" + ipv6(udp(1, 2), 17)
+    yield "ipv6_wrong_version", MACS + b"\x86\xdd" + four + bytes(20)
+    yield "neighbour_solicitation", MACS + b"\x86\xdd" + ipv6(b"\x87" + bytes(23), 58, 255)
+    yield "neighbour_wrong_hops", MACS + b"\x86\xdd" + ipv6(b"\x87" + bytes(23), 58, 254)
+    yield "arp", MACS + b"\x08\x06" + bytes(28)
+    yield "llc", MACS + b"\x00\x26" + b"\x42\x42\x03" + bytes(35)
+    yield "empty", b""
+    yield "thirteen_bytes", MACS + b"\x08"
+
+
+# ---- wire messages -----------------------------------------------------------------------------
+
+MAGIC, VERSION = 0x52494557, 1
+STORE = bytes(range(16))
+
+
+def message(kind, payload, request=1, magic=MAGIC, version=VERSION, claimed=None):
+    size = len(payload) if claimed is None else claimed
+    return struct.pack("<IHHII", magic, version, kind, size, request) + payload
+
+
+def delta(operation, side, family, length, number, address):
+    return struct.pack("<BBBBHH", operation, side, family, length, number, 0) + bytes(address).ljust(16, b"\0")
+
+
+def messages():
+    deltas = delta(1, 0, 4, 32, 0, (203, 0, 113, 9)) + delta(1, 0, 4, 24, 1, (198, 51, 100)) + \
+        delta(2, 1, 6, 64, 0, bytes.fromhex("20010db8"))
+    yield "hello", message(1, STORE + struct.pack("<QQQII", 3, 17, 0, 4242, 0), request=0)
+    yield "stage", message(2, STORE + struct.pack("<QQQ", 4, 17, 65536))
+    yield "staged", message(3, struct.pack("<QQ", 4, 120))
+    yield "deltas", message(4, struct.pack("<QII", 18, 0, 3) + deltas)
+    yield "deltas_none", message(4, struct.pack("<QII", 18, 1, 0))
+    yield "deltas_too_many", message(4, struct.pack("<QII", 18, 0, 4) + deltas)
+    yield "deltas_count_overflow", message(4, struct.pack("<QII", 18, 0, 0x0AAAAAAB) + deltas)
+    yield "deltas_bad_length", message(4, struct.pack("<QII", 18, 0, 1) + delta(1, 0, 4, 33, 0, (1, 2, 3, 4)))
+    yield "deltas_unmasked", message(4, struct.pack("<QII", 18, 0, 1) + delta(1, 0, 4, 8, 0, (10, 0, 0, 5)))
+    yield "applied", message(5, struct.pack("<QII", 20, 0, 1))
+    yield "commit", message(6, struct.pack("<QQ", 4, 20))
+    yield "committed", message(7, struct.pack("<QQ", 4, 2100))
+    yield "query", message(8, b'{"what":"stats"}')
+    yield "answer", message(9, struct.pack("<II", 0, 0) + b'{"packets":10000}')
+    yield "samples", message(10, struct.pack("<BBHI", 2, 4, 1, 0) + bytes((203, 0, 113, 9)).ljust(16, b"\0"), request=0)
+    yield "refused", message(11, struct.pack("<II", 8, 0) + b"sequence 21 expected")
+    yield "discard", message(12, b"")
+    yield "wrong_magic", message(12, b"", magic=0x12345678)
+    yield "wrong_version", message(12, b"", version=2)
+    yield "unknown_type", message(99, b"")
+    yield "size_lies", message(6, struct.pack("<QQ", 4, 20), claimed=8)
+    yield "header_cut", message(12, b"")[:15]
+
+
+# ---- rules -------------------------------------------------------------------------------------
+
+RULES = {
+    "plain": "# a comment\n10.0.0.0/8\n192.0.2.1\n2001:db8::/32\n\n198.51.100.7   # trailing\n",
+    "plain_faults": "10.0.0.5/8\n1.2.3\n1.2.3.4/33\n01.2.3.4\n::1/129\nnonsense\n1.2.3.4 5.6.7.8\n",
+    "netset": "#\n# firehol_level1\n#\n# Maintainer : nobody\n0.0.0.0/8\n5.188.10.0/23\n",
+    "crlf": "10.0.0.1\r\n10.0.0.2\r\n",
+    "no_newline": "10.0.0.1",
+    "nul": "10.0.0.1\0\n10.0.0.2\n",
+    "long_line": "1" * 5000 + "\n",
+    "zero": "0.0.0.0/0\n::/0\n",
+    "spamhaus_text": "; Spamhaus DROP List\n1.10.16.0/20 ; SBL256894\n1.19.0.0/16 ; SBL434604\n",
+    "spamhaus_json": '{"cidr":"1.10.16.0/20","sblid":"SBL256894","rir":"apnic"}\n'
+                     '{"type":"metadata","timestamp":1700000000,"size":1,"records":1}\n',
+    "spamhaus_json_faults": '{"cidr":"1.10.16.0/20"\n{"cidr":7}\n[]\n{"sblid":"x"}\n"\\ud800"\n',
+    "ipset_save": "create bad hash:net family inet hashsize 1024 maxelem 65536\nadd bad 10.0.0.0/8\n"
+                  'add bad 1.2.3.0/24 timeout 600 comment "x y"\n',
+    "ipset_faults": "add bad 1.2.3.4\ncreate bad hash:ip,port\nadd bad 1.2.3.4 nomatch\nadd bad 1.2.3.4 timeout x\n"
+                    'add bad 1.2.3.4 comment "open\n',
+    "empty": "",
+}
+
+
+def main():
+    for name, frame in frames():
+        write("parse", name, frame)
+    for name, data in messages():
+        write("wire", name, data)
+    for name, text in RULES.items():
+        write("rules", name, text.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+// Header bytes: whatever the frame says, nothing beyond its end is read, and what the parser
+// promises about offsets holds.
+#include "weir/key/parse.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+using weir::fuzz::require;
+
+FUZZ_TARGET(parse, data) {
+  const auto frame = weir::fuzz::exact_copy(data);
+  const weir::ParsedPacket packet = weir::parse_packet(weir::Bytes(frame));
+
+  require(packet.tags <= 2, "at most two tags are stepped over");
+  if (!packet.is_ip()) {
+    require(!packet.link_local, "only IP is link local");
+    return;
+  }
+  const std::size_t address_bytes = packet.kind == weir::PacketKind::ipv4 ? 4 : 16;
+  require(packet.header_offset == 14 + 4 * packet.tags, "the header follows Ethernet and the tags");
+  require(packet.source_offset + address_bytes <= frame.size(), "the source lies in the frame");
+  require(packet.destination_offset + address_bytes <= frame.size(), "the destination lies in the frame");
+  require(packet.destination_offset == packet.source_offset + address_bytes, "destination follows source");
+
+  const auto *bytes = reinterpret_cast<const std::uint8_t *>(frame.data());
+  const weir::Address source = weir::address_at(packet, bytes, packet.source_offset);
+  require(weir::address_bits(source.family) == address_bytes * 8, "the address is of the packet's family");
+
+  // The same frame cut before the end of its addresses is never taken for IP.
+  const std::size_t cut = packet.destination_offset + address_bytes - 1;
+  const auto shorter = weir::fuzz::exact_copy(data.first(cut));
+  require(!weir::parse_packet(weir::Bytes(shorter)).is_ip(), "a header cut short is not IP");
+}

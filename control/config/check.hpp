@@ -1,0 +1,44 @@
+// What a configuration must satisfy as a whole, once every value in it could be read. Knows lines,
+// but nothing of the language that the file is written in.
+#pragma once
+
+#include "control/config/config.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::config {
+
+// Every fault of one file.
+class Faults {
+public:
+  explicit Faults(std::string file) : file_(std::move(file)) {}
+
+  void add(int line, std::string_view key, std::string_view sentence);
+  [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
+  [[nodiscard]] std::string text() const; // file:line: key: sentence, in the order of the file
+
+private:
+  std::string file_;
+  std::vector<std::pair<int, std::string>> lines_;
+};
+
+// Where in the file things stand, and what was written there rather than left out.
+struct Places {
+  std::vector<int> ports, lists; // the line of each
+  std::vector<bool> actions;     // of the lists: was an action given?
+  bool match_given = false;      // policy.match
+  std::optional<int> remote;     // where policy.match says remote
+  int last_list = 0;             // the line of `lists`
+};
+
+// Also settles the default that depends on other keys: policy.match.
+void check(Config &config, const Places &places, Faults &faults);
+
+// A value in a message: cut to a length that a terminal can bear.
+[[nodiscard]] std::string shown(std::string_view value);
+
+} // namespace weir::config

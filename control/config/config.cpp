@@ -1,0 +1,389 @@
+#include "control/config/config.hpp"
+
+#include "control/config/check.hpp"
+#include "control/config/values.hpp"
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace weir::config {
+namespace {
+
+using YAML::Node;
+
+constexpr unsigned rx_queues_max = 64;
+
+// One reading of a file: collects every fault instead of stopping at the first.
+class Reader {
+public:
+  explicit Reader(const std::filesystem::path &file) : faults(file.string()), folder_(file.parent_path()) {}
+
+  void read(const Node &root);
+  Config config;
+  Faults faults;
+
+private:
+  struct Field {
+    std::string_view key;
+    std::function<void(const Node &, const std::string &)> read;
+  };
+  template <class Enum> struct Word {
+    std::string_view word;
+    Enum value;
+  };
+
+  void fault(const Node &at, const std::string &key, std::string_view sentence) {
+    faults.add(line_of(at), key, sentence);
+  }
+  static int line_of(const Node &node) { return node.Mark().line + 1; }
+
+  // Calls the field of each key; unknown and repeated keys are faults.
+  void map(const Node &node, const std::string &path, std::span<const Field> fields);
+  void map(const Node &node, const std::string &path, std::initializer_list<Field> fields) {
+    map(node, path, std::span(fields.begin(), fields.size()));
+  }
+  // Calls `each` for the items of a sequence.
+  void sequence(const Node &node, const std::string &path,
+                const std::function<void(const Node &, const std::string &)> &each);
+
+  std::optional<std::string> scalar(const Node &node, const std::string &path);
+  auto text(std::string &out) {
+    return [&out, this](const Node &n, const std::string &path) {
+      if (auto s = scalar(n, path)) out = std::move(*s);
+    };
+  }
+  auto texts(std::vector<std::string> &out) {
+    return [&out, this](const Node &n, const std::string &path) {
+      sequence(n, path, [&](const Node &item, const std::string &where) {
+        if (auto s = scalar(item, where)) out.push_back(std::move(*s));
+      });
+    };
+  }
+  auto number(unsigned &out, unsigned low, unsigned high) {
+    return [&out, low, high, this](const Node &n, const std::string &path) {
+      const auto s = scalar(n, path);
+      if (!s) return;
+      const auto value = parse_number(*s);
+      if (!value || *value < low || *value > high)
+        fault(n, path, fmt::format("\"{}\" is not a whole number from {} to {}", shown(*s), low, high));
+      else
+        out = static_cast<unsigned>(*value);
+    };
+  }
+  template <class Enum> auto word(Enum &out, std::vector<Word<Enum>> words) {
+    return [&out, words = std::move(words), this](const Node &n, const std::string &path) {
+      const auto s = scalar(n, path);
+      if (!s) return;
+      std::vector<std::string_view> known;
+      for (const auto &w : words) {
+        if (w.word == *s) {
+          out = w.value;
+          return;
+        }
+        known.push_back(w.word);
+      }
+      fault(n, path,
+            fmt::format("\"{}\" is not one of {}{}", shown(*s), fmt::join(known, ", "),
+                        did_you_mean(*s, known)));
+    };
+  }
+  auto boolean(bool &out) {
+    return word<bool>(out, {{"true", true}, {"false", false}, {"yes", true}, {"no", false}});
+  }
+  auto verdict(Verdict &out) {
+    return word<Verdict>(out, {{"pass", Verdict::pass}, {"drop", Verdict::drop}});
+  }
+  auto folder(std::filesystem::path &out) {
+    return [&out, this](const Node &n, const std::string &path) {
+      if (const auto s = scalar(n, path)) out = folder_ / *s;
+    };
+  }
+  auto later(std::string_view remedy) {
+    return [remedy = std::string(remedy), this](const Node &n, const std::string &path) {
+      fault(n, path, "not available in this version; " + remedy);
+    };
+  }
+  auto into(void (Reader::*section)(const Node &, const std::string &)) {
+    return [section, this](const Node &n, const std::string &path) { (this->*section)(n, path); };
+  }
+
+  void eal(const Node &node, const std::string &path);
+  void port(const Node &node, const std::string &path);
+  void ports(const Node &node, const std::string &path);
+  void policy(const Node &node, const std::string &path);
+  void list(const Node &node, const std::string &path);
+  void lists(const Node &node, const std::string &path);
+  void guard(const Node &node, const std::string &path);
+  std::optional<Prefix> prefix(const Node &node, const std::string &path);
+
+  std::filesystem::path folder_;
+  Places places_;
+};
+
+void Reader::map(const Node &node, const std::string &path, std::span<const Field> fields) {
+  if (!node.IsMap()) {
+    std::vector<std::string_view> known;
+    for (const Field &f : fields) known.push_back(f.key);
+    fault(node, path.empty() ? "the file" : path,
+          fmt::format("needs keys and values: {}", fmt::join(known, ", ")));
+    return;
+  }
+  std::set<std::string> seen;
+  for (const auto &pair : node) {
+    const std::string key = pair.first.IsScalar() ? pair.first.Scalar() : std::string("(not a word)");
+    const std::string where = path.empty() ? shown(key) : path + "." + shown(key);
+    if (!seen.insert(key).second) {
+      fault(pair.first, where, "stands here twice; keep one");
+      continue;
+    }
+    const auto field = std::ranges::find(fields, std::string_view(key), &Field::key);
+    if (field != fields.end()) {
+      field->read(pair.second, where);
+      continue;
+    }
+    std::vector<std::string_view> known;
+    for (const Field &f : fields) known.push_back(f.key);
+    fault(pair.first, where, fmt::format("unknown key; did you mean \"{}\"?", nearest(key, known)));
+  }
+}
+
+void Reader::sequence(const Node &node, const std::string &path,
+                      const std::function<void(const Node &, const std::string &)> &each) {
+  if (node.IsNull()) return;
+  if (!node.IsSequence()) {
+    fault(node, path, "needs a list: [a, b] or one \"- a\" a line");
+    return;
+  }
+  std::size_t index = 0;
+  for (const auto &item : node) each(item, fmt::format("{}[{}]", path, index++));
+}
+
+std::optional<std::string> Reader::scalar(const Node &node, const std::string &path) {
+  if (node.IsScalar()) return node.Scalar();
+  fault(node, path, node.IsNull() ? "needs a value" : "needs one value, not a list or map");
+  return std::nullopt;
+}
+
+std::optional<Prefix> Reader::prefix(const Node &node, const std::string &path) {
+  const auto s = scalar(node, path);
+  if (!s) return std::nullopt;
+  const auto p = parse_prefix(*s);
+  if (p) return *p;
+  fault(node, path,
+        fmt::format("\"{}\": {}; write 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32", shown(*s), p.error()));
+  return std::nullopt;
+}
+
+void Reader::eal(const Node &node, const std::string &path) {
+  Eal &e = config.eal;
+  using H = Eal::Hugepages;
+  map(node, path,
+      {{"lcores", text(e.lcores)},
+       {"allow", texts(e.allow)},
+       {"file_prefix", text(e.file_prefix)},
+       {"vdevs", texts(e.vdevs)},
+       {"extra", texts(e.extra)},
+       {"hugepages", word<H>(e.hugepages, {{"auto", H::automatic}, {"yes", H::yes}, {"no", H::no}})},
+       {"memory_mib", number(e.memory_mib, 0, 1u << 24)}});
+}
+
+void Reader::port(const Node &node, const std::string &path) {
+  Port p;
+  map(node, path,
+      {{"name", text(p.name)},
+       {"device", text(p.device)},
+       {"rx_queues", number(p.rx_queues, 1, rx_queues_max)},
+       {"side", word<PortSide>(p.side, {{"outside", PortSide::outside},
+                                        {"inside", PortSide::inside},
+                                        {"none", PortSide::none}})},
+       {"peer", text(p.peer)}});
+  config.ports.push_back(std::move(p));
+  places_.ports.push_back(line_of(node));
+}
+
+void Reader::ports(const Node &node, const std::string &path) {
+  sequence(node, path, [this](const Node &item, const std::string &where) { port(item, where); });
+}
+
+void Reader::policy(const Node &node, const std::string &path) {
+  Policy &p = config.policy;
+  const auto match = word<Match>(p.match, {{"remote", Match::remote},
+                                           {"source", Match::source},
+                                           {"destination", Match::destination},
+                                           {"either", Match::either}});
+  const auto noted_match = [&](const Node &n, const std::string &where) {
+    match(n, where);
+    if (n.IsScalar() && n.Scalar() == "remote") places_.remote = line_of(n);
+    places_.match_given = true;
+  };
+  map(node, path,
+      {{"match", noted_match},
+       {"default", verdict(p.fallthrough)},
+       {"non_ip", verdict(p.non_ip)},
+       {"link_local", verdict(p.link_local)},
+       {"malformed", verdict(p.malformed)},
+       {"no_image", word<NoImage>(config.no_image, {{"open", NoImage::open}, {"closed", NoImage::closed}})}});
+}
+
+void Reader::list(const Node &node, const std::string &path) {
+  List l;
+  bool action_given = false;
+  const auto action =
+      word<image::Side>(l.action, {{"deny", image::Side::deny}, {"allow", image::Side::allow}});
+  map(node, path,
+      {{"name", text(l.name)},
+       {"action",
+        [&](const Node &n, const std::string &where) {
+          action_given = true;
+          action(n, where);
+        }},
+       {"file",
+        [&](const Node &n, const std::string &where) {
+          const auto s = scalar(n, where);
+          if (s && s->empty()) fault(n, where, "needs the name of a file");
+          if (s && !s->empty()) l.file = folder_ / *s;
+        }},
+       {"entries",
+        [&](const Node &n, const std::string &where) {
+          sequence(n, where, [&](const Node &item, const std::string &at) {
+            if (prefix(item, at)) l.entries.push_back(item.Scalar());
+          });
+        }},
+       {"format", word<Format>(l.format, {{"auto", Format::automatic},
+                                          {"plain", Format::plain},
+                                          {"spamhaus_text", Format::spamhaus_text},
+                                          {"spamhaus_json", Format::spamhaus_json},
+                                          {"ipset_save", Format::ipset_save}})},
+       {"dynamic", boolean(l.dynamic)},
+       {"ttl",
+        [&](const Node &n, const std::string &where) {
+          const auto s = scalar(n, where);
+          if (!s) return;
+          const auto duration = parse_duration(*s);
+          if (!duration) return fault(n, where, duration.error().message);
+          l.ttl = *duration;
+        }},
+       {"on_error", word<OnError>(l.on_error, {{"refuse", OnError::refuse}, {"skip", OnError::skip}})},
+       {"comment", text(l.comment)}});
+  if (node.IsMap() && !node["file"] && !node["entries"] && !l.dynamic)
+    fault(node, path, "has no content; give it a file, entries or dynamic: true");
+  config.lists.push_back(std::move(l));
+  places_.lists.push_back(line_of(node));
+  places_.actions.push_back(action_given);
+}
+
+void Reader::lists(const Node &node, const std::string &path) {
+  sequence(node, path, [this](const Node &item, const std::string &where) { list(item, where); });
+  places_.last_list = line_of(node);
+}
+
+void Reader::guard(const Node &node, const std::string &path) {
+  map(node, path,
+      {{"never_deny",
+        [this](const Node &n, const std::string &where) {
+          sequence(n, where, [this](const Node &item, const std::string &at) {
+            if (const auto p = prefix(item, at)) config.guard.never_deny.push_back(*p);
+          });
+        }},
+       {"max_change", [this](const Node &n, const std::string &where) {
+          const auto s = scalar(n, where);
+          if (!s) return;
+          const auto share = parse_share(*s);
+          if (!share) return fault(n, where, share.error().message);
+          config.guard.max_change = *share;
+        }}});
+}
+
+void Reader::read(const Node &root) {
+  if (root.IsNull()) return faults.add(1, "version", "the file is empty; it starts with \"version: 1\"");
+  const auto version = [this](const Node &n, const std::string &path) {
+    const auto s = scalar(n, path);
+    if (s && *s != "1")
+      fault(n, path, fmt::format("\"{}\" is not known; this program reads version 1", shown(*s)));
+  };
+  const auto allow = [this](const Node &n, const std::string &path) {
+    map(n, path,
+        {{"confirm", word<Confirm>(config.allow_confirm,
+                                   {{"on_conflict", Confirm::on_conflict}, {"exact", Confirm::exact}})}});
+  };
+  const auto mode = [this](const Node &n, const std::string &path) {
+    const auto s = scalar(n, path);
+    if (s && *s == "compact")
+      return fault(n, path, "\"compact\" is not available in this version; write exact");
+    if (s && *s != "exact") fault(n, path, fmt::format("\"{}\" is not a mode; write exact", shown(*s)));
+  };
+  const auto predictor = [this](const Node &n, const std::string &path) {
+    word<Predictor>(config.predictor, {{"auto", Predictor::automatic},
+                                       {"inline_bits", Predictor::inline_bits},
+                                       {"chained", Predictor::chained}})(n, path);
+    if (config.predictor == Predictor::chained)
+      fault(n, path, "\"chained\" is not available in this version; write auto or inline_bits");
+  };
+  const auto paths = [this](const Node &n, const std::string &path) {
+    map(n, path, {{"run", folder(config.paths.run)}, {"state", folder(config.paths.state)}});
+  };
+  const auto metrics = [this](const Node &n, const std::string &path) {
+    map(n, path, {{"listen", text(config.metrics_listen)}});
+  };
+  map(root, "",
+      {{"version", version},
+       {"eal", into(&Reader::eal)},
+       {"ports", into(&Reader::ports)},
+       {"policy", into(&Reader::policy)},
+       {"mode", mode},
+       {"lists", into(&Reader::lists)},
+       {"allow", allow},
+       {"guard", into(&Reader::guard)},
+       {"front_filter",
+        word<FrontFilter>(config.front_filter, {{"auto", FrontFilter::automatic},
+                                                {"none", FrontFilter::none},
+                                                {"split_block_bloom", FrontFilter::split_block_bloom}})},
+       {"predictor", predictor},
+       {"paths", paths},
+       {"metrics", metrics},
+       {"generations_kept", number(config.generations_kept, 1, 1000)},
+       {"capture", later("denied packets are written by weirctl replay --denied")},
+       {"offenders", later("take the key out")}});
+  if (root.IsMap() && !root["version"])
+    faults.add(1, "version", "missing; the file starts with \"version: 1\"");
+  check(config, places_, faults);
+}
+
+} // namespace
+
+Result<Config> parse(const std::string &text, const std::filesystem::path &name) {
+  Reader reader(name);
+  try {
+    reader.read(YAML::Load(text));
+  } catch (const YAML::Exception &e) {
+    return fail(Errc::config, fmt::format("{}:{}: not YAML: {}", name.string(), e.mark.line + 1, e.msg));
+  }
+  if (!reader.faults.empty()) return fail(Errc::config, reader.faults.text());
+  reader.config.source = name;
+  return std::move(reader.config);
+}
+
+Result<Config> load(const std::filesystem::path &file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || text.fail())
+    return fail(Errc::io, fmt::format("{}: cannot read the configuration: {}; give another with -c",
+                                      file.string(), std::strerror(errno)));
+  return parse(text.str(), file);
+}
+
+} // namespace weir::config

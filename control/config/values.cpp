@@ -1,0 +1,132 @@
+#include "control/config/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace weir::config {
+namespace {
+
+constexpr std::array<std::pair<char, std::int64_t>, 5> units{
+    {{'w', 604'800}, {'d', 86'400}, {'h', 3'600}, {'m', 60}, {'s', 1}}};
+constexpr std::int64_t duration_s_max = 100ll * 365 * 86'400;
+
+bool is_alnum(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, above);
+    std::swap(above, row);
+  }
+  return above[b.size()];
+}
+
+} // namespace
+
+std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  return value;
+}
+
+Result<std::chrono::seconds> parse_duration(std::string_view text) {
+  const auto bad = [&] {
+    return fail(Errc::parse, fmt::format("\"{}\" is not a duration; write 60s, 10m, 1h or 7d", text));
+  };
+  std::string_view rest = text;
+  std::int64_t total = 0;
+  std::size_t unit_from = 0;
+  if (rest.empty()) return bad();
+  while (!rest.empty()) {
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    const auto number = parse_number(rest.substr(0, digits));
+    if (!number || digits == rest.size() || *number > std::uint64_t{duration_s_max}) return bad();
+    const auto unit = std::find_if(units.begin() + static_cast<std::ptrdiff_t>(unit_from), units.end(),
+                                   [&](const auto &u) { return u.first == rest[digits]; });
+    if (unit == units.end()) return bad();
+    unit_from = static_cast<std::size_t>(unit - units.begin()) + 1;
+    if (static_cast<std::int64_t>(*number) > (duration_s_max - total) / unit->second)
+      return fail(Errc::parse, fmt::format("\"{}\" is longer than a hundred years", text));
+    total += static_cast<std::int64_t>(*number) * unit->second;
+    rest.remove_prefix(digits + 1);
+  }
+  if (total == 0)
+    return fail(Errc::parse, fmt::format("\"{}\" is no time at all; leave the key out instead", text));
+  return std::chrono::seconds(total);
+}
+
+std::string to_string(std::chrono::seconds duration) {
+  std::int64_t rest = duration.count();
+  if (rest <= 0) return "0s";
+  std::string text;
+  for (const auto &[letter, seconds] : units) {
+    if (letter == 'w' || rest < seconds) continue;
+    text += fmt::format("{}{}", rest / seconds, letter);
+    rest %= seconds;
+  }
+  return text;
+}
+
+Result<double> parse_share(std::string_view text) {
+  const bool percent = !text.empty() && text.back() == '%';
+  const std::string_view number = percent ? text.substr(0, text.size() - 1) : text;
+  double value = 0;
+  const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const double limit = percent ? 100 : 1;
+  if (number.empty() || fault != std::errc{} || end != number.data() + number.size() ||
+      !std::isfinite(value) || value < 0 || value > limit)
+    return fail(Errc::parse, fmt::format("\"{}\" is not a share; write 30% or 0.3, from 0% to 100%", text));
+  return percent ? value / 100 : value;
+}
+
+const char *name_fault(std::string_view name, std::size_t bytes_max) noexcept {
+  if (name.empty()) return "a name has at least one letter or digit";
+  if (name.size() > bytes_max)
+    return bytes_max == 55 ? "a name has at most 55 bytes" : "this name is too long";
+  if (!is_alnum(name.front())) return "a name starts with a letter or digit";
+  for (const char c : name)
+    if (!is_alnum(c) && c != '_' && c != '-' && c != '.')
+      return "a name has letters, digits, '_', '-' and '.' only";
+  return nullptr;
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t best_distance = std::numeric_limits<std::size_t>::max();
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = edit_distance(word.substr(0, 200), candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view meant = nearest(word, known);
+  if (meant.empty() || edit_distance(word.substr(0, 200), meant) > std::max<std::size_t>(1, meant.size() / 2))
+    return {};
+  return fmt::format("; did you mean \"{}\"?", meant);
+}
+
+} // namespace weir::config

@@ -1,0 +1,37 @@
+// How single values of weir.yaml are written: durations, shares, names. Also used for the same
+// values on a command line.
+#pragma once
+
+#include "weir/base/result.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weir::config {
+
+// "60s", "10m", "1h", "7d", or several in falling order: "1h30m". Never zero.
+[[nodiscard]] Result<std::chrono::seconds> parse_duration(std::string_view text);
+[[nodiscard]] std::string to_string(std::chrono::seconds duration); // the same way: "1h30m"
+
+// "30%" or "0.3"; from 0 to 1.
+[[nodiscard]] Result<double> parse_share(std::string_view text);
+
+// A whole number without sign or leading zeros.
+[[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text) noexcept;
+
+// Why `name` cannot name a list or port, or null: 1 to `bytes_max` letters, digits, '_', '-', '.',
+// the first a letter or digit.
+[[nodiscard]] const char *name_fault(std::string_view name, std::size_t bytes_max) noexcept;
+
+// The known word that takes the fewest edits (insert, delete, replace, swap neighbours) to reach.
+[[nodiscard]] std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
+
+// "; did you mean \"X\"?" when a known word is near enough to have been meant, else nothing.
+[[nodiscard]] std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+
+} // namespace weir::config

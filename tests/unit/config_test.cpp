@@ -1,0 +1,244 @@
+#include "control/config/config.hpp"
+#include "control/config/values.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+namespace weir::config {
+namespace {
+
+using namespace std::chrono_literals;
+
+Config good(const std::string &text) {
+  auto config = parse(text, "/etc/weir/weir.yaml");
+  EXPECT_TRUE(config) << config.error().message;
+  return config ? *config : Config{};
+}
+
+std::string refused(const std::string &text) {
+  const auto config = parse(text, "weir.yaml");
+  EXPECT_FALSE(config) << "accepted:\n" << text;
+  return config ? std::string() : config.error().message;
+}
+
+bool has(const std::string &text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+#define EXPECT_HAS(text, part) EXPECT_PRED2(has, text, part)
+
+TEST(Config, reads_every_key) {
+  const Config c = good(R"(
+version: 1
+eal: {lcores: "2-5", allow: ["0000:3b:00.0"], file_prefix: gate, vdevs: [net_null0], extra: [--log-level=8], hugepages: no, memory_mib: 512}
+ports:
+- {name: wan, device: "0000:3b:00.0", rx_queues: 4, side: outside, peer: lan}
+- {name: lan, device: net_null0, side: inside, peer: wan}
+policy: {match: either, default: drop, non_ip: drop, link_local: drop, malformed: pass, no_image: closed}
+mode: exact
+lists:
+- {name: ops, action: allow, file: ops.txt, comment: "the desk"}
+- {name: drop, action: deny, file: /srv/drop_v4.json, format: spamhaus_json, on_error: skip}
+- {name: bans, action: deny, dynamic: true, ttl: 1h30m}
+- {name: few, action: deny, entries: [10.0.0.0/8, "2001:db8::/32"]}
+allow: {confirm: exact}
+guard: {never_deny: [192.0.2.0/24, "::1"], max_change: 30%}
+front_filter: split_block_bloom
+predictor: inline_bits
+paths: {run: run, state: /srv/state}
+metrics: {listen: "127.0.0.1:9273"}
+generations_kept: 7
+)");
+  EXPECT_EQ(c.source, "/etc/weir/weir.yaml");
+  EXPECT_EQ(c.eal.lcores, "2-5");
+  EXPECT_EQ(c.eal.allow, std::vector<std::string>{"0000:3b:00.0"});
+  EXPECT_EQ(c.eal.file_prefix, "gate");
+  EXPECT_EQ(c.eal.vdevs, std::vector<std::string>{"net_null0"});
+  EXPECT_EQ(c.eal.extra, std::vector<std::string>{"--log-level=8"});
+  EXPECT_EQ(c.eal.hugepages, Eal::Hugepages::no);
+  EXPECT_EQ(c.eal.memory_mib, 512u);
+  ASSERT_EQ(c.ports.size(), 2u);
+  EXPECT_EQ(c.ports[0].rx_queues, 4u);
+  EXPECT_EQ(c.ports[0].side, PortSide::outside);
+  EXPECT_EQ(c.ports[1].peer, "wan");
+  EXPECT_EQ(c.policy.match, Match::either);
+  EXPECT_EQ(c.policy.fallthrough, Verdict::drop);
+  EXPECT_EQ(c.policy.non_ip, Verdict::drop);
+  EXPECT_EQ(c.policy.link_local, Verdict::drop);
+  EXPECT_EQ(c.policy.malformed, Verdict::pass);
+  EXPECT_EQ(c.no_image, NoImage::closed);
+  ASSERT_EQ(c.lists.size(), 4u);
+  EXPECT_EQ(c.lists[0].action, image::Side::allow);
+  EXPECT_EQ(c.lists[0].file, "/etc/weir/ops.txt") << "relative to the configuration";
+  EXPECT_EQ(c.lists[0].comment, "the desk");
+  EXPECT_EQ(c.lists[1].file, "/srv/drop_v4.json");
+  EXPECT_EQ(c.lists[1].format, Format::spamhaus_json);
+  EXPECT_EQ(c.lists[1].on_error, OnError::skip);
+  EXPECT_TRUE(c.lists[2].dynamic);
+  EXPECT_EQ(c.lists[2].ttl, 90min);
+  EXPECT_EQ(c.lists[3].entries, (std::vector<std::string>{"10.0.0.0/8", "2001:db8::/32"}));
+  EXPECT_EQ(c.allow_confirm, Confirm::exact);
+  EXPECT_EQ(c.guard.never_deny.size(), 2u);
+  EXPECT_DOUBLE_EQ(c.guard.max_change, 0.3);
+  EXPECT_EQ(c.front_filter, FrontFilter::split_block_bloom);
+  EXPECT_EQ(c.predictor, Predictor::inline_bits);
+  EXPECT_EQ(c.paths.run, "/etc/weir/run");
+  EXPECT_EQ(c.paths.state, "/srv/state");
+  EXPECT_EQ(c.metrics_listen, "127.0.0.1:9273");
+  EXPECT_EQ(c.generations_kept, 7u);
+}
+
+TEST(Config, the_version_alone_is_a_configuration) {
+  const Config c = good("version: 1\n");
+  EXPECT_TRUE(c.lists.empty());
+  EXPECT_EQ(c.paths.run, "/run/weir");
+}
+
+TEST(Config, without_a_version_it_is_refused) {
+  EXPECT_HAS(refused("lists: []\n"), "weir.yaml:1: version: missing");
+  EXPECT_HAS(refused(""), "weir.yaml:1: version: the file is empty");
+  EXPECT_HAS(refused("version: 2\n"), "weir.yaml:1: version: \"2\" is not known");
+}
+
+TEST(Config, an_unknown_key_names_the_nearest_known_one) {
+  EXPECT_HAS(refused("version: 1\nlsits: []\n"), "weir.yaml:2: lsits: unknown key; did you mean \"lists\"?");
+  EXPECT_HAS(refused("version: 1\npolicy: {defualt: drop}\n"),
+             "policy.defualt: unknown key; did you mean \"default\"?");
+  EXPECT_HAS(refused("version: 1\nlists:\n- {name: a, action: deny, fiel: x}\n"),
+             "weir.yaml:3: lists[0].fiel: unknown key; did you mean \"file\"?");
+}
+
+TEST(Config, all_faults_are_reported_at_once_in_the_order_of_the_file) {
+  const std::string message = refused(R"(version: 1
+ports:
+- {name: wan, device: a, rx_queues: 0, side: outsid, peer: lan}
+policy: {match: remte}
+lists:
+- {name: x, action: block, entries: [10.0.0.1/8]}
+guard: {max_change: 130%}
+)");
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 6) << message;
+  EXPECT_HAS(message, "weir.yaml:3: ports[0].rx_queues: \"0\" is not a whole number from 1 to 64");
+  EXPECT_HAS(message, "weir.yaml:3: ports[0].side: \"outsid\" is not one of outside, inside, none; did you "
+                      "mean \"outside\"?");
+  EXPECT_HAS(message, "weir.yaml:3: ports[0].peer: no port is named \"lan\"");
+  EXPECT_HAS(message, "weir.yaml:4: policy.match: \"remte\"");
+  EXPECT_HAS(message, "weir.yaml:6: lists[0].action: \"block\" is not one of deny, allow");
+  EXPECT_HAS(
+      message,
+      "weir.yaml:6: lists[0].entries[0]: \"10.0.0.1/8\": address bits are set beyond the prefix length");
+  EXPECT_HAS(message, "weir.yaml:7: guard.max_change: \"130%\" is not a share");
+  EXPECT_LT(message.find("policy.match"), message.find("guard.max_change"));
+}
+
+TEST(Config, keys_of_later_versions_say_so) {
+  EXPECT_HAS(refused("version: 1\nmode: compact\n"),
+             "mode: \"compact\" is not available in this version; write exact");
+  EXPECT_HAS(refused("version: 1\npredictor: chained\n"),
+             "predictor: \"chained\" is not available in this version");
+  EXPECT_HAS(refused("version: 1\ncapture: {denied: {rate: 1/1000}}\n"),
+             "capture: not available in this version");
+  EXPECT_HAS(refused("version: 1\noffenders: {}\n"), "offenders: not available in this version");
+}
+
+TEST(Config, a_key_that_stands_twice_is_refused) {
+  EXPECT_HAS(refused("version: 1\nlists: []\nlists: []\n"), "weir.yaml:3: lists: stands here twice");
+}
+
+TEST(Config, text_that_is_not_yaml_is_refused_with_its_line) {
+  EXPECT_HAS(refused("version: 1\nlists: [\n"), "weir.yaml:3: not YAML");
+  EXPECT_HAS(refused("- 1\n- 2\n"), "weir.yaml:1: the file: needs keys and values");
+  refused(std::string(100'000, '['));
+  refused("&a [*a]");
+}
+
+TEST(ConfigLists, a_name_is_given_once_and_is_short_and_plain) {
+  const auto list = [](const std::string &name) {
+    return "- {name: \"" + name + "\", action: deny, dynamic: true}\n";
+  };
+  const std::string head = "version: 1\nlists:\n";
+  EXPECT_EQ(good(head + list(std::string(55, 'a'))).lists.size(), 1u);
+  EXPECT_HAS(refused(head + list(std::string(56, 'a'))), "at most 55 bytes");
+  EXPECT_HAS(refused(head + list("a") + list("b") + list("a")),
+             "weir.yaml:5: lists[2].name: \"a\" is already the list of line 3");
+  EXPECT_HAS(refused(head + list("a b")), "letters, digits");
+  EXPECT_HAS(refused(head + list("")), "missing; every list needs a name");
+  EXPECT_HAS(refused(head + list("-a")), "starts with a letter or digit");
+  EXPECT_HAS(refused(head + list("never_deny")), "guard.never_deny");
+}
+
+TEST(ConfigLists, a_list_has_one_kind_of_content) {
+  const auto list = [](const std::string &keys) {
+    return "version: 1\nlists:\n- {name: a, action: deny" + keys + "}\n";
+  };
+  EXPECT_HAS(refused(list("")), "lists[0]: has no content");
+  EXPECT_HAS(refused(list(", dynamic: false")), "lists[0]: has no content");
+  EXPECT_HAS(refused(list(", dynamic: true, file: x")), "make two lists of it");
+  EXPECT_HAS(refused(list(", file: x, ttl: 1h")),
+             "lists[0].ttl: only entries of a list with dynamic: true expire");
+  EXPECT_HAS(refused(list(", file: \"\"")), "lists[0].file: needs the name of a file");
+  EXPECT_HAS(refused(list(", dynamic: true, ttl: 10")), "lists[0].ttl: \"10\" is not a duration");
+  EXPECT_HAS(refused("version: 1\nlists:\n- {name: a, file: x}\n"),
+             "lists[0].action: missing; write deny or allow");
+  EXPECT_HAS(refused("version: 1\nlists: {a: {}}\n"), "lists: needs a list");
+  EXPECT_TRUE(good(list(", entries: []")).lists[0].entries.empty());
+}
+
+TEST(ConfigPorts, names_devices_and_peers_must_fit_together) {
+  const auto ports = [](const std::string &a, const std::string &b) {
+    return "version: 1\nports:\n- {" + a + "}\n- {" + b + "}\n";
+  };
+  EXPECT_HAS(refused(ports("name: a, device: d0, peer: b", "name: a, device: d1, peer: a")),
+             "\"a\" names two ports");
+  EXPECT_HAS(refused(ports("name: a, device: d, peer: b", "name: b, device: d, peer: a")),
+             "\"d\" is already port \"a\"");
+  EXPECT_HAS(refused(ports("name: a, device: d0, peer: bb", "name: b, device: d1, peer: a")),
+             "weir.yaml:3: ports[0].peer: no port is named \"bb\"; did you mean \"b\"?");
+  EXPECT_HAS(refused(ports("name: a, device: d0, peer: a", "name: b, device: d1, peer: a")),
+             "is this port itself");
+  EXPECT_HAS(refused(ports("name: a, device: d0, peer: b", "name: b, device: d1")), "ports[1].peer: missing");
+  EXPECT_HAS(refused(ports("device: d0, peer: b", "name: b, peer: b")), "ports[1].device: missing");
+}
+
+TEST(ConfigPolicy, match_defaults_to_remote_only_when_a_port_has_a_side) {
+  const auto ports = [](const std::string &side) {
+    return "ports:\n- {name: a, device: d0, peer: b" + side + "}\n- {name: b, device: d1, peer: a}\n";
+  };
+  EXPECT_EQ(good("version: 1\n").policy.match, Match::source);
+  EXPECT_EQ(good("version: 1\n" + ports("")).policy.match, Match::source);
+  EXPECT_EQ(good("version: 1\n" + ports(", side: outside")).policy.match, Match::remote);
+  EXPECT_EQ(good("version: 1\npolicy: {match: remote}\n").policy.match, Match::remote);
+  EXPECT_HAS(refused("version: 1\npolicy: {match: remote}\n" + ports("")),
+             "weir.yaml:2: policy.match: \"remote\" needs ports with side");
+}
+
+TEST(ConfigFile, a_file_that_is_not_there_is_an_error_that_names_it) {
+  const auto config = load("/nonexistent/weir.yaml");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().code, Errc::io);
+  EXPECT_HAS(config.error().message, "/nonexistent/weir.yaml: cannot read the configuration: No such file");
+}
+
+TEST(ConfigValues, durations_need_units_in_falling_order) {
+  EXPECT_EQ(parse_duration("60s"), 60s);
+  EXPECT_EQ(parse_duration("10m"), 10min);
+  EXPECT_EQ(parse_duration("1h30m"), 90min);
+  EXPECT_EQ(parse_duration("1w"), std::chrono::hours(7 * 24));
+  for (const char *bad :
+       {"", "10", "m", "1x", "1m1h", "1m1m", "-1s", "1.5h", "0s", "99999999999999999999s", "5000w 1s"})
+    EXPECT_FALSE(parse_duration(bad)) << bad;
+  for (const auto seconds : {1s, 59s, 60s, 3'661s, 90'000s})
+    EXPECT_EQ(parse_duration(to_string(seconds)), seconds);
+}
+
+TEST(ConfigValues, shares_lie_between_nothing_and_all) {
+  EXPECT_DOUBLE_EQ(parse_share("30%").value(), 0.3);
+  EXPECT_DOUBLE_EQ(parse_share("0.25").value(), 0.25);
+  EXPECT_DOUBLE_EQ(parse_share("100%").value(), 1.0);
+  for (const char *bad : {"", "%", "1.5", "101%", "-1%", "nan", "inf", "30 %", "3x"})
+    EXPECT_FALSE(parse_share(bad)) << bad;
+}
+
+} // namespace
+} // namespace weir::config

@@ -1,13 +1,18 @@
 // Rules to image. Cold: used by control and tests, never by workers.
 //
 // Input is the effective state: for each side and family the prefixes, sorted and unique, each with
-// the number of the list that names it. The same input and seed give the same bytes.
+// the number of the list that names it. The same input and seed give the same bytes. After building,
+// every key is asked through the real view.
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/build/table_builder.hpp"
 #include "weir/image/layout.hpp"
+#include "weir/image/reader.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/text.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -36,7 +41,7 @@ static_assert(sizeof(EntryV6) == 20);
 struct SideInput {
   std::span<const EntryV4> v4;
   std::span<const EntryV6> v6;
-  bool front_filter = false; // split-block Bloom in front of the tables
+  bool front_filter = false; // split-block Bloom in front of the tables; deny side only
 };
 
 struct ListInput {
@@ -57,24 +62,351 @@ struct BuildInput {
   image::Digest rules_digest{};
 };
 
-struct TableReport {
-  std::uint64_t keys = 0, in_table2 = 0, in_stash = 0, group_bits_set = 0, bytes = 0;
-  double load = 0;                        // keys / slots of both tables
-  double lines_hit = 1, lines_absent = 1; // expected lines per lookup, from the tables as built
-};
-
 struct BuildReport {
   std::uint64_t image_bytes = 0;
   TableReport deny_v4, deny_v6, allow_v4, allow_v6;
   double build_ms = 0, verify_ms = 0;
   std::uint64_t keys_verified = 0;
+  unsigned attempts = 1; // seeds tried; more than one is a curiosity
 };
 
-// Exact bytes the image will take; nothing else is needed to allocate it.
-[[nodiscard]] Result<std::uint64_t> image_bytes(const BuildInput &input);
+inline constexpr unsigned front_bits_per_key = 10;
+inline constexpr std::uint32_t overlay_lines_min = 32;
+
+// An overlay holds about one entry in 64 of the table.
+template <class Line> [[nodiscard]] constexpr std::uint32_t overlay_lines(std::uint64_t keys) noexcept {
+  return std::max(overlay_lines_min, static_cast<std::uint32_t>(keys / 64 / Line::slots + 1));
+}
+
+namespace detail {
+
+using image::SectionEntry;
+using image::SectionKind;
+using image::Side;
+
+struct PlannedSection {
+  SectionKind kind;
+  std::uint32_t flags;
+  std::uint64_t bytes;
+};
+
+[[nodiscard]] inline const SideInput &side_of(const BuildInput &in, Side side) noexcept {
+  return side == Side::deny ? in.deny : in.allow;
+}
+
+// The fixed order of sections.
+[[nodiscard]] inline std::vector<PlannedSection> plan_sections(const BuildInput &in) {
+  using namespace image;
+  std::vector<PlannedSection> out;
+  out.push_back({SectionKind::policy, 0, sizeof(Policy)});
+  out.push_back({SectionKind::lists, 0, sizeof(ListsHeader) + in.lists.size() * sizeof(ListEntry)});
+  const auto per_family = [&](Side side, Family family, std::uint64_t keys, std::uint64_t table_bytes,
+                              std::uint64_t overlay_bytes, bool front) {
+    const auto kind = [&](SectionKind deny_v4) { return image::detail::kind_of(deny_v4, side, family); };
+    out.push_back({kind(SectionKind::deny_v4_table), section_mutable, table_bytes});
+    const std::uint64_t lengths = family == Family::ipv4
+                                      ? sizeof(LengthMapHeader) + length_map_cells * sizeof(std::uint64_t)
+                                      : sizeof(LengthSetV6);
+    out.push_back({kind(SectionKind::deny_v4_lengths), section_mutable, lengths});
+    out.push_back({kind(SectionKind::deny_v4_overlay), section_mutable, overlay_bytes});
+    if (front)
+      out.push_back({kind(SectionKind::deny_v4_front), section_mutable,
+                     sizeof(FrontHeader) +
+                         std::uint64_t{filter::SplitBlockBloom::blocks_for(keys, front_bits_per_key)} *
+                             sizeof(filter::Block)});
+  };
+  for (const Side side : {Side::deny, Side::allow}) {
+    const SideInput &s = side_of(in, side);
+    const bool front = s.front_filter && side == Side::deny;
+    per_family(side, Family::ipv4, s.v4.size(), table_size<table::LineV4>(s.v4.size()).bytes(),
+               sizeof(OverlayHeader) +
+                   std::uint64_t{overlay_lines<table::LineV4>(s.v4.size())} * cache_line_bytes,
+               front);
+    per_family(side, Family::ipv6, s.v6.size(), table_size<table::LineV6>(s.v6.size()).bytes(),
+               sizeof(OverlayHeader) +
+                   std::uint64_t{overlay_lines<table::LineV6>(s.v6.size())} * cache_line_bytes,
+               front);
+  }
+  return out;
+}
+
+[[nodiscard]] inline std::uint64_t total_bytes(const std::vector<PlannedSection> &sections) noexcept {
+  std::uint64_t at =
+      round_up(sizeof(image::ImageHeader) + sections.size() * sizeof(SectionEntry), cache_line_bytes);
+  for (const PlannedSection &s : sections) at = round_up(at + s.bytes, cache_line_bytes);
+  return at;
+}
+
+[[nodiscard]] inline Address address_of(const EntryV4 &e) noexcept { return Address::from_host(e.host); }
+[[nodiscard]] inline Address address_of(const EntryV6 &e) noexcept {
+  return Address::from_v6(e.address.data());
+}
+[[nodiscard]] inline std::uint32_t key_of(const EntryV4 &e) noexcept { return byteswap32(e.host); }
+[[nodiscard]] inline table::KeyV6 key_of(const EntryV6 &e) noexcept {
+  return table::KeyV6::load(e.address.data());
+}
+
+template <class Entry> [[nodiscard]] bool same_prefix_order(const Entry &a, const Entry &b) noexcept {
+  if constexpr (std::is_same_v<Entry, EntryV4>)
+    return a.host < b.host || (a.host == b.host && a.length < b.length);
+  else
+    return a.address < b.address || (a.address == b.address && a.length < b.length);
+}
+
+template <class Entry>
+[[nodiscard]] Status check_entries(std::span<const Entry> entries, std::string_view what) {
+  const auto fault = [&](const Entry &e, const char *why) {
+    return fail(Errc::usage, std::string(what) + " entry " + to_string(address_of(e)) + '/' +
+                                 std::to_string(e.length) + ' ' + why);
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry &e = entries[i];
+    const Address a = address_of(e);
+    if (e.length > address_bits(a.family)) return fault(e, "has an impossible length");
+    if (e.length < address_bits(a.family) && masked(a, e.length) != a)
+      return fault(e, "has bits beyond its length");
+    if (e.list >= image::lists_max) return fault(e, "names no list");
+    if (i > 0 && !same_prefix_order(entries[i - 1], e)) return fault(e, "is out of order or stands twice");
+  }
+  return {};
+}
+
+[[nodiscard]] inline Status check_input(const BuildInput &in) {
+  if (in.lists.size() > image::lists_max)
+    return fail(Errc::usage,
+                std::to_string(in.lists.size()) + " lists, at most " + std::to_string(image::lists_max));
+  for (const ListInput &l : in.lists)
+    if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
+      return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
+  if (Status ok = check_entries(in.deny.v4, "deny"); !ok) return ok;
+  if (Status ok = check_entries(in.deny.v6, "deny"); !ok) return ok;
+  if (Status ok = check_entries(in.allow.v4, "allow"); !ok) return ok;
+  return check_entries(in.allow.v6, "allow");
+}
+
+// Writes all sections of one image for one seed.
+class ImageWriteUp {
+public:
+  ImageWriteUp(const BuildInput &in, const std::vector<PlannedSection> &plan, std::uint64_t seed,
+               MutableBytes out)
+      : in_(in), plan_(plan), seed_(seed), out_(out), total_(total_bytes(plan)) {
+    for (unsigned l = 0; l <= 128; ++l) seeds_[l] = length_seed(seed, l);
+  }
+
+  // False: a table did not come out; another seed will do.
+  [[nodiscard]] bool write(BuildReport &report) {
+    place_sections();
+    std::memcpy(section(SectionKind::policy).data(), &in_.policy, sizeof(Policy));
+    write_lists();
+    for (const Side side : {Side::deny, Side::allow}) {
+      const SideInput &s = side_of(in_, side);
+      if (!write_family<table::LineV4>(side, s.v4, side == Side::deny ? report.deny_v4 : report.allow_v4))
+        return false;
+      if (!write_family<table::LineV6>(side, s.v6, side == Side::deny ? report.deny_v6 : report.allow_v6))
+        return false;
+      write_lengths_v4(side, s.v4);
+      write_lengths_v6(side, s.v6);
+    }
+    seal();
+    return true;
+  }
+
+private:
+  void place_sections() {
+    std::uint64_t at =
+        round_up(sizeof(image::ImageHeader) + plan_.size() * sizeof(SectionEntry), cache_line_bytes);
+    for (const PlannedSection &s : plan_) {
+      entries_.push_back({static_cast<std::uint32_t>(s.kind), s.flags, at, s.bytes, 0});
+      at = round_up(at + s.bytes, cache_line_bytes);
+    }
+  }
+
+  [[nodiscard]] MutableBytes section(SectionKind kind) const noexcept {
+    for (const SectionEntry &e : entries_)
+      if (e.kind == static_cast<std::uint32_t>(kind)) return out_.subspan(e.offset, e.bytes);
+    return {};
+  }
+
+  void write_lists() {
+    const MutableBytes to = section(SectionKind::lists);
+    auto *header = reinterpret_cast<image::ListsHeader *>(to.data());
+    header->count = static_cast<std::uint32_t>(in_.lists.size());
+    auto *entry = reinterpret_cast<image::ListEntry *>(to.data() + sizeof *header);
+    for (const ListInput &l : in_.lists) {
+      entry->number = l.number;
+      entry->side = static_cast<std::uint8_t>(l.side);
+      l.name.copy(entry->name.data(), image::list_name_bytes_max);
+      ++entry;
+    }
+  }
+
+  template <class Line, class Entry>
+  [[nodiscard]] bool write_family(Side side, std::span<const Entry> entries, TableReport &report) {
+    const auto kind = [&](SectionKind deny_v4) {
+      return image::detail::kind_of(deny_v4, side, Line::family);
+    };
+    TableBuilder<Line> builder(section(kind(SectionKind::deny_v4_table)), table_size<Line>(entries.size()),
+                               seeds_);
+    const bool ok = builder.build(entries.size(), [&](std::uint64_t i) {
+      const Entry &e = entries[i];
+      return typename TableBuilder<Line>::Item{key_of(e), image::value::make(e.list, e.length)};
+    });
+    if (!ok) return false;
+    report = builder.report();
+    auto *overlay =
+        reinterpret_cast<image::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
+    overlay->lines = overlay_lines<Line>(entries.size());
+    if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
+    return true;
+  }
+
+  template <class Entry> void write_front(SectionKind kind, std::span<const Entry> entries) {
+    const MutableBytes to = section(kind);
+    auto *header = reinterpret_cast<image::FrontHeader *>(to.data());
+    header->blocks = filter::SplitBlockBloom::blocks_for(entries.size(), front_bits_per_key);
+    header->keys = entries.size();
+    auto *blocks = reinterpret_cast<filter::Block *>(to.data() + sizeof *header);
+    for (const Entry &e : entries)
+      filter::SplitBlockBloom::insert(blocks, header->blocks, table::hash_of(key_of(e), seeds_[e.length]));
+  }
+
+  // Entries are sorted by (address, length), so a longer short prefix overwrites what covers it.
+  void write_lengths_v4(Side side, std::span<const EntryV4> entries) {
+    const MutableBytes to = section(image::detail::kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4));
+    auto *header = reinterpret_cast<image::LengthMapHeader *>(to.data());
+    auto *cells = reinterpret_cast<std::uint64_t *>(to.data() + sizeof *header);
+    header->in_use = entries.empty() ? 0 : 1;
+    for (const EntryV4 &e : entries) {
+      const std::uint32_t first = e.host >> 16;
+      if (e.length > table::short_length_max) {
+        cells[first] |= table::length_bit(e.length);
+      } else if (const std::uint32_t value = image::value::make(e.list, e.length); e.length == 0) {
+        header->default_value = value;
+      } else {
+        for (std::uint32_t c = first; c < first + (1u << (table::short_length_max - e.length)); ++c)
+          cells[c] = (cells[c] & ~std::uint64_t{0xFFFFFFFF}) | value;
+      }
+    }
+  }
+
+  void write_lengths_v6(Side side, std::span<const EntryV6> entries) {
+    const MutableBytes to = section(image::detail::kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6));
+    auto *set = reinterpret_cast<image::LengthSetV6 *>(to.data());
+    for (const EntryV6 &e : entries) set->in_use[e.length / 64] |= std::uint64_t{1} << (e.length % 64);
+  }
+
+  void seal() {
+    for (SectionEntry &e : entries_) e.checksum = checksum(out_.subspan(e.offset, e.bytes));
+    std::memcpy(out_.data() + sizeof(image::ImageHeader), entries_.data(),
+                entries_.size() * sizeof(SectionEntry));
+    image::ImageHeader h{};
+    h.magic = image::magic;
+    h.format_version = image::format_version;
+    h.header_bytes = sizeof h;
+    h.total_bytes = total_;
+    h.generation = in_.generation;
+    h.store_id = in_.store_id;
+    h.sequence = in_.sequence;
+    h.build_seed = seed_;
+    h.hash_family = static_cast<std::uint32_t>(HashFamily::xxh3);
+    h.section_count = static_cast<std::uint32_t>(entries_.size());
+    h.rules_digest = in_.rules_digest;
+    h.section_checksum = checksum(out_.subspan(sizeof h, entries_.size() * sizeof(SectionEntry)));
+    std::memcpy(out_.data(), &h, sizeof h);
+    h.header_checksum = checksum(out_.first(offsetof(image::ImageHeader, header_checksum)));
+    std::memcpy(out_.data(), &h, sizeof h);
+  }
+
+  const BuildInput &in_;
+  const std::vector<PlannedSection> &plan_;
+  std::uint64_t seed_;
+  MutableBytes out_;
+  std::uint64_t total_;
+  std::array<std::uint64_t, 129> seeds_;
+  std::vector<SectionEntry> entries_;
+};
+
+// Asks every entry through the real view, prefetching ahead.
+template <class Line, class Entry>
+[[nodiscard]] Status ask_every_key(const image::SideView<Line> &view, std::span<const Entry> entries,
+                                   std::span<const std::uint64_t> seeds, const auto &way_is_open) {
+  constexpr std::size_t window = 32;
+  KeyHash hashes[window];
+  for (std::size_t from = 0; from < entries.size(); from += window) {
+    const std::size_t n = std::min(window, entries.size() - from);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Entry &e = entries[from + i];
+      hashes[i] = table::hash_of(key_of(e), seeds[e.length]);
+      view.table.prefetch1(hashes[i]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const Entry &e = entries[from + i];
+      const std::uint32_t wanted = image::value::make(e.list, e.length);
+      if (view.find(key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
+        return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
+                                         std::to_string(e.length));
+    }
+  }
+  return {};
+}
+
+[[nodiscard]] inline Status verify_side(const image::ImageView &view, Side side, const SideInput &in) {
+  const auto n = static_cast<std::size_t>(side);
+  const table::LengthMapV4 &map = view.lengths_v4[n];
+  const auto open_v4 = [&](const EntryV4 &e, std::uint32_t value) {
+    if (e.length == 0) return *map.default_value == value;
+    const std::uint64_t cell = map.cell(key_of(e));
+    if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
+    return image::value::length_of(table::short_value(cell)) >= e.length;
+  };
+  if (Status ok = ask_every_key(view.v4[n], in.v4, view.seeds_v4, open_v4); !ok) return ok;
+  const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[n].has(e.length); };
+  return ask_every_key(view.v6[n], in.v6, view.seeds_v6, open_v6);
+}
+
+[[nodiscard]] inline double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+} // namespace detail
+
+// Exact bytes the image will take; follows from the numbers of entries and lists alone.
+[[nodiscard]] inline std::uint64_t image_bytes(const BuildInput &input) {
+  return detail::total_bytes(detail::plan_sections(input));
+}
 
 // Fills `out` (zeroed, 64-byte aligned, at least image_bytes()) and then asks every key through the
 // real view. Faults: unsorted or duplicate input, values out of range, too many lists.
-[[nodiscard]] Result<BuildReport> build_image(const BuildInput &input, MutableBytes out);
+[[nodiscard]] inline Result<BuildReport> build_image(const BuildInput &input, MutableBytes out) {
+  constexpr unsigned attempts_max = 8;
+  if (Status ok = detail::check_input(input); !ok) return std::unexpected(ok.error());
+  const auto plan = detail::plan_sections(input);
+  BuildReport report;
+  report.image_bytes = detail::total_bytes(plan);
+  if (out.size() < report.image_bytes)
+    return fail(Errc::no_memory, "an image of " + std::to_string(report.image_bytes) +
+                                     " bytes does not fit into " + std::to_string(out.size()));
+  const auto start = std::chrono::steady_clock::now();
+  std::uint64_t seed = input.seed;
+  for (;;) {
+    if (detail::ImageWriteUp(input, plan, seed, out).write(report)) break;
+    if (++report.attempts > attempts_max)
+      return fail(Errc::bad_image, "no table came out of " + std::to_string(attempts_max) + " seeds");
+    seed = remix({seed}, report.attempts);
+    std::memset(out.data(), 0, report.image_bytes);
+  }
+  report.build_ms = detail::ms_since(start);
+
+  const auto verify_start = std::chrono::steady_clock::now();
+  auto view = image::attach(out.first(report.image_bytes));
+  if (!view) return std::unexpected(view.error());
+  for (const image::Side side : {image::Side::deny, image::Side::allow}) {
+    const SideInput &s = detail::side_of(input, side);
+    if (Status ok = detail::verify_side(*view, side, s); !ok) return std::unexpected(ok.error());
+    report.keys_verified += s.v4.size() + s.v6.size();
+  }
+  report.verify_ms = detail::ms_since(verify_start);
+  return report;
+}
 
 } // namespace weir::build

@@ -133,7 +133,8 @@ static_assert(sizeof(TableHeader) == 64);
 // IPv4: which lengths from 17 to 32 are in use below each /16, and the longest shorter prefix.
 struct LengthMapHeader {
   std::uint32_t default_value; // of 0.0.0.0/0; 0 = none (mutable)
-  std::array<std::uint8_t, 60> reserved;
+  std::uint32_t in_use;        // 0 while there has never been an IPv4 prefix on this side (mutable)
+  std::array<std::uint8_t, 56> reserved;
 };
 static_assert(sizeof(LengthMapHeader) == 64);
 inline constexpr std::uint32_t length_map_cells = 65'536; // u64: low half value, bits 32.. lengths 17..32

@@ -6,20 +6,325 @@
 #include "weir/base/result.hpp"
 #include "weir/image/view.hpp"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace weir::image {
 
 // How much of an image to check. Checksums cost one pass over the bytes; an image that was changed
 // in place no longer has the checksums of its mutable sections.
 enum class Check : std::uint8_t { everything, not_the_mutable_checksums };
 
-// `bytes` must be 64-byte aligned and stay mapped as long as any view of it is used.
-[[nodiscard]] Result<ImageView> attach(Bytes bytes, Check check = Check::everything);
+namespace detail {
 
-// The value of the longest matching prefix for an address, 0 when there is none. Asks overlay, then
-// table, one length after the other: for explain, verification and tests; workers use BurstLookup.
-[[nodiscard]] std::uint32_t lookup(const ImageView &view, Side side, const Address &address) noexcept;
+[[nodiscard]] inline std::unexpected<Error> bad(std::string what) {
+  return fail(Errc::bad_image, "image refused: " + std::move(what));
+}
+
+[[nodiscard]] inline std::string number(std::uint64_t v) { return std::to_string(v); }
+
+[[nodiscard]] constexpr bool all_zero(const auto &bytes) noexcept {
+  for (const auto b : bytes)
+    if (b != 0) return false;
+  return true;
+}
+
+// What a kind is called in messages; empty for kinds this reader does not know.
+[[nodiscard]] constexpr std::string_view kind_name(SectionKind kind) noexcept {
+  constexpr std::array<std::string_view, 14> sections{
+      "deny_v4_table",    "deny_v6_table",    "allow_v4_table",   "allow_v6_table",  "deny_v4_lengths",
+      "deny_v6_lengths",  "allow_v4_lengths", "allow_v6_lengths", "deny_v4_overlay", "deny_v6_overlay",
+      "allow_v4_overlay", "allow_v6_overlay", "deny_v4_front",    "deny_v6_front"};
+  const auto n = static_cast<std::uint32_t>(kind);
+  if (kind == SectionKind::policy) return "policy";
+  if (kind == SectionKind::lists) return "lists";
+  return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
+}
+
+[[nodiscard]] constexpr SectionKind kind_of(SectionKind deny_v4, Side side, Family family) noexcept {
+  return static_cast<SectionKind>(static_cast<std::uint32_t>(deny_v4) + (family == Family::ipv6 ? 1 : 0) +
+                                  (side == Side::allow ? 2 : 0));
+}
+
+// The sections of an image by kind, bounds already checked.
+class Sections {
+public:
+  [[nodiscard]] Bytes of(SectionKind kind) const noexcept {
+    const auto n = static_cast<std::uint32_t>(kind);
+    return n < known_.size() ? known_[n] : Bytes{};
+  }
+  [[nodiscard]] Status add(SectionKind kind, Bytes bytes) {
+    Bytes &place = known_[static_cast<std::uint32_t>(kind)];
+    if (!place.empty()) return bad("section " + std::string(kind_name(kind)) + " stands twice");
+    place = bytes;
+    return {};
+  }
+
+private:
+  std::array<Bytes, 64> known_{};
+};
+
+[[nodiscard]] inline Status check_header(Bytes bytes, const ImageHeader &h) {
+  if (h.magic != magic) return bad("the first bytes are not those of an image");
+  if (h.format_version != format_version)
+    return bad("format version " + number(h.format_version) + ", this program reads " +
+               number(format_version));
+  if (h.header_bytes != sizeof(ImageHeader)) return bad("header of " + number(h.header_bytes) + " bytes");
+  if (checksum(bytes.first(offsetof(ImageHeader, header_checksum))) != h.header_checksum)
+    return bad("the header's checksum does not match");
+  if (h.total_bytes > bytes.size())
+    return bad("cut short: " + number(bytes.size()) + " of " + number(h.total_bytes) + " bytes");
+  if (h.hash_family != static_cast<std::uint32_t>(HashFamily::xxh3))
+    return bad("hash family " + number(h.hash_family) + ", this program has xxh3 (1)");
+  if (!all_zero(h.reserved)) return bad("reserved header bytes are not zero");
+  if (h.section_count > 64) return bad(number(h.section_count) + " sections, at most 64");
+  if (h.total_bytes < sizeof(ImageHeader) + h.section_count * sizeof(SectionEntry))
+    return bad("the section table does not fit");
+  return {};
+}
+
+[[nodiscard]] inline Status check_section(Bytes image, const SectionEntry &e, Check check,
+                                          std::string_view name) {
+  const std::uint64_t total = image.size();
+  if (e.offset % cache_line_bytes != 0)
+    return bad("section " + std::string(name) + " is not aligned to 64 bytes");
+  if (e.offset > total || e.bytes > total - e.offset)
+    return bad("section " + std::string(name) + " points outside the image");
+  if ((e.flags & ~(section_mutable | section_optional)) != 0)
+    return bad("section " + std::string(name) + " has unknown flags");
+  if (check == Check::not_the_mutable_checksums && (e.flags & section_mutable)) return {};
+  if (checksum(image.subspan(e.offset, e.bytes)) != e.checksum)
+    return bad("section " + std::string(name) + ": the checksum does not match");
+  return {};
+}
+
+[[nodiscard]] inline Result<Sections> read_sections(Bytes image, const ImageHeader &h, Check check) {
+  Sections sections;
+  const Bytes table = image.subspan(sizeof(ImageHeader), h.section_count * sizeof(SectionEntry));
+  if (checksum(table) != h.section_checksum) return bad("the section table's checksum does not match");
+  std::vector<SectionEntry> entries(h.section_count);
+  std::memcpy(entries.data(), table.data(), table.size());
+  std::uint64_t end = sizeof(ImageHeader) + table.size(); // sections stand in order and never overlap
+  for (const SectionEntry &e : entries) {
+    const auto kind = static_cast<SectionKind>(e.kind);
+    std::string name(kind_name(kind));
+    const bool known = !name.empty();
+    if (!known) name = "of kind " + number(e.kind);
+    if (!known && !(e.flags & section_optional))
+      return bad("section " + name + " is unknown to this program and not optional");
+    if (Status ok = check_section(image, e, check, name); !ok) return std::unexpected(ok.error());
+    if (e.offset < end) return bad("section " + name + " overlaps what stands before it");
+    end = e.offset + e.bytes;
+    if (!known) continue;
+    if (Status ok = sections.add(kind, image.subspan(e.offset, e.bytes)); !ok)
+      return std::unexpected(ok.error());
+  }
+  return sections;
+}
+
+// The section's header, or null when the section is absent or too small.
+template <class T> [[nodiscard]] const T *header_of(Bytes section) noexcept {
+  return section.size() < sizeof(T) ? nullptr : reinterpret_cast<const T *>(section.data());
+}
+
+[[nodiscard]] inline std::unexpected<Error> bad_section(SectionKind kind, std::string what) {
+  return bad("section " + std::string(kind_name(kind)) + ": " + std::move(what));
+}
+
+template <class Line>
+[[nodiscard]] Result<table::TableView<Line>> read_table(Bytes section, SectionKind kind) {
+  const auto *h = header_of<TableHeader>(section);
+  if (!h) return bad_section(kind, "missing or too short");
+  const std::uint64_t lines = std::uint64_t{h->lines1} + h->lines2 + h->stash_lines;
+  if (h->lines1 == 0 || h->lines2 == 0) return bad_section(kind, "a table needs lines");
+  if (section.size() != sizeof *h + lines * sizeof(Line))
+    return bad_section(kind, "size does not match its lines");
+  if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  const auto *first = reinterpret_cast<const Line *>(section.data() + sizeof *h);
+  return table::TableView<Line>{first,          first + h->lines1, first + h->lines1 + h->lines2,
+                                &h->stash_keys, h->lines1,         h->lines2,
+                                h->stash_lines};
+}
+
+template <class Line>
+[[nodiscard]] Result<table::OverlayView<Line>> read_overlay(Bytes section, SectionKind kind) {
+  const auto *h = header_of<OverlayHeader>(section);
+  if (!h) return bad_section(kind, "missing or too short");
+  if (h->lines == 0) return bad_section(kind, "an overlay needs lines");
+  if (section.size() != sizeof *h + std::uint64_t{h->lines} * sizeof(Line))
+    return bad_section(kind, "size does not match its lines");
+  if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  return table::OverlayView<Line>{reinterpret_cast<const Line *>(section.data() + sizeof *h), &h->keys,
+                                  h->lines};
+}
+
+// An absent front filter is an empty one.
+[[nodiscard]] inline Result<filter::SplitBlockBloom> read_front(Bytes section, SectionKind kind) {
+  if (section.empty()) return filter::SplitBlockBloom{};
+  const auto *h = header_of<FrontHeader>(section);
+  if (!h || h->blocks == 0) return bad_section(kind, "too short or without blocks");
+  if (section.size() != sizeof *h + std::uint64_t{h->blocks} * sizeof(filter::Block))
+    return bad_section(kind, "size does not match its blocks");
+  if (h->reserved0 != 0 || !all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  return filter::SplitBlockBloom(reinterpret_cast<const filter::Block *>(section.data() + sizeof *h),
+                                 h->blocks);
+}
+
+[[nodiscard]] inline Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
+  const auto *h = header_of<LengthMapHeader>(section);
+  if (!h || section.size() != sizeof *h + length_map_cells * sizeof(std::uint64_t))
+    return bad_section(kind, "missing or of the wrong size");
+  if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  return table::LengthMapV4{reinterpret_cast<const std::uint64_t *>(section.data() + sizeof *h),
+                            &h->default_value, &h->in_use};
+}
+
+[[nodiscard]] inline Result<table::LengthsV6> read_lengths_v6(Bytes section, SectionKind kind) {
+  const auto *h = header_of<LengthSetV6>(section);
+  if (!h || section.size() != sizeof *h) return bad_section(kind, "missing or of the wrong size");
+  if (!all_zero(h->reserved) || h->in_use[2] > 1) return bad_section(kind, "reserved bytes are not zero");
+  return table::LengthsV6{h->in_use.data()};
+}
+
+[[nodiscard]] inline Result<std::span<const ListEntry>> read_lists(Bytes section) {
+  const auto *h = header_of<ListsHeader>(section);
+  if (!h) return bad_section(SectionKind::lists, "missing or too short");
+  if (h->count > lists_max || section.size() != sizeof *h + std::uint64_t{h->count} * sizeof(ListEntry))
+    return bad_section(SectionKind::lists, "size does not match its count");
+  const std::span<const ListEntry> lists{reinterpret_cast<const ListEntry *>(section.data() + sizeof *h),
+                                         h->count};
+  std::vector<bool> seen(lists_max);
+  for (const ListEntry &l : lists) {
+    if (l.number >= lists_max || seen[l.number])
+      return bad_section(SectionKind::lists, "a list number stands twice");
+    if (l.name.back() != '\0' || l.name.front() == '\0' || l.side > 1 || !all_zero(l.reserved))
+      return bad_section(SectionKind::lists, "malformed entry for list number " + number(l.number));
+    seen[l.number] = true;
+  }
+  return lists;
+}
+
+[[nodiscard]] inline Result<Policy> read_policy(Bytes section) {
+  const auto *p = header_of<Policy>(section);
+  if (!p || section.size() != sizeof *p)
+    return bad_section(SectionKind::policy, "missing or of the wrong size");
+  std::array<std::uint8_t, 5> raw;
+  std::memcpy(raw.data(), p, raw.size());
+  const bool verdicts = raw[1] <= 1 && raw[2] <= 1 && raw[3] <= 1 && raw[4] <= 1;
+  if (raw[0] > 3 || !verdicts || !all_zero(p->reserved))
+    return bad_section(SectionKind::policy, "a value that this program does not know");
+  return *p;
+}
+
+template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side side, SideView<Line> &out) {
+  const auto at = [&](SectionKind deny_v4) { return kind_of(deny_v4, side, Line::family); };
+  const SectionKind table = at(SectionKind::deny_v4_table), overlay = at(SectionKind::deny_v4_overlay);
+  auto t = read_table<Line>(s.of(table), table);
+  if (!t) return std::unexpected(t.error());
+  auto o = read_overlay<Line>(s.of(overlay), overlay);
+  if (!o) return std::unexpected(o.error());
+  out.table = *t;
+  out.overlay = *o;
+  if (side == Side::allow) return {}; // fronts exist on the deny side alone
+  const SectionKind front = at(SectionKind::deny_v4_front);
+  auto f = read_front(s.of(front), front);
+  if (!f) return std::unexpected(f.error());
+  out.front = *f;
+  return {};
+}
+
+[[nodiscard]] inline Status read_lengths(const Sections &s, Side side, ImageView &view) {
+  const auto n = static_cast<std::size_t>(side);
+  const SectionKind kind4 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4);
+  const SectionKind kind6 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6);
+  auto l4 = read_lengths_v4(s.of(kind4), kind4);
+  if (!l4) return std::unexpected(l4.error());
+  auto l6 = read_lengths_v6(s.of(kind6), kind6);
+  if (!l6) return std::unexpected(l6.error());
+  view.lengths_v4[n] = *l4;
+  view.lengths_v6[n] = *l6;
+  return {};
+}
+
+} // namespace detail
+
+// `bytes` must be 64-byte aligned and stay mapped as long as any view of it is used.
+[[nodiscard]] inline Result<ImageView> attach(Bytes bytes, Check check = Check::everything) {
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % cache_line_bytes != 0)
+    return detail::bad("its memory is not aligned to 64 bytes");
+  if (bytes.size() < sizeof(ImageHeader)) return detail::bad("shorter than a header");
+  const auto &header = *reinterpret_cast<const ImageHeader *>(bytes.data());
+  if (Status ok = detail::check_header(bytes, header); !ok) return std::unexpected(ok.error());
+  auto sections = detail::read_sections(bytes.first(header.total_bytes), header, check);
+  if (!sections) return std::unexpected(sections.error());
+
+  ImageView view;
+  view.header = &header;
+  view.generation = header.generation;
+  for (unsigned l = 0; l <= 32; ++l) view.seeds_v4[l] = length_seed(header.build_seed, l);
+  for (unsigned l = 0; l <= 128; ++l) view.seeds_v6[l] = length_seed(header.build_seed, l);
+  auto policy = detail::read_policy(sections->of(SectionKind::policy));
+  if (!policy) return std::unexpected(policy.error());
+  view.policy = *policy;
+  auto lists = detail::read_lists(sections->of(SectionKind::lists));
+  if (!lists) return std::unexpected(lists.error());
+  view.lists = *lists;
+  for (const Side side : {Side::deny, Side::allow}) {
+    const auto n = static_cast<std::size_t>(side);
+    if (Status ok = detail::read_side(*sections, side, view.v4[n]); !ok) return std::unexpected(ok.error());
+    if (Status ok = detail::read_side(*sections, side, view.v6[n]); !ok) return std::unexpected(ok.error());
+    if (Status ok = detail::read_lengths(*sections, side, view); !ok) return std::unexpected(ok.error());
+  }
+  return view;
+}
+
+[[nodiscard]] inline std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) noexcept {
+  const auto n = static_cast<std::size_t>(side);
+  const table::LengthMapV4 &map = view.lengths_v4[n];
+  if (map.empty()) return 0;
+  const std::uint64_t cell = map.cell(wire);
+  for (std::uint32_t rest = table::long_lengths(cell); rest != 0;) {
+    const unsigned top = 31 - static_cast<unsigned>(std::countl_zero(rest));
+    rest &= ~(1u << top);
+    const unsigned length = top + table::short_length_max + 1;
+    const std::uint32_t key = wire & wire_mask_v4(length);
+    if (const std::uint32_t v = view.v4[n].find(key, length, hash_v4(key, view.seeds_v4[length]))) return v;
+  }
+  const std::uint32_t covering = table::short_value(cell);
+  return covering != 0 ? covering : table::read_acquire(*map.default_value);
+}
+
+[[nodiscard]] inline std::uint32_t lookup_v6(const ImageView &view, Side side, const void *address) noexcept {
+  const auto n = static_cast<std::size_t>(side);
+  const table::KeyV6 whole = table::KeyV6::load(address);
+  for (int length = 128; length >= 0; --length) {
+    const auto l = static_cast<unsigned>(length);
+    if (!view.lengths_v6[n].has(l)) continue;
+    const table::KeyV6 mask = table::key_mask_v6(l);
+    const table::KeyV6 key{whole.low & mask.low, whole.high & mask.high};
+    if (const std::uint32_t v = view.v6[n].find(key, l, hash_v6(&key, view.seeds_v6[l]))) return v;
+  }
+  return 0;
+}
+
+// The value of the longest matching prefix for an address, 0 when there is none. Asks one length
+// after the other: for explain, verification and tests; workers use table::BurstLookup.
+[[nodiscard]] inline std::uint32_t lookup(const ImageView &view, Side side, const Address &address) noexcept {
+  return address.family == Family::ipv4 ? lookup_v4(view, side, address.wire())
+                                        : lookup_v6(view, side, address.bytes.data());
+}
 
 // Name of a list number, empty when the image has no such list.
-[[nodiscard]] std::string_view list_name(const ImageView &view, std::uint32_t list_number) noexcept;
+[[nodiscard]] inline std::string_view list_name(const ImageView &view, std::uint32_t list_number) noexcept {
+  for (const ListEntry &l : view.lists)
+    if (l.number == list_number) return l.name.data();
+  return {};
+}
 
 } // namespace weir::image

@@ -9,28 +9,38 @@
 #include "weir/table/overlay.hpp"
 #include "weir/table/table.hpp"
 
+#include <span>
 #include <type_traits>
 
 namespace weir::image {
 
 // Everything about one side (allow or deny) of one family.
-template <class Line> struct SideView {
+template <class LineType> struct SideView {
+  using Line = LineType;
   table::TableView<Line> table;
   table::OverlayView<Line> overlay;
   filter::SplitBlockBloom front; // empty(): no front filter
+
+  // The value of exactly (key, length): overlay, front filter, table.
+  [[nodiscard]] std::uint32_t find(const typename Line::Key &key, unsigned length, KeyHash h) const noexcept {
+    if (!overlay.empty())
+      if (const std::uint32_t v = overlay.find(key, length, h)) return table::is_tombstone(v) ? 0 : v;
+    if (!front.empty() && !front.contains(h)) return 0;
+    return table.find(key, length, h);
+  }
 };
 
 struct ImageView {
   const ImageHeader *header = nullptr;
   Policy policy;
-  std::uint64_t build_seed = 0;
+  std::uint64_t generation = 0;
   SideView<table::LineV4> v4[2]; // indexed by Side
   SideView<table::LineV6> v6[2];
   table::LengthMapV4 lengths_v4[2];
   table::LengthsV6 lengths_v6[2];
   std::span<const ListEntry> lists; // numbers are unique
-  std::uint64_t seeds_v4[33];       // length_seed() of every length
-  std::uint64_t seeds_v6[129];
+  std::uint64_t seeds_v4[33] = {};  // length_seed() of every length
+  std::uint64_t seeds_v6[129] = {};
 };
 static_assert(std::is_trivially_copyable_v<ImageView>);
 

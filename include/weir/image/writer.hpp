@@ -1,13 +1,20 @@
 // Changes a live (or staged) image in place. One writer per image - the dataplane's service thread -
-// while any number of readers look on; table/table.hpp has the order of memory operations.
+// while any number of readers look on; table/line.hpp has the order of memory operations.
+//
+// A delta says what a prefix is to be afterwards, so applying one twice changes nothing. For a new
+// key the length map and the front filter come first, then table or overlay: a reader that finds
+// the key finds the way to it. Prefixes of up to 16 bits of IPv4 live in the cells of the length map
+// for readers; the table keeps them too, so that removing one uncovers the next shorter.
 #pragma once
 
 #include "weir/base/result.hpp"
-#include "weir/image/view.hpp"
+#include "weir/image/reader.hpp"
+#include "weir/table/table_writer.hpp"
 #include "weir/wire/messages.hpp"
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace weir::image {
 
@@ -20,15 +27,192 @@ enum class Change : std::uint8_t {
 
 class ImageWriter {
 public:
+  using Grace = std::function<void()>;
+
   // `grace` returns after every reader has passed a quiescent state; it is called in the middle of
-  // the rare change that moves a key from table 2 to table 1, and never for an image nobody reads.
-  static Result<ImageWriter> attach(MutableBytes image, std::function<void()> grace);
+  // the rare change that has to move keys. For an image nobody reads yet, pass one that does nothing.
+  [[nodiscard]] static Result<ImageWriter> attach(MutableBytes image, Grace grace,
+                                                  Check check = Check::not_the_mutable_checksums) {
+    auto view = image::attach(image, check);
+    if (!view) return std::unexpected(view.error());
+    return ImageWriter(*view, std::make_shared<Grace>(std::move(grace)));
+  }
 
-  [[nodiscard]] Change apply(const wire::Delta &delta);
+  // The staged image goes live: from now on readers have to be waited for.
+  void set_grace(Grace grace) { *grace_ = std::move(grace); }
 
-  // Tells the writer that a grace period has passed since the last apply(): freed slots may be
-  // refilled from now on.
-  void grace_passed();
+  [[nodiscard]] const ImageView &view() const noexcept { return view_; }
+
+  [[nodiscard]] Status check(const wire::Delta &d) const {
+    const bool known = (d.op == wire::DeltaOp::set || d.op == wire::DeltaOp::unset) &&
+                       (d.family == Family::ipv4 || d.family == Family::ipv6) &&
+                       (d.side == Side::deny || d.side == Side::allow);
+    if (!known || d.length > address_bits(d.family)) return fail(Errc::parse, "a delta with unknown numbers");
+    Address a;
+    a.family = d.family;
+    a.bytes = d.address;
+    if (masked(a, d.length) != a)
+      return fail(Errc::parse, "a delta with address bits beyond its prefix length");
+    if (d.op == wire::DeltaOp::set && d.list >= lists_max)
+      return fail(Errc::parse, "a delta with no such list");
+    return {};
+  }
+
+  // `delta` must have passed check().
+  [[nodiscard]] Change apply(const wire::Delta &delta) {
+    return delta.family == Family::ipv4 ? apply_v4(delta) : apply_v6(delta);
+  }
+
+  // A grace period has passed since the last apply(): freed slots may be refilled.
+  void grace_passed() {
+    for (auto &s : v4_) s.table.grace_passed();
+    for (auto &s : v6_) s.table.grace_passed();
+  }
+
+private:
+  template <class Line> struct SideWriter {
+    table::TableWriter<Line> table;
+    table::OverlayWriter<Line> overlay;
+    filter::Block *front = nullptr;
+    std::uint32_t front_blocks = 0;
+  };
+
+  ImageWriter(const ImageView &view, std::shared_ptr<Grace> grace) : view_(view), grace_(std::move(grace)) {
+    const std::shared_ptr<Seeds> seeds = std::make_shared<Seeds>();
+    std::copy(std::begin(view.seeds_v4), std::end(view.seeds_v4), seeds->v4);
+    std::copy(std::begin(view.seeds_v6), std::end(view.seeds_v6), seeds->v6);
+    for (unsigned side = 0; side < 2; ++side) {
+      open(view.v4[side], v4_[side],
+           [seeds](std::uint32_t key, unsigned l) { return hash_v4(key, seeds->v4[l]); });
+      open(view.v6[side], v6_[side],
+           [seeds](const table::KeyV6 &key, unsigned l) { return hash_v6(&key, seeds->v6[l]); });
+    }
+  }
+
+  struct Seeds {
+    std::uint64_t v4[33], v6[129];
+  };
+
+  // A section's header stands right before its lines or blocks.
+  template <class Header, class T> [[nodiscard]] static Header &header_before(const T *first) noexcept {
+    return *(reinterpret_cast<Header *>(const_cast<T *>(first)) - 1);
+  }
+
+  template <class Line, class Rehash>
+  void open(const SideView<Line> &view, SideWriter<Line> &out, Rehash rehash) {
+    out.table = table::TableWriter<Line>(view.table, header_before<TableHeader>(view.table.lines1),
+                                         std::move(rehash), [grace = grace_] { (*grace)(); });
+    out.overlay = table::OverlayWriter<Line>(view.overlay, header_before<OverlayHeader>(view.overlay.lines));
+    if (view.front.empty()) return;
+    out.front = const_cast<filter::Block *>(view.front.blocks());
+    out.front_blocks = view.front.count();
+  }
+
+  // Overlay if the key is there or the table is full; else the table.
+  template <class Line>
+  [[nodiscard]] static Change store(const SideView<Line> &view, SideWriter<Line> &writer,
+                                    const typename Line::Key &key, std::uint32_t value, KeyHash h) {
+    const unsigned length = value::length_of(value);
+    if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0)
+      return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
+    if (writer.front != nullptr) filter::SplitBlockBloom::insert(writer.front, writer.front_blocks, h);
+    if (writer.table.put(key, value, h) != table::TableWriter<Line>::Put::full) return Change::in_place;
+    return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
+  }
+
+  template <class Line>
+  [[nodiscard]] static Change remove(const SideView<Line> &view, SideWriter<Line> &writer,
+                                     const typename Line::Key &key, unsigned length, KeyHash h) {
+    if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0) {
+      (void)writer.table.erase(key, length, h);
+      return writer.overlay.put(key, table::make_tombstone(length), h) ? Change::overlay
+                                                                       : Change::needs_rebuild;
+    }
+    return writer.table.erase(key, length, h) ? Change::in_place : Change::unchanged;
+  }
+
+  [[nodiscard]] Change apply_v6(const wire::Delta &d) {
+    const auto n = static_cast<unsigned>(d.side);
+    const table::KeyV6 key = table::KeyV6::load(d.address.data());
+    const KeyHash h = hash_v6(&key, view_.seeds_v6[d.length]);
+    const std::uint32_t now = view_.v6[n].find(key, d.length, h);
+    if (d.op == wire::DeltaOp::unset)
+      return now == 0 ? Change::unchanged : remove(view_.v6[n], v6_[n], key, d.length, h);
+    const std::uint32_t value = value::make(d.list, d.length);
+    if (now == value) return Change::unchanged;
+    auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[n].in_use[d.length / 64]);
+    table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
+    return store(view_.v6[n], v6_[n], key, value, h);
+  }
+
+  [[nodiscard]] Change apply_v4(const wire::Delta &d) {
+    const auto n = static_cast<unsigned>(d.side);
+    const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
+    const std::uint32_t value = d.op == wire::DeltaOp::set ? value::make(d.list, d.length) : 0;
+    if (d.length == 0) return set_default(n, value);
+    const KeyHash h = hash_v4(wire, view_.seeds_v4[d.length]);
+    const std::uint32_t now = view_.v4[n].find(wire, d.length, h);
+    if (now == value) return Change::unchanged;
+    if (value == 0) {
+      if (d.length <= table::short_length_max) uncover(n, wire, d.length);
+      return remove(view_.v4[n], v4_[n], wire, d.length, h);
+    }
+    mark_in_use(n);
+    if (d.length > table::short_length_max) {
+      std::uint64_t &cell = cell_of(n, wire);
+      table::write_release(cell, cell | table::length_bit(d.length));
+      return store(view_.v4[n], v4_[n], wire, value, h);
+    }
+    const Change done = store(view_.v4[n], v4_[n], wire, value, h);
+    if (done != Change::needs_rebuild) cover(n, wire, value);
+    return done;
+  }
+
+  [[nodiscard]] Change set_default(unsigned n, std::uint32_t value) {
+    auto &slot = const_cast<std::uint32_t &>(*view_.lengths_v4[n].default_value);
+    if (slot == value) return Change::unchanged;
+    if (value != 0) mark_in_use(n);
+    table::write_release(slot, value);
+    return Change::in_place;
+  }
+
+  void mark_in_use(unsigned n) noexcept {
+    table::write_release(const_cast<std::uint32_t &>(*view_.lengths_v4[n].in_use), 1u);
+  }
+  [[nodiscard]] std::uint64_t &cell_of(unsigned n, std::uint32_t wire) const noexcept {
+    return const_cast<std::uint64_t &>(
+        view_.lengths_v4[n].cells[byteswap16(static_cast<std::uint16_t>(wire))]);
+  }
+
+  // Every cell below a short prefix, in turn.
+  template <class Visit> void below(unsigned n, std::uint32_t wire, unsigned length, Visit visit) const {
+    std::uint64_t *first = &cell_of(n, wire);
+    for (std::uint32_t i = 0; i < (1u << (table::short_length_max - length)); ++i) {
+      const std::uint32_t covering = visit(table::short_value(first[i]));
+      table::write_release(first[i], (first[i] & ~std::uint64_t{0xFFFFFFFF}) | covering);
+    }
+  }
+
+  void cover(unsigned n, std::uint32_t wire, std::uint32_t value) {
+    const unsigned length = value::length_of(value);
+    below(n, wire, length,
+          [=](std::uint32_t now) { return now == 0 || value::length_of(now) <= length ? value : now; });
+  }
+
+  void uncover(unsigned n, std::uint32_t wire, unsigned length) {
+    std::uint32_t next = 0;
+    for (unsigned l = length - 1; l > 0 && next == 0; --l) {
+      const std::uint32_t key = wire & wire_mask_v4(l);
+      next = view_.v4[n].find(key, l, hash_v4(key, view_.seeds_v4[l]));
+    }
+    below(n, wire, length,
+          [=](std::uint32_t now) { return now != 0 && value::length_of(now) == length ? next : now; });
+  }
+
+  ImageView view_;
+  std::shared_ptr<Grace> grace_;
+  SideWriter<table::LineV4> v4_[2];
+  SideWriter<table::LineV6> v6_[2];
 };
 
 } // namespace weir::image

@@ -1,0 +1,263 @@
+// Builds one exact table (table/table.hpp) from all its keys at once.
+//
+// Table 1 first: every key goes to its line there. A line with more keys than slots gives up whole
+// groups - the fewest that make room - so that few group bits are set and most absent keys end
+// after one line. What was given up goes to table 2; the few keys that find both lines full are put in
+// by the writer's chains of moves, and the last handful by the stash.
+//
+// Sizes follow from the number of keys alone: about 0.905 n keys at seven of eight slots in table 1,
+// the rest at three quarters in table 2 (IPv6: 0.73 n, table 2 at 2.5 of three slots).
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/table/table_writer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace weir::build {
+
+struct TableReport {
+  std::uint64_t keys = 0, in_table2 = 0, in_stash = 0, group_bits_set = 0, bytes = 0;
+  double load = 0;         // keys / slots of both tables
+  double lines_hit = 0;    // expected lines of a lookup that finds its key; 0 without keys
+  double lines_absent = 0; // the same for an absent key
+};
+
+struct TableSize {
+  std::uint32_t lines1 = 0, lines2 = 0, stash_lines = 0;
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    return sizeof(image::TableHeader) + (std::uint64_t{lines1} + lines2 + stash_lines) * cache_line_bytes;
+  }
+};
+
+// Keys per line of table 1 before overflow, and keys per line of table 2, that the sizes aim at.
+template <class Line> struct Density;
+template <> struct Density<table::LineV4> {
+  static constexpr double keys_per_line1 = 7.0, share2 = 0.090, keys_per_line2 = 6.0;
+};
+template <> struct Density<table::LineV6> {
+  static constexpr double keys_per_line1 = 3.4, share2 = 0.29, keys_per_line2 = 2.5;
+};
+
+inline constexpr std::uint32_t lines_min = 16; // a small table still takes additions in place
+inline constexpr std::uint32_t stash_lines = 4;
+
+template <class Line> [[nodiscard]] TableSize table_size(std::uint64_t keys) {
+  using D = Density<Line>;
+  const auto n = static_cast<double>(keys);
+  const auto lines = [](double wanted) {
+    return std::max(lines_min, static_cast<std::uint32_t>(std::ceil(wanted)));
+  };
+  return {lines(n / D::keys_per_line1), lines(n * D::share2 / D::keys_per_line2), stash_lines};
+}
+
+template <class LineType> class TableBuilder {
+public:
+  using Line = LineType;
+  using Key = typename Line::Key;
+  struct Item {
+    Key key;
+    std::uint32_t value; // carries the length
+  };
+
+  // `section` is zeroed memory of table_size<Line>(keys).bytes(); `seeds` one per prefix length.
+  TableBuilder(MutableBytes section, TableSize size, std::span<const std::uint64_t> seeds)
+      : seeds_(seeds), header_(reinterpret_cast<image::TableHeader *>(section.data())),
+        lines_(reinterpret_cast<Line *>(section.data() + sizeof *header_)), size_(size) {
+    header_->lines1 = size.lines1;
+    header_->lines2 = size.lines2;
+    header_->stash_lines = size.stash_lines;
+  }
+
+  // `item(i)` for i < count gives the i-th key; keys are distinct. False: not even the stash had room.
+  template <class ItemAt> [[nodiscard]] bool build(std::uint64_t count, ItemAt item) {
+    header_->keys = count;
+    fill_table1(count, item);
+    give_up_groups();
+    const bool ok = place_rest();
+    recompute_group_bits();
+    return ok;
+  }
+
+  [[nodiscard]] table::TableView<Line> view() const noexcept {
+    return {lines_,
+            lines_ + size_.lines1,
+            lines_ + size_.lines1 + size_.lines2,
+            &header_->stash_keys,
+            size_.lines1,
+            size_.lines2,
+            size_.stash_lines};
+  }
+
+  [[nodiscard]] TableReport report() const {
+    TableReport r;
+    r.keys = header_->keys;
+    r.in_stash = header_->stash_keys;
+    r.bytes = size_.bytes();
+    const table::TableView<Line> v = view();
+    std::uint64_t in_table1 = 0;
+    for (std::uint32_t i = 0; i < size_.lines1; ++i) {
+      in_table1 += used(v.lines1[i]);
+      for (unsigned g = 0; g < Line::groups; ++g) r.group_bits_set += group_bit(v.lines1[i], g) ? 1 : 0;
+    }
+    r.in_table2 = r.keys - in_table1;
+    const double slots = (double{1} * size_.lines1 + size_.lines2) * Line::slots;
+    r.load = static_cast<double>(r.keys) / slots;
+    if (r.keys == 0) return r;
+    r.lines_hit = 1 + static_cast<double>(r.in_table2) / static_cast<double>(r.keys);
+    r.lines_absent = 1 + static_cast<double>(r.group_bits_set) / (double{1} * size_.lines1 * Line::groups);
+    return r;
+  }
+
+private:
+  static constexpr std::size_t window = 32; // keys hashed and prefetched ahead
+
+  struct Overflow {
+    std::uint32_t line;
+    Item item;
+  };
+
+  [[nodiscard]] KeyHash hash(const Key &key, std::uint32_t value) const noexcept {
+    return table::hash_of(key, seeds_[image::value::length_of(value)]);
+  }
+  [[nodiscard]] static unsigned used(const Line &line) noexcept {
+    unsigned n = 0;
+    for (unsigned s = 0; s < Line::slots; ++s) n += image::value::is_set(line.value[s]) ? 1 : 0;
+    return n;
+  }
+  [[nodiscard]] static bool put(Line &line, const Item &item) noexcept {
+    for (unsigned s = 0; s < Line::slots; ++s)
+      if (!image::value::is_set(line.value[s])) {
+        line.key[s] = item.key;
+        line.value[s] = item.value;
+        return true;
+      }
+    return false;
+  }
+
+  template <class ItemAt> void fill_table1(std::uint64_t count, ItemAt item) {
+    Item items[window];
+    std::uint32_t line[window];
+    for (std::uint64_t from = 0; from < count; from += window) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(window, count - from));
+      for (std::size_t i = 0; i < n; ++i) {
+        items[i] = item(from + i);
+        line[i] = reduce(table::half1(hash(items[i].key, items[i].value)), size_.lines1);
+        __builtin_prefetch(&lines_[line[i]], 1);
+      }
+      for (std::size_t i = 0; i < n; ++i)
+        if (!put(lines_[line[i]], items[i])) overflow_.push_back({line[i], items[i]});
+    }
+  }
+
+  // A line with k keys too many gives up the one group of at least k keys that is smallest, or, when
+  // there is none, its largest group and again. Whole groups: a group is then in one table only.
+  void give_up_groups() {
+    std::stable_sort(overflow_.begin(), overflow_.end(),
+                     [](const Overflow &a, const Overflow &b) { return a.line < b.line; });
+    for (std::size_t i = 0; i < overflow_.size();) {
+      std::size_t end = i;
+      while (end < overflow_.size() && overflow_[end].line == overflow_[i].line) ++end;
+      split_line(lines_[overflow_[i].line], std::span(overflow_).subspan(i, end - i));
+      i = end;
+    }
+    overflow_.clear();
+    overflow_.shrink_to_fit();
+  }
+
+  void split_line(Line &line, std::span<const Overflow> extra) {
+    std::vector<Item> &items = scratch_;
+    items.clear();
+    for (unsigned s = 0; s < Line::slots; ++s) items.push_back({line.key[s], line.value[s]});
+    for (const Overflow &o : extra) items.push_back(o.item);
+    unsigned in_group[Line::groups] = {};
+    for (const Item &item : items) ++in_group[group(item)];
+    bool given_up[Line::groups] = {};
+    for (std::size_t left = items.size(); left > Line::slots;) {
+      const unsigned g = group_to_give_up(in_group, given_up, left - Line::slots);
+      given_up[g] = true;
+      left -= in_group[g];
+    }
+    line = Line{};
+    for (const Item &item : items)
+      if (given_up[group(item)] || !put(line, item)) to_table2_.push_back(item);
+  }
+
+  [[nodiscard]] unsigned group(const Item &item) const noexcept {
+    return table::group_of<Line>(hash(item.key, item.value));
+  }
+
+  [[nodiscard]] static unsigned group_to_give_up(const unsigned (&in_group)[Line::groups],
+                                                 const bool (&given_up)[Line::groups],
+                                                 std::size_t excess) noexcept {
+    unsigned best = 0, largest = 0;
+    bool fits = false, any = false;
+    for (unsigned g = 0; g < Line::groups; ++g) {
+      if (given_up[g] || in_group[g] == 0) continue;
+      if (in_group[g] >= excess && (!fits || in_group[g] < in_group[best])) {
+        best = g;
+        fits = true;
+      }
+      if (!any || in_group[g] > in_group[largest]) largest = g;
+      any = true;
+    }
+    return fits ? best : largest;
+  }
+
+  [[nodiscard]] bool place_rest() {
+    std::vector<Item> homeless;
+    for (std::size_t i = 0; i < to_table2_.size(); ++i) {
+      if (i + window < to_table2_.size()) __builtin_prefetch(&line2(to_table2_[i + window]), 1);
+      const Item &item = to_table2_[i];
+      set_group_bit(item);
+      if (!put(line2(item), item)) homeless.push_back(item);
+    }
+    to_table2_.clear();
+    to_table2_.shrink_to_fit();
+    table::TableWriter<Line> writer(
+        view(), *header_,
+        [this](const Key &key, unsigned length) { return table::hash_of(key, seeds_[length]); }, [] {});
+    for (const Item &item : homeless) {
+      const KeyHash h = hash(item.key, item.value);
+      if (writer.put(item.key, item.value, h) == table::TableWriter<Line>::Put::full) return false;
+      writer.grace_passed();
+    }
+    return true;
+  }
+
+  [[nodiscard]] Line &line2(const Item &item) const noexcept {
+    return lines_[size_.lines1 + reduce(table::half2(hash(item.key, item.value)), size_.lines2)];
+  }
+  [[nodiscard]] Line &line1(const Item &item) const noexcept {
+    return lines_[reduce(table::half1(hash(item.key, item.value)), size_.lines1)];
+  }
+
+  static void set_bit(table::LineV4 &line, unsigned g) noexcept { line.value[g] |= image::value::group_bit; }
+  static void set_bit(table::LineV6 &line, unsigned g) noexcept { line.group_bits |= std::uint32_t{1} << g; }
+  static void clear_bits(table::LineV4 &line) noexcept {
+    for (std::uint32_t &v : line.value) v &= ~image::value::group_bit;
+  }
+  static void clear_bits(table::LineV6 &line) noexcept { line.group_bits = 0; }
+  void set_group_bit(const Item &item) noexcept { set_bit(line1(item), group(item)); }
+
+  // Moves leave bits behind that no key needs any more.
+  void recompute_group_bits() noexcept {
+    for (std::uint32_t i = 0; i < size_.lines1; ++i) clear_bits(lines_[i]);
+    const std::uint64_t all = std::uint64_t{size_.lines1} + size_.lines2 + size_.stash_lines;
+    for (std::uint64_t i = size_.lines1; i < all; ++i)
+      for (unsigned s = 0; s < Line::slots; ++s)
+        if (image::value::is_set(lines_[i].value[s])) set_group_bit({lines_[i].key[s], lines_[i].value[s]});
+  }
+
+  std::span<const std::uint64_t> seeds_;
+  image::TableHeader *header_;
+  Line *lines_;
+  TableSize size_;
+  std::vector<Overflow> overflow_;
+  std::vector<Item> to_table2_, scratch_;
+};
+
+} // namespace weir::build

@@ -1,0 +1,50 @@
+// Which prefix lengths are worth asking for an address.
+//
+// IPv4: one 64-bit cell per /16. Bits 32..47 say which lengths from 17 to 32 are in use below it;
+// the low half is the table value of the longest prefix of 1 to 16 bits that covers it. Short
+// prefixes therefore cost no probe, and an empty cell ends the lookup. /0 stands in the header.
+// IPv6: one bit per length in use, for the whole table.
+//
+// Bits are set in place before their key enters the table, and cleared only by the next image.
+#pragma once
+
+#include "weir/table/line.hpp"
+
+#include <bit>
+
+namespace weir::table {
+
+inline constexpr unsigned short_length_max = 16; // prefixes up to here live in the cells
+
+struct LengthMapV4 {
+  const std::uint64_t *cells = nullptr;
+  const std::uint32_t *default_value = nullptr;
+  const std::uint32_t *in_use = nullptr; // 0 while the side has never had an IPv4 prefix
+
+  [[nodiscard]] bool empty() const noexcept { return read_acquire(*in_use) == 0; }
+  [[nodiscard]] std::uint64_t cell(std::uint32_t wire) const noexcept {
+    return read_acquire(cells[byteswap16(static_cast<std::uint16_t>(wire))]);
+  }
+};
+
+// Bit l - 17 for length l.
+[[nodiscard]] constexpr std::uint32_t long_lengths(std::uint64_t cell) noexcept {
+  return static_cast<std::uint32_t>(cell >> 32) & 0xFFFF;
+}
+[[nodiscard]] constexpr std::uint32_t short_value(std::uint64_t cell) noexcept {
+  return static_cast<std::uint32_t>(cell);
+}
+[[nodiscard]] constexpr std::uint64_t length_bit(unsigned length) noexcept {
+  return std::uint64_t{1} << (32 + length - (short_length_max + 1));
+}
+
+struct LengthsV6 {
+  const std::uint64_t *in_use = nullptr; // three words
+
+  [[nodiscard]] std::uint64_t word(unsigned i) const noexcept { return read_acquire(in_use[i]); }
+  [[nodiscard]] bool has(unsigned length) const noexcept {
+    return (word(length / 64) >> (length % 64) & 1) != 0;
+  }
+};
+
+} // namespace weir::table

@@ -1,0 +1,213 @@
+// Changes one exact table in place while readers look on. One writer.
+//
+// How a key gets in (h = its hash, line1 and line2 its buckets):
+//
+//   1. stored already            replace the value
+//   2. free slot in line1        key, then value
+//   3. free slot in line2        key, then value, then the group bit in line1
+//   4. a chain of moves frees a slot in line1 or line2 (breadth first, at most `moves_max` long)
+//   5. free slot in the stash    key, value, count, group bit
+//
+// A move from table 1 to 2 writes the copy, sets the group bit, clears the original. A move from 2
+// to 1 writes the copy, waits a grace period - a reader may have missed in table 1 before the copy
+// was there - and only then clears the original. A freed slot is refilled only after a grace
+// period: a reader that took its value early would pair it with the new key. The builder uses the
+// same code with a grace period that is no wait at all.
+#pragma once
+
+#include "weir/table/table.hpp"
+
+#include <cassert>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+namespace weir::table {
+
+// The rules above. Tests leave one out to prove that they would notice.
+struct SafeMoves {
+  static constexpr bool waits_before_clearing_table2 = true;
+};
+
+template <class LineType, class Protocol = SafeMoves> class TableWriter {
+public:
+  using Line = LineType;
+  using Key = typename Line::Key;
+  using Rehash = std::function<KeyHash(const Key &, unsigned length)>;
+  using Grace = std::function<void()>;
+
+  enum class Put : std::uint8_t { replaced, added, full };
+
+  TableWriter() = default;
+  // `view` is the table as readers see it, `header` and its lines the same memory, writable.
+  TableWriter(const TableView<Line> &view, image::TableHeader &header, Rehash rehash, Grace grace)
+      : view_(view), header_(&header), rehash_(std::move(rehash)), grace_(std::move(grace)) {}
+
+  [[nodiscard]] const TableView<Line> &view() const noexcept { return view_; }
+
+  // `value` carries the length. full: nothing was changed.
+  Put put(const Key &key, std::uint32_t value, KeyHash h) {
+    const unsigned length = image::value::length_of(value);
+    if (const Place old = locate(key, length, h); old.line != nullptr) {
+      set_value(old, value);
+      return Put::replaced;
+    }
+    if (place_directly(key, value, h)) return Put::added;
+    if (!freed_.empty()) { // room may be waiting for nothing but its grace period
+      grace_();
+      grace_passed();
+      if (place_directly(key, value, h)) return Put::added;
+    }
+    if (make_room(h) && place_directly(key, value, h)) return Put::added;
+    return place_in_stash(key, value, h) ? Put::added : Put::full;
+  }
+
+  // False when (key, length) is not stored.
+  bool erase(const Key &key, unsigned length, KeyHash h) {
+    const Place old = locate(key, length, h);
+    if (old.line == nullptr) return false;
+    clear(old);
+    return true;
+  }
+
+  // Readers have passed a quiescent state since the last change: freed slots may be refilled.
+  void grace_passed() { freed_.clear(); }
+
+private:
+  static constexpr unsigned nodes_max = 512; // lines looked at for a chain of moves
+
+  struct Place {
+    Line *line = nullptr;
+    unsigned slot = 0;
+  };
+  struct Node { // a full line, and how a key of its parent gets there
+    Line *line;
+    bool in_table1;
+    int parent;
+    unsigned parent_slot; // the key of the parent that would move here
+  };
+
+  [[nodiscard]] static Line *writable(const Line &line) noexcept { return const_cast<Line *>(&line); }
+
+  void set_value(Place p, std::uint32_t value) noexcept {
+    const std::uint32_t kept = p.line->value[p.slot] & image::value::group_bit;
+    write_release(p.line->value[p.slot], (value & ~image::value::group_bit) | kept);
+  }
+  void fill(Place p, const Key &key, std::uint32_t value) noexcept {
+    write_key(p.line->key[p.slot], key);
+    set_value(p, value);
+  }
+  void clear(Place p) {
+    set_value(p, 0);
+    freed_.insert(&p.line->value[p.slot]);
+  }
+  static void set_group_bit(LineV4 &line, unsigned group) noexcept {
+    write_release(line.value[group], line.value[group] | image::value::group_bit);
+  }
+  static void set_group_bit(LineV6 &line, unsigned group) noexcept {
+    write_release(line.group_bits, line.group_bits | std::uint32_t{1} << group);
+  }
+
+  [[nodiscard]] static Place find_slot(Line &line, const Key &key, unsigned length) noexcept {
+    for (unsigned s = 0; s < Line::slots; ++s)
+      if (answers(line.value[s], length) && line.key[s] == key) return {&line, s};
+    return {};
+  }
+  [[nodiscard]] Place free_slot(Line &line) const {
+    for (unsigned s = 0; s < Line::slots; ++s)
+      if (!image::value::is_set(line.value[s]) && (freed_.empty() || !freed_.contains(&line.value[s])))
+        return {&line, s};
+    return {};
+  }
+
+  [[nodiscard]] Place locate(const Key &key, unsigned length, KeyHash h) const noexcept {
+    if (const Place p = find_slot(*writable(view_.line1(h)), key, length); p.line) return p;
+    if (!view_.may_be_in2(h)) return {};
+    if (const Place p = find_slot(*writable(view_.line2(h)), key, length); p.line) return p;
+    for (std::uint32_t i = 0; i < view_.stash_lines; ++i)
+      if (const Place p = find_slot(*writable(view_.stash[i]), key, length); p.line) return p;
+    return {};
+  }
+
+  bool place_directly(const Key &key, std::uint32_t value, KeyHash h) {
+    if (const Place p = free_slot(*writable(view_.line1(h))); p.line) {
+      fill(p, key, value);
+      return true;
+    }
+    if (const Place p = free_slot(*writable(view_.line2(h))); p.line) {
+      fill(p, key, value);
+      set_group_bit(*writable(view_.line1(h)), group_of<Line>(h));
+      return true;
+    }
+    return false;
+  }
+
+  bool place_in_stash(const Key &key, std::uint32_t value, KeyHash h) {
+    for (std::uint32_t i = 0; i < view_.stash_lines; ++i)
+      if (const Place p = free_slot(*writable(view_.stash[i])); p.line) {
+        fill(p, key, value);
+        write_release(header_->stash_keys, header_->stash_keys + 1);
+        set_group_bit(*writable(view_.line1(h)), group_of<Line>(h));
+        return true;
+      }
+    return false;
+  }
+
+  [[nodiscard]] KeyHash hash_at(const Line &line, unsigned slot) const {
+    return rehash_(line.key[slot], image::value::length_of(line.value[slot]));
+  }
+
+  // Finds the shortest chain of moves that ends in a free slot and begins in a bucket of `h`, and
+  // performs it from its free end.
+  bool make_room(KeyHash h) {
+    std::vector<Node> nodes{{writable(view_.line1(h)), true, -1, 0},
+                            {writable(view_.line2(h)), false, -1, 0}};
+    for (std::size_t n = 0; n < nodes.size() && nodes.size() < nodes_max; ++n) {
+      for (unsigned s = 0; s < Line::slots; ++s) {
+        const Node here = nodes[n];
+        if (!image::value::is_set(here.line->value[s])) continue; // freed, still waiting for its grace period
+        const KeyHash moved = hash_at(*here.line, s);
+        Line *const target = writable(here.in_table1 ? view_.line2(moved) : view_.line1(moved));
+        nodes.push_back({target, !here.in_table1, static_cast<int>(n), s});
+        if (free_slot(*target).line != nullptr) return move_along(nodes, nodes.size() - 1);
+      }
+    }
+    return false;
+  }
+
+  // Moves the parent's key into the free slot of `last`, then the grandparent's into the parent's ...
+  bool move_along(const std::vector<Node> &nodes, std::size_t last) {
+    for (std::size_t n = last; nodes[n].parent >= 0; n = static_cast<std::size_t>(nodes[n].parent)) {
+      const Node &parent = nodes[static_cast<std::size_t>(nodes[n].parent)];
+      const Place to = free_slot(*nodes[n].line);
+      if (to.line == nullptr) return false; // the chain crossed itself; what has moved is still found
+      move({parent.line, nodes[n].parent_slot}, to, parent.in_table1);
+    }
+    return true;
+  }
+
+  void move(Place from, Place to, bool from_table1) {
+    const std::uint32_t value = from.line->value[from.slot] & ~image::value::group_bit;
+    if (!image::value::is_set(value)) return;
+    const KeyHash h = hash_at(*from.line, from.slot);
+    fill(to, from.line->key[from.slot], value);
+    if (from_table1) {
+      set_group_bit(*writable(view_.line1(h)), group_of<Line>(h));
+    } else if constexpr (Protocol::waits_before_clearing_table2) {
+      grace_();
+    }
+    clear(from);
+    grace_();
+    grace_passed();
+  }
+
+  TableView<Line> view_;
+  image::TableHeader *header_ = nullptr;
+  Rehash rehash_;
+  Grace grace_;
+  std::unordered_set<const std::uint32_t *> freed_; // values cleared since the last grace period
+};
+
+} // namespace weir::table

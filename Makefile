@@ -127,6 +127,10 @@ lint: deps ## format, clang-tidy and a second compiler, shellcheck, laws of the 
 format: ## rewrite the sources as .clang-format says
 	$(Q)clang-format-19 -i $(SOURCES)
 
+.PHONY: bench
+bench: deps-build ## measure beside rte_hash and the memory limit; BENCH_QUICK=1 for a short run
+	$(again) PROFILE=release bench-now
+
 .PHONY: fuzz
 fuzz: deps ## run each fuzzer for FUZZ_SECONDS (60), starting from its corpus
 	$(again) PROFILE=fuzz fuzz-now
@@ -227,5 +231,13 @@ fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 
 $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
+
+# ---- bench -------------------------------------------------------------------------------------
+$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench)) $(LIB_DATAPLANE) $(LIB_CONTROL)
+	$(link) $(LIBS.control) $(LIBS.dataplane)
+
+.PHONY: bench-now
+bench-now: $(BIN)/weir-bench
+	$(Q)tests/bench/run.sh $<
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

@@ -1,0 +1,59 @@
+#include "tests/bench/bench.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sys/mman.h>
+
+namespace weir::bench {
+
+Figure figure_of(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::ranges::sort(samples);
+  const auto at = [&](double share) {
+    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
+  };
+  const double median = at(0.5);
+  return {median, median == 0 ? 0 : 50 * (at(0.75) - at(0.25)) / median};
+}
+
+JsonLines::JsonLines(const Options &options, const std::string &name) {
+  std::filesystem::create_directories(options.out);
+  const std::string path = options.out + "/" + name + ".jsonl";
+  file_ = std::fopen(path.c_str(), "w");
+  if (!file_) give_up("cannot write " + path);
+}
+
+JsonLines::~JsonLines() { std::fclose(file_); }
+
+JsonLines::Field::Field(std::string n, double value)
+    : name(std::move(n)), json(fmt::format("{:.6g}", value)) {}
+
+void JsonLines::line(const std::vector<Field> &fields) {
+  std::string text;
+  for (const Field &field : fields)
+    text += fmt::format("{}\"{}\":{}", text.empty() ? "{" : ",", field.name, field.json);
+  std::fputs((text + "}\n").c_str(), file_);
+  std::fflush(file_);
+}
+
+Region::Region(std::size_t bytes) : bytes_(bytes), mapped_bytes_(round_up(bytes, 2u << 20)) {
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+  void *data = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB, -1, 0);
+  hugepages_ = data != MAP_FAILED;
+  if (!hugepages_) data = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (data == MAP_FAILED) give_up(fmt::format("no memory for {} MiB", mapped_bytes_ >> 20));
+  data_ = static_cast<std::byte *>(data);
+}
+
+Region::~Region() { munmap(data_, mapped_bytes_); }
+
+void give_up(const std::string &why) {
+  fmt::print(stderr, "weir-bench: {}\n", why);
+  std::exit(1);
+}
+
+} // namespace weir::bench

@@ -1,0 +1,78 @@
+// Parser against oracle, without any rules: what kind of frame is it, whose addresses does it carry?
+#include "tests/support/oracle.hpp"
+#include "tests/support/random_rules.hpp"
+#include "weir/key/parse.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace weir::test {
+namespace {
+
+// The reason that the packet path would give when nothing is listed.
+Reason kind_as_reason(const ParsedPacket &packet) {
+  if (packet.link_local) return Reason::link_local;
+  switch (packet.kind) {
+  case PacketKind::malformed: return Reason::malformed;
+  case PacketKind::non_ip: return Reason::non_ip;
+  case PacketKind::too_many_tags: return Reason::too_many_tags;
+  default: return Reason::fallthrough;
+  }
+}
+
+Policy policy_of(Match match) {
+  Policy policy;
+  policy.match = match;
+  return policy;
+}
+
+// The copy ends where the frame ends, so that the address sanitizer sees a byte read too far.
+ParsedPacket parse_exact_copy(const Frame &frame) {
+  const auto copy = std::make_unique<std::uint8_t[]>(frame.bytes.size());
+  std::copy(frame.bytes.begin(), frame.bytes.end(), copy.get());
+  return parse_packet(copy.get(), frame.bytes.size());
+}
+
+TEST(ParserAgainstOracle, agree_on_the_kind_of_every_random_frame) {
+  const std::uint64_t seed = test_seed();
+  Random random(seed);
+  const RuleSet rules = random_rules(random);
+  const Oracle judge; // no lists: what is an ordinary packet falls through
+  std::array<unsigned, reason_count> seen{};
+  for (int i = 0; i < 100'000; ++i) {
+    const Frame frame = random_frame(random, rules);
+    const Reason wanted = judge.judge(frame.bytes).reason;
+    ASSERT_EQ(name_of(kind_as_reason(parse_exact_copy(frame))), name_of(wanted))
+        << "frame " << i << ", seed " << seed;
+    ++seen[static_cast<std::size_t>(wanted)];
+  }
+  for (const Reason reason :
+       {Reason::malformed, Reason::non_ip, Reason::too_many_tags, Reason::link_local, Reason::fallthrough})
+    EXPECT_GT(seen[static_cast<std::size_t>(reason)], 100u)
+        << name_of(reason) << " was hardly tried, seed " << seed;
+}
+
+TEST(ParserAgainstOracle, agree_on_the_addresses_of_every_random_frame) {
+  const std::uint64_t seed = test_seed() + 1;
+  Random random(seed);
+  const RuleSet rules = random_rules(random);
+  for (int i = 0; i < 20'000; ++i) {
+    const Frame frame = random_frame(random, rules);
+    const ParsedPacket packet = parse_exact_copy(frame);
+    if (!packet.is_ip() || packet.link_local) continue;
+    const Address source = address_at(packet, frame.bytes.data(), packet.source_offset);
+    const Address destination = address_at(packet, frame.bytes.data(), packet.destination_offset);
+
+    // Only these two addresses are listed, each alone.
+    Oracle judge(policy_of(Match::source));
+    judge.deny({source, static_cast<std::uint8_t>(address_bits(source.family))}, "source");
+    ASSERT_EQ(judge.judge(frame.bytes).list, "source") << "frame " << i << ", seed " << seed;
+    Oracle other(policy_of(Match::destination));
+    other.deny({destination, static_cast<std::uint8_t>(address_bits(source.family))}, "destination");
+    ASSERT_EQ(other.judge(frame.bytes).list, "destination") << "frame " << i << ", seed " << seed;
+  }
+}
+
+} // namespace
+} // namespace weir::test

@@ -1,0 +1,174 @@
+#include "tests/support/oracle.hpp"
+
+#include "weir/key/text.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace weir::test {
+namespace {
+
+// Bytes from the front of a frame; asking for more than there is sets `short_of_bytes`.
+struct Cursor {
+  std::span<const std::uint8_t> rest;
+  bool short_of_bytes = false;
+
+  unsigned number(std::size_t bytes) {
+    unsigned value = 0;
+    for (const std::uint8_t byte : take(bytes)) value = value * 256 + byte;
+    return value;
+  }
+  std::span<const std::uint8_t> take(std::size_t bytes) {
+    if (bytes > rest.size()) {
+      short_of_bytes = true;
+      rest = {};
+      return {};
+    }
+    const auto front = rest.first(bytes);
+    rest = rest.subspan(bytes);
+    return front;
+  }
+};
+
+struct Read {
+  enum class Kind { ip, not_ip, third_tag, broken } kind = Kind::broken;
+  Address source{}, destination{};
+  bool link_local = false;
+};
+
+constexpr Read broken{};
+
+Read read_ipv4(Cursor cursor) {
+  const unsigned version_and_words = cursor.number(1);
+  cursor.take(1); // DSCP and ECN
+  const unsigned total_bytes = cursor.number(2);
+  cursor.take(2); // identification
+  const unsigned fragment = cursor.number(2);
+  cursor.take(1); // TTL
+  const unsigned protocol = cursor.number(1);
+  cursor.take(2); // checksum
+  const auto source = cursor.take(4), destination = cursor.take(4);
+  if (cursor.short_of_bytes || version_and_words / 16 != 4) return broken;
+  const unsigned words = version_and_words % 16;
+  if (words < 5 || total_bytes < 4 * words) return broken;
+  cursor.take(4 * (words - 5)); // options
+  if (cursor.short_of_bytes) return broken;
+
+  Read read{.kind = Read::Kind::ip};
+  std::copy(source.begin(), source.end(), read.source.bytes.begin());
+  std::copy(destination.begin(), destination.end(), read.destination.bytes.begin());
+
+  const bool from_nobody = source[0] == 0 && source[1] == 0 && source[2] == 0 && source[3] == 0;
+  const bool first_fragment = fragment % 8192 == 0;
+  const unsigned from_port = cursor.number(2), to_port = cursor.number(2);
+  read.link_local = from_nobody && protocol == 17 && first_fragment && !cursor.short_of_bytes &&
+                    from_port == 68 && to_port == 67;
+  return read;
+}
+
+Read read_ipv6(Cursor cursor) {
+  const unsigned version = cursor.number(4) >> 28;
+  cursor.take(2); // payload length
+  const unsigned next_header = cursor.number(1);
+  const unsigned hop_limit = cursor.number(1);
+  const auto source = cursor.take(16), destination = cursor.take(16);
+  if (cursor.short_of_bytes || version != 6) return broken;
+
+  Read read{.kind = Read::Kind::ip};
+  read.source = Address::from_v6(source.data());
+  read.destination = Address::from_v6(destination.data());
+
+  const unsigned icmp_type = cursor.number(1);
+  read.link_local =
+      next_header == 58 && hop_limit == 255 && !cursor.short_of_bytes && icmp_type >= 133 && icmp_type <= 137;
+  return read;
+}
+
+Read read_frame(std::span<const std::uint8_t> frame) {
+  Cursor cursor{frame};
+  cursor.take(12); // MAC addresses
+  unsigned type = cursor.number(2);
+  for (int tags = 0; !cursor.short_of_bytes && (type == 0x8100 || type == 0x88A8 || type == 0x9100); ++tags) {
+    if (tags == 2) return {.kind = Read::Kind::third_tag};
+    cursor.take(2);
+    type = cursor.number(2);
+  }
+  if (cursor.short_of_bytes) return broken;
+  if (type == 0x0800) return read_ipv4(cursor);
+  if (type == 0x86DD) return read_ipv6(cursor);
+  return {.kind = Read::Kind::not_ip};
+}
+
+std::string digits(const Address &address, unsigned length) {
+  std::string text = address.family == Family::ipv4 ? "4:" : "6:";
+  for (unsigned bit = 0; bit < length; ++bit)
+    text += (address.bytes[bit / 8] >> (7 - bit % 8)) & 1 ? '1' : '0';
+  return text;
+}
+
+Prefix prefix_of(std::string_view text) {
+  const auto prefix = parse_prefix(text);
+  if (!prefix) throw std::invalid_argument(std::string(text) + ": " + prefix.error());
+  return *prefix;
+}
+
+} // namespace
+
+std::string to_string(const Judgement &judgement) {
+  std::string text(name_of(judgement.verdict));
+  text += ' ';
+  text += name_of(judgement.reason);
+  if (!judgement.list.empty()) text += " (" + judgement.list + ')';
+  return text;
+}
+
+void Oracle::PrefixMap::add(const Prefix &prefix, const std::string &list) {
+  const std::string key = digits(prefix.address, prefix.length);
+  sizes_.insert(key.size());
+  by_digits_.emplace(key, list);
+}
+
+std::optional<std::string> Oracle::PrefixMap::find(const Address &address) const {
+  std::string key = digits(address, address.family == Family::ipv4 ? 32 : 128);
+  for (auto size = sizes_.rbegin(); size != sizes_.rend(); ++size) {
+    if (*size > key.size()) continue;
+    key.resize(*size);
+    if (const auto found = by_digits_.find(key); found != by_digits_.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
+void Oracle::allow(std::string_view prefix, const std::string &list) { allow(prefix_of(prefix), list); }
+void Oracle::deny(std::string_view prefix, const std::string &list) { deny(prefix_of(prefix), list); }
+
+Judgement Oracle::judge(std::span<const std::uint8_t> frame, PortSide side) const {
+  const Read read = read_frame(frame);
+  if (read.kind == Read::Kind::broken) return {policy_.malformed, Reason::malformed, ""};
+  if (read.kind == Read::Kind::not_ip) return {policy_.non_ip, Reason::non_ip, ""};
+  if (read.kind == Read::Kind::third_tag) return {policy_.non_ip, Reason::too_many_tags, ""};
+  if (read.link_local) return {policy_.link_local, Reason::link_local, ""};
+  return judge_addresses(read.source, read.destination, side);
+}
+
+Judgement Oracle::judge_addresses(const Address &source, const Address &destination, PortSide side) const {
+  switch (policy_.match) {
+  case Match::source: return judge_address(source);
+  case Match::destination: return judge_address(destination);
+  case Match::remote: return judge_address(side == PortSide::inside ? destination : source);
+  case Match::either: break;
+  }
+  // The worse of two answers, the source's when both weigh the same.
+  const Judgement first = judge_address(source), second = judge_address(destination);
+  for (const Reason reason : {Reason::deny, Reason::allow})
+    for (const Judgement *one : {&first, &second})
+      if (one->reason == reason) return *one;
+  return first;
+}
+
+Judgement Oracle::judge_address(const Address &address) const {
+  if (const auto list = allowed_by(address)) return {Verdict::pass, Reason::allow, *list};
+  if (const auto list = denied_by(address)) return {Verdict::drop, Reason::deny, *list};
+  return {policy_.fallthrough, Reason::fallthrough, ""};
+}
+
+} // namespace weir::test

@@ -1,0 +1,126 @@
+#include "tests/support/process.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace weir::test {
+namespace {
+
+[[noreturn]] void broken(const std::string &what) {
+  throw std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+// In the child, between fork and exec: only plain system calls.
+void redirect(const std::filesystem::path &file, int to) {
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0 || dup2(fd, to) < 0) _exit(126);
+}
+
+} // namespace
+
+TempDir::TempDir() {
+  std::string name = (std::filesystem::temp_directory_path() / "weir-test-").string() + std::string(6, 'X');
+  if (!mkdtemp(name.data())) broken("cannot make a temporary folder");
+  path_ = name;
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::filesystem::path program(const std::string &name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / name;
+}
+
+std::filesystem::path source_tree() {
+  for (auto at = program("x"); at.has_relative_path(); at = at.parent_path())
+    if (std::filesystem::exists(at / "Makefile") && std::filesystem::exists(at / "include/weir")) return at;
+  throw std::runtime_error("this test does not stand below a source tree");
+}
+
+std::string read_text(const std::filesystem::path &file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write_text(const std::filesystem::path &file, const std::string &text) {
+  std::ofstream stream(file, std::ios::binary);
+  stream << text;
+  stream.close();
+  if (!stream) broken("cannot write " + file.string());
+}
+
+void sleep_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+Child::Child(const Setup &setup) {
+  std::vector<char *> arguments;
+  for (const std::string &argument : setup.arguments)
+    arguments.push_back(const_cast<char *>(argument.c_str()));
+  arguments.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ < 0) broken("cannot fork");
+  if (pid_ > 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that crashes leaves nothing behind
+  redirect("/dev/null", STDIN_FILENO);
+  redirect(setup.output, STDOUT_FILENO);
+  if (setup.errors.empty())
+    dup2(STDOUT_FILENO, STDERR_FILENO);
+  else
+    redirect(setup.errors, STDERR_FILENO);
+  if (!setup.directory.empty() && chdir(setup.directory.c_str()) != 0) _exit(126);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+Child::~Child() {
+  if (pid_ > 0 && !code_) {
+    ::kill(pid_, SIGKILL);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+  }
+}
+
+Child::Child(Child &&other) noexcept : pid_(std::exchange(other.pid_, -1)), code_(other.code_) {}
+Child &Child::operator=(Child &&other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(code_, other.code_);
+  return *this;
+}
+
+void Child::reap(int status) { code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+bool Child::running() {
+  if (pid_ <= 0 || code_) return false;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) == pid_) reap(status);
+  return !code_;
+}
+
+void Child::signal(int number) const {
+  if (pid_ > 0 && !code_) ::kill(pid_, number);
+}
+
+std::optional<int> Child::wait(std::chrono::milliseconds limit) {
+  (void)!wait_until([&] { return !running(); }, limit);
+  return code_;
+}
+
+long Child::peak_rss_kib() const {
+  const std::string status = read_text("/proc/" + std::to_string(pid_) + "/status");
+  const auto at = status.find("VmHWM:");
+  return at == std::string::npos ? 0 : std::strtol(status.c_str() + at + 6, nullptr, 10);
+}
+
+} // namespace weir::test

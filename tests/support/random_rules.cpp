@@ -1,0 +1,191 @@
+#include "tests/support/random_rules.hpp"
+
+#include "weir/key/text.hpp"
+
+#include <array>
+#include <cstdlib>
+
+namespace weir::test {
+namespace {
+
+Family random_family(Random &random) { return random.one_in(3) ? Family::ipv6 : Family::ipv4; }
+
+Prefix prefix_of(const Address &address, unsigned length) {
+  return {masked(address, length), static_cast<std::uint8_t>(length)};
+}
+
+Prefix random_prefix(Random &random, const std::vector<Prefix> &before) {
+  if (!before.empty() && random.one_in(4)) { // the address of an earlier one at another length
+    const Prefix &base = before[random.below(static_cast<std::uint32_t>(before.size()))];
+    return prefix_of(base.address, random.below(address_bits(base.family()) + 1));
+  }
+  const Family family = random_family(random);
+  const unsigned bits = address_bits(family);
+  const unsigned length = random.one_in(2) ? bits : random.below(bits + 1);
+  return prefix_of(random_address(random, family), length);
+}
+
+// Adds or takes away one unit of the last kept bit, so that the result lies next to the prefix.
+Address neighbour(Random &random, const Prefix &prefix) {
+  Address address = prefix.address;
+  const bool up = random.one_in(2);
+  for (unsigned bit = prefix.length; bit-- > 0;) {
+    const auto mask = static_cast<std::uint8_t>(0x80 >> bit % 8);
+    const bool was_set = address.bytes[bit / 8] & mask;
+    address.bytes[bit / 8] ^= mask;
+    if (was_set != up) break; // no carry
+  }
+  return address;
+}
+
+Address inside(Random &random, const Prefix &prefix) {
+  Address address = prefix.address;
+  const Address other = random_address(random, prefix.family());
+  for (unsigned bit = prefix.length; bit < address_bits(prefix.family()); ++bit)
+    address.bytes[bit / 8] |= other.bytes[bit / 8] & static_cast<std::uint8_t>(0x80 >> bit % 8);
+  return address;
+}
+
+void add_transport(Random &random, FrameBuilder &builder, bool ipv6) {
+  switch (random.below(6)) {
+  case 0: builder.udp(68, 67).payload(20); break;
+  case 1: ipv6 ? builder.icmp6(130 + random.below(10)) : builder.icmp(8); break;
+  case 2: builder.tcp(random.below(65536), 80); break;
+  case 3: break; // nothing after the IP header
+  default: builder.udp(random.below(65536), 53).payload(random.below(40));
+  }
+}
+
+void add_ipv4(Random &random, FrameBuilder &builder, const RuleSet &rules) {
+  Ipv4Fields fields;
+  fields.source = to_string(interesting_address(random, rules, Family::ipv4));
+  fields.destination = to_string(interesting_address(random, rules, Family::ipv4));
+  if (random.one_in(5)) fields.options_words = random.below(11);
+  if (random.one_in(8)) fields.fragment_offset = random.below(8192);
+  fields.more_fragments = random.one_in(8);
+  if (random.one_in(20)) fields.version = random.below(16);
+  if (random.one_in(20)) fields.ihl = random.below(16);
+  if (random.one_in(20)) fields.total_length = random.below(80);
+  builder.ipv4(fields);
+  add_transport(random, builder, false);
+}
+
+void add_ipv6(Random &random, FrameBuilder &builder, const RuleSet &rules) {
+  Ipv6Fields fields;
+  fields.source = to_string(interesting_address(random, rules, Family::ipv6));
+  fields.destination = to_string(interesting_address(random, rules, Family::ipv6));
+  if (random.one_in(3)) fields.hop_limit = 255;
+  if (random.one_in(4)) fields.extensions = {std::array{0u, 43u, 44u, 60u}[random.below(4)]};
+  if (random.one_in(20)) fields.version = random.below(16);
+  builder.ipv6(fields);
+  add_transport(random, builder, true);
+}
+
+} // namespace
+
+std::uint64_t test_seed() {
+  const char *given = std::getenv("WEIR_SEED");
+  return given ? std::strtoull(given, nullptr, 0) : 20'240'611;
+}
+
+Oracle RuleSet::oracle() const {
+  Oracle judge(policy);
+  for (const TestList &list : lists)
+    for (const Prefix &prefix : list.prefixes)
+      list.side == image::Side::allow ? judge.allow(prefix, list.name) : judge.deny(prefix, list.name);
+  return judge;
+}
+
+Address random_address(Random &random, Family family) {
+  static constexpr std::array<const char *, 8> nasty_v4{"0.0.0.0",         "255.255.255.255", "0.0.0.1",
+                                                        "255.255.255.254", "127.0.0.1",       "128.0.0.0",
+                                                        "10.0.0.0",        "224.0.0.1"};
+  static constexpr std::array<const char *, 8> nasty_v6{
+      "::",         "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+      "::1",        "::ffff:10.0.0.1",
+      "fe80::1",    "8000::",
+      "2001:db8::", "ff02::1"};
+  if (random.one_in(10))
+    return *parse_address((family == Family::ipv4 ? nasty_v4 : nasty_v6)[random.below(8)]);
+  if (family == Family::ipv4) {
+    // Half of them crowd in a few /16, where prefixes overlap.
+    const std::uint32_t host = static_cast<std::uint32_t>(random.bits());
+    return Address::from_host(random.one_in(2) ? host
+                                               : 0x0A000000u | random.below(3) << 16 | (host & 0xFFFF));
+  }
+  std::array<std::uint64_t, 2> words{random.bits(), random.bits()};
+  if (random.one_in(2)) words[0] = 0xB80D0120; // 2001:db8::/64
+  return Address::from_v6(words.data());
+}
+
+Policy random_policy(Random &random) {
+  Policy policy;
+  policy.match = static_cast<Match>(random.below(4));
+  for (Verdict *verdict : {&policy.fallthrough, &policy.non_ip, &policy.link_local, &policy.malformed})
+    if (random.one_in(2)) *verdict = random.one_in(2) ? Verdict::drop : Verdict::pass;
+  return policy;
+}
+
+RuleSet random_rules(Random &random, RuleShape shape) {
+  RuleSet rules;
+  rules.policy = random_policy(random);
+  std::vector<Prefix> all;
+  for (unsigned i = 0; i < shape.lists; ++i) {
+    const bool allow = i % 3 == 1;
+    TestList list{
+        (allow ? "good" : "bad") + std::to_string(i), allow ? image::Side::allow : image::Side::deny, {}};
+    const unsigned count = allow ? shape.prefixes_per_list / 4 + 1 : shape.prefixes_per_list;
+    for (unsigned n = 0; n < count; ++n) {
+      Prefix prefix = random_prefix(random, all);
+      // Whole families only now and then, or nothing else would ever be seen.
+      if (prefix.length < 4 && !random.one_in(20))
+        prefix = prefix_of(prefix.address, address_bits(prefix.family()));
+      list.prefixes.push_back(prefix);
+      all.push_back(prefix);
+    }
+    rules.lists.push_back(std::move(list));
+  }
+  return rules;
+}
+
+Address interesting_address(Random &random, const RuleSet &rules, Family family) {
+  if (rules.lists.empty() || random.one_in(6)) return random_address(random, family);
+  const TestList &list = rules.lists[random.below(static_cast<std::uint32_t>(rules.lists.size()))];
+  if (list.prefixes.empty()) return random_address(random, family);
+  const Prefix &prefix = list.prefixes[random.below(static_cast<std::uint32_t>(list.prefixes.size()))];
+  if (prefix.family() != family) return random_address(random, family);
+  switch (random.below(4)) {
+  case 0: return prefix.address;
+  case 1: return neighbour(random, prefix);
+  default: return inside(random, prefix);
+  }
+}
+
+Frame random_frame(Random &random, const RuleSet &rules) {
+  FrameBuilder builder;
+  builder.ethernet();
+  static constexpr std::array tag_types{0x8100u, 0x88A8u, 0x9100u};
+  if (random.one_in(4))
+    for (unsigned tags = 1 + random.below(3); tags > 0; --tags)
+      builder.vlan(random.below(4096), tag_types[random.below(3)]);
+  const std::uint32_t kind = random.below(20);
+  if (kind == 0)
+    builder.arp("10.0.0.1", "10.0.0.2");
+  else if (kind == 1)
+    builder.llc().payload(40);
+  else if (kind == 2) {
+    builder.mpls(17);
+    add_ipv4(random, builder, rules);
+  } else if (random_family(random) == Family::ipv6)
+    add_ipv6(random, builder, rules);
+  else
+    add_ipv4(random, builder, rules);
+  Frame frame = builder.frame();
+  if (random.one_in(10)) frame.bytes.resize(random.below(static_cast<std::uint32_t>(frame.bytes.size()) + 1));
+  if (random.one_in(20) && !frame.bytes.empty()) // damage
+    frame.bytes[random.below(static_cast<std::uint32_t>(frame.bytes.size()))] =
+        static_cast<std::uint8_t>(random.bits());
+  return frame;
+}
+
+} // namespace weir::test

@@ -105,6 +105,10 @@ deps: ## install the Debian packages that are missing (apt-get, with sudo if not
 deps-build: # what `make run` needs
 	$(call install,$(DEPS.build))
 
+.PHONY: run
+run: deps-build ## build, and replay a recorded capture while a second generation is applied
+	$(again) PROFILE=release run-now
+
 .PHONY: all
 all: $(PROGRAMS) ## build the programs
 
@@ -175,6 +179,15 @@ $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CON
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_CONTROL)
 	$(link) $(LIBS.control) -lpcap
+
+# A million packets at a fifth of a million a second: time enough for a swap in the middle.
+DEMO = $(BIN)/weirctl replay pcaps/recorded/office.pcap --config pcaps/demo/today.yaml --apply pcaps/demo/tomorrow.yaml \
+       --loop 600 --rate 200000
+
+.PHONY: run-now
+run-now: $(PROGRAMS)
+	@echo "$(DEMO)"; echo
+	@$(DEMO)
 
 # ---- tests -------------------------------------------------------------------------------------
 define test_program

@@ -1,0 +1,16 @@
+// `weirctl check`: a configuration and its lists, read as weir-control reads them, without a daemon.
+#pragma once
+
+#include "weir/base/result.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+
+namespace weir::cli {
+
+// Fields config, lists[{name, action, format, v4_hosts, v4_prefixes, v6, duplicates, skipped}],
+// conflicts[text] and warnings[text]; or one error with every fault of every file, one a line.
+[[nodiscard]] Result<nlohmann::json> check_configuration(const std::filesystem::path &file);
+
+} // namespace weir::cli

@@ -1,0 +1,112 @@
+#include "control/cli/client.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace weir::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string remedy_for(int fault, const std::string &path) {
+  switch (fault) {
+  case ENOENT:
+    return fmt::format("there is no socket {}. Is weir-control running? Another socket is named with -s.",
+                       path);
+  case ECONNREFUSED:
+    return fmt::format("nobody listens at {}: weir-control has ended. Start it again.", path);
+  case EACCES:
+    return fmt::format("no permission to use {}. Try as root, or as a member of the group that owns it.",
+                       path);
+  default: return fmt::format("{}: {}.", path, std::strerror(fault));
+  }
+}
+
+} // namespace
+
+Result<Client> Client::connect(const std::filesystem::path &socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = socket.string();
+  if (path.size() >= sizeof address.sun_path)
+    return fail(Errc::usage,
+                fmt::format("the socket path {} is longer than the {} characters a socket may have.", path,
+                            sizeof address.sun_path - 1));
+  path.copy(address.sun_path, path.size());
+  Client client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (client.fd_ < 0) return fail(Errc::io, fmt::format("socket: {}.", std::strerror(errno)));
+  if (::connect(client.fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
+    return fail(Errc::unreachable, remedy_for(errno, path));
+  return client;
+}
+
+Client::Client(Client &&other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), pending_(std::move(other.pending_)) {}
+
+Client &Client::operator=(Client &&other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(pending_, other.pending_);
+  return *this;
+}
+
+Client::~Client() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status Client::send(std::string_view line) {
+  std::string out(line);
+  out += '\n';
+  for (std::size_t sent = 0; sent < out.size();) {
+    const ssize_t n = ::send(fd_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return fail(Errc::unreachable, "weir-control closed the connection before it took the request.");
+    sent += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+Result<std::optional<std::string>> Client::receive() {
+  std::array<char, 65536> buffer;
+  const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
+  if (n < 0 && errno == EINTR) return std::nullopt;
+  if (n <= 0)
+    return fail(Errc::unreachable, "weir-control closed the connection before it answered; see its log.");
+  const std::size_t searched = pending_.size();
+  pending_.append(buffer.data(), static_cast<std::size_t>(n));
+  const std::size_t end = pending_.find('\n', searched);
+  if (end == std::string::npos) return std::nullopt;
+  std::string answer = pending_.substr(0, end);
+  pending_.erase(0, end + 1);
+  return answer;
+}
+
+Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds wait_max) {
+  if (auto sent = send(line); !sent) return std::unexpected(std::move(sent.error()));
+  const bool endless = wait_max == std::chrono::milliseconds::max();
+  const auto deadline = endless ? Clock::time_point::max() : Clock::now() + wait_max;
+  for (;;) {
+    pollfd waiting{fd_, POLLIN, 0};
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const int ready = ::poll(&waiting, 1, endless ? -1 : static_cast<int>(std::max<std::int64_t>(0, left)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0)
+      return fail(Errc::unreachable,
+                  fmt::format("weir-control did not answer within {} ms.", wait_max.count()));
+    auto answer = receive();
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (*answer) return std::move(**answer);
+  }
+}
+
+} // namespace weir::cli

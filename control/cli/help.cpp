@@ -1,0 +1,115 @@
+#include "control/cli/help.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace weir::cli {
+
+namespace {
+
+constexpr std::array<VerbHelp, 21> verbs{{
+    {"replay", "send a capture file through a private weir and show what it decides",
+     "Starts a private weir-dataplane and weir-control in a temporary folder, lets every packet of the\n"
+     "capture pass the same worker that serves real ports, and prints the verdict table. Nothing is left\n"
+     "behind, a running weir is not touched, and neither root, hugepages nor a network card are needed.\n"
+     "\n"
+     "The lists and the policy come from the configuration; its ports, eal and paths are ignored. Each\n"
+     "packet is written to exactly one of the two output files, in order, with its bytes, lengths and\n"
+     "timestamp unchanged.\n"
+     "\n"
+     "Each --apply names a configuration that becomes the next generation while packets flow. Without\n"
+     "@PACKETS the packets are divided evenly among the generations; with it, exactly so many packets\n"
+     "(counted over all loops) are judged before that configuration is in force.",
+     "weirctl replay office.pcap --config weir.yaml --out passed.pcap --denied dropped.pcap\n"
+     "  weirctl replay office.pcap --config today.yaml --apply tomorrow.yaml --loop 100 --rate 200000"},
+    {"status", "what is in force: generation, entries, memory, last swap",
+     "Prints the live generation, the policy, how many entries there are, the memory they take, the plan\n"
+     "of the image, the last swap, and whether the dataplane is connected.",
+     "weirctl status"},
+    {"list", "show or change lists", "Shows the lists, or changes one of them while traffic flows.",
+     "weirctl list show\n  weirctl list add bans 203.0.113.9 --ttl 10m"},
+    {"list show", "the lists, or the entries of one",
+     "Without a name: every list with its size, its hits and when it last changed. With a name: the first\n"
+     "thousand entries of that list. `list export` writes all of them to a file.",
+     "weirctl list show\n  weirctl list show bans"},
+    {"list add", "add entries to a dynamic list",
+     "Adds addresses or prefixes to a dynamic list. When the command returns, the entries are stored and in\n"
+     "force on every worker. Adding an entry again refreshes its time to live. `-` reads entries from\n"
+     "standard input, one a line.",
+     "weirctl list add bans 203.0.113.9 2001:db8:bad::/48 --ttl 10m --comment \"ssh\""},
+    {"list del", "delete entries from a dynamic list",
+     "Deletes addresses or prefixes from a dynamic list. If one of them is not on the list, nothing is\n"
+     "deleted and the exit code is 1. `-` reads entries from standard input, one a line.",
+     "weirctl list del bans 203.0.113.9"},
+    {"list replace", "replace the whole content of a list by a file",
+     "Reads the file in any format that a list may have and puts its content in the place of the old one, "
+     "as\n"
+     "a new generation. A change beyond guard.max_change is refused unless --force is given.",
+     "weirctl list replace drop drop_v4.json"},
+    {"list export", "write the content of a list to a file",
+     "weir-control writes the whole list to the file, one entry a line, in a form that it reads again.",
+     "weirctl list export bans /tmp/bans.txt"},
+    {"check", "read a configuration and its lists and report every fault",
+     "Reads the configuration and every list file that it names, without a running daemon, and reports all\n"
+     "faults at once, each with file, line and remedy. Nothing is changed.",
+     "weirctl check weir.yaml"},
+    {"plan", "what an apply would build, and what it would cost",
+     "Lists the candidate layouts for the rules with their size, lines per lookup and predicted rate, the\n"
+     "one that would be chosen and why, and the memory before, after and needed in between. Without a\n"
+     "configuration, the one that weir-control was started with is read again. Nothing is changed.",
+     "weirctl plan next.yaml"},
+    {"diff", "what an apply would add and remove",
+     "Compares the lists of the configuration with those in force: entries added and removed, with "
+     "examples.\n"
+     "Nothing is changed.",
+     "weirctl diff next.yaml"},
+    {"apply", "make a configuration the next generation",
+     "Reads the configuration and its lists, builds an image, and swaps it in while traffic flows. With\n"
+     "--confirm the change is taken back after that time unless `weirctl confirm` is called before.\n"
+     "A change beyond guard.max_change, or one that leaves no rule, is refused unless --force is given.",
+     "weirctl apply next.yaml --confirm 60s"},
+    {"confirm", "keep a change that waits to be confirmed",
+     "Keeps the generation that `apply --confirm` made; without this it is taken back.", "weirctl confirm"},
+    {"rollback", "return to an earlier generation",
+     "Puts the lists of an earlier generation in force again, as a new generation; entries that were added\n"
+     "with `list add` stay. Without a number the one before the live one is taken.",
+     "weirctl rollback 41"},
+    {"generations", "the generations that are kept",
+     "Lists the generations that are kept for a rollback with their rules, sizes and build times.",
+     "weirctl generations"},
+    {"explain", "what happens to packets of an address, and why",
+     "Asks the dataplane's own tables, step by step, and adds what the rules know about the entry. The exit\n"
+     "code is 1 when no list holds the address.",
+     "weirctl explain 203.0.113.9"},
+    {"stats", "counters of ports, verdicts, lists and workers",
+     "Counters since the dataplane was started: ports, verdicts by reason and family, hits by list, "
+     "workers,\n"
+     "packets by generation. They survive every swap.",
+     "weirctl stats"},
+    {"drops", "why packets are dropped, and whose",
+     "Dropped packets by reason and by list, and addresses that were denied lately (a sample).",
+     "weirctl drops"},
+    {"top", "the addresses that send the most",
+     "The busiest addresses among the sampled packets, each with its verdict.", "weirctl top -n 10"},
+    {"doctor", "look for what is wrong here and say what to do",
+     "Looks at hugepages, memory, sockets, permissions, versions, kernel features and files that a killed\n"
+     "process left behind, and says a remedy for whatever is wrong. Works without a daemon. The exit code\n"
+     "is 1 when something is wrong that keeps weir from working.",
+     "weirctl doctor"},
+    {"completion", "print a completion script for bash",
+     "Prints a script that completes verbs, options and files.",
+     "source <(weirctl completion)\n"
+     "  weirctl completion > /etc/bash_completion.d/weirctl"},
+}};
+
+} // namespace
+
+const VerbHelp &help_of(std::string_view name) {
+  const auto found =
+      std::find_if(verbs.begin(), verbs.end(), [&](const VerbHelp &v) { return v.name == name; });
+  assert(found != verbs.end());
+  return *found;
+}
+
+} // namespace weir::cli

@@ -1,0 +1,317 @@
+#include "control/cli/options.hpp"
+
+#include "control/cli/help.hpp"
+#include "control/cli/text.hpp"
+#include "weir/key/text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace weir::cli {
+
+namespace {
+
+// Texts as the user wrote them, turned into Options once the line as a whole has the right form.
+struct RawWords {
+  std::string ttl;
+  std::string confirm;
+  std::vector<std::string> applies;
+};
+
+struct CommandLine {
+  CLI::App app{std::string(program_prose), "weirctl"};
+  Options options;
+  RawWords raw;
+  std::map<const CLI::App *, Verb> verb_of;
+
+  CommandLine();
+
+  CLI::App *verb(CLI::App &parent, std::string_view name, Verb verb);
+  void add_list_verbs();
+  void add_configuration_verbs();
+  void add_watching_verbs();
+  void add_replay();
+};
+
+// A list of verbs shows one line for each; a verb's own help shows the prose.
+class SummaryFormatter : public CLI::Formatter {
+public:
+  std::string make_subcommand(const CLI::App *sub) const override {
+    const CLI::App *parent = sub->get_parent();
+    const bool nested = parent != nullptr && parent->get_parent() != nullptr;
+    const std::string name = nested ? parent->get_name() + ' ' + sub->get_name() : sub->get_name();
+    return fmt::format("  {:<14}{}\n", sub->get_name(), help_of(name).summary);
+  }
+};
+
+void describe(CLI::App &app, std::string_view name) {
+  const VerbHelp &help = help_of(name);
+  app.description(std::string(help.prose));
+  app.footer("Example:\n  " + std::string(help.example));
+}
+
+CLI::App *CommandLine::verb(CLI::App &parent, std::string_view name, Verb verb) {
+  CLI::App *sub = parent.add_subcommand(std::string(name.substr(name.rfind(' ') + 1)));
+  describe(*sub, name);
+  verb_of[sub] = verb;
+  return sub;
+}
+
+void CommandLine::add_list_verbs() {
+  CLI::App *list = app.add_subcommand("list");
+  describe(*list, "list");
+  list->require_subcommand(1);
+
+  CLI::App *show = verb(*list, "list show", Verb::list_show);
+  show->add_option("LIST", options.list, "name of a list");
+
+  for (const auto &[name, which] :
+       {std::pair{"list add", Verb::list_add}, std::pair{"list del", Verb::list_del}}) {
+    CLI::App *change = verb(*list, name, which);
+    change->add_option("LIST", options.list, "name of a dynamic list")->required();
+    change->add_option("ENTRY", options.entries, "addresses or prefixes, or - for standard input")
+        ->required();
+    if (which == Verb::list_del) continue;
+    change->add_option("--ttl", raw.ttl, "how long the entries stay, such as 90s, 10m or 1h30m")
+        ->type_name("TIME");
+    change->add_option("--comment", options.comment, "kept with the entries and shown by explain");
+  }
+
+  CLI::App *replace = verb(*list, "list replace", Verb::list_replace);
+  replace->add_option("LIST", options.list, "name of a list")->required();
+  replace->add_option("FILE", options.file, "the new content")->required();
+  replace->add_flag("--force", options.force, "even beyond guard.max_change or with no entry at all");
+
+  CLI::App *write = verb(*list, "list export", Verb::list_export);
+  write->add_option("LIST", options.list, "name of a list")->required();
+  write->add_option("FILE", options.file, "file to write")->required();
+}
+
+void CommandLine::add_configuration_verbs() {
+  const auto with_config = [this](std::string_view name, Verb which, const char *meaning) {
+    CLI::App *sub = verb(app, name, which);
+    sub->add_option("CONFIG,-c,--config", options.config, meaning);
+    return sub;
+  };
+  with_config("check", Verb::check, "configuration to read (/etc/weir/weir.yaml)");
+  with_config("plan", Verb::plan, "configuration to plan for");
+  with_config("diff", Verb::diff, "configuration to compare with");
+  CLI::App *apply = with_config("apply", Verb::apply, "configuration to apply");
+  apply->add_option("--confirm", raw.confirm, "take the change back after this time unless confirmed")
+      ->type_name("TIME");
+  apply->add_flag("--force", options.force, "even beyond guard.max_change or with no rule at all");
+
+  verb(app, "confirm", Verb::confirm);
+  verb(app, "rollback", Verb::rollback)->add_option("GENERATION", options.generation, "one that is kept");
+  verb(app, "generations", Verb::generations);
+}
+
+void CommandLine::add_watching_verbs() {
+  verb(app, "status", Verb::status);
+  verb(app, "explain", Verb::explain)
+      ->add_option("ADDRESS", options.address, "an IPv4 or IPv6 address")
+      ->required();
+  verb(app, "stats", Verb::stats);
+  verb(app, "drops", Verb::drops);
+  verb(app, "top", Verb::top)
+      ->add_option("-n,--count", options.count, "how many addresses (20)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{10000}));
+  verb(app, "doctor", Verb::doctor)
+      ->add_option("-c,--config", options.config, "configuration to look at (/etc/weir/weir.yaml)");
+  verb(app, "completion", Verb::completion)
+      ->add_option("SHELL", options.shell, "bash")
+      ->check(CLI::IsMember({"bash"}));
+}
+
+void CommandLine::add_replay() {
+  ReplayOptions &replay = options.replay;
+  CLI::App *sub = verb(app, "replay", Verb::replay);
+  sub->add_option("IN", replay.input, "capture to read, pcap or pcapng, link type Ethernet")->required();
+  sub->add_option("-c,--config", replay.config, "configuration with the lists and the policy")->required();
+  sub->add_option("-o,--out", replay.out, "capture to write what passes to");
+  sub->add_option("-d,--denied", replay.denied, "capture to write what is dropped to");
+  sub->add_option("--verdicts", replay.verdicts, "CSV to write: index,generation,verdict,reason,list");
+  sub->add_option("--loop", replay.loop, "how often the capture is sent (1)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  sub->add_option("--rate", replay.rate_pps, "packets per second (as fast as they are taken)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  sub->add_option("--apply", raw.applies,
+                  "configuration of the next generation, optionally after so many packets")
+      ->type_name("CONFIG[@PACKETS]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+CommandLine::CommandLine() {
+  app.formatter(std::make_shared<SummaryFormatter>());
+  app.get_formatter()->column_width(34);
+  app.footer(std::string(program_footer));
+  app.fallthrough();
+  app.require_subcommand(1);
+  app.set_version_flag("-V,--version", std::string("weirctl ") + version_text);
+  app.add_flag("-j,--json", options.json, "print one JSON object instead of text");
+  app.add_option("-s,--socket", options.socket, "control socket (/run/weir/control.sock)");
+  add_replay();
+  add_watching_verbs();
+  add_list_verbs();
+  add_configuration_verbs();
+}
+
+// The innermost verb that was recognised, with its names joined: "weirctl list add".
+const CLI::App *innermost(const CLI::App &app, std::string &path) {
+  path = app.get_name();
+  const CLI::App *at = &app;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    path += ' ' + at->get_name();
+  }
+  return at;
+}
+
+std::vector<std::string> option_names(const CLI::App *app) {
+  std::vector<std::string> names;
+  for (; app != nullptr; app = app->get_parent())
+    for (const CLI::Option *option : app->get_options())
+      for (const std::string &name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> subcommand_names(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::App *sub : app.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(sub->get_name());
+  return names;
+}
+
+std::string joined(const std::vector<std::string> &words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+Exit usage(std::string message, const std::string &path) {
+  return {exit_usage, "", fmt::format("weirctl: {}\nSee `{} --help`.\n", message, path)};
+}
+
+// Words that nothing on the line takes: a verb or option misspelt, or one argument too many.
+Exit unexpected_word(const CommandLine &line) {
+  std::string path;
+  const CLI::App *at = innermost(line.app, path);
+  const std::vector<std::string> extras = line.app.remaining(true);
+  const std::string word = extras.empty() ? std::string() : extras.front();
+  if (word.starts_with("-")) {
+    const std::string name = word.substr(0, word.find('='));
+    const std::string guess = nearest(name, option_names(at));
+    return usage(fmt::format("unknown option {}{}", name,
+                             guess.empty() ? "." : fmt::format("; did you mean {}?", guess)),
+                 path);
+  }
+  const std::vector<std::string> verbs = subcommand_names(*at);
+  if (verbs.empty()) return usage(fmt::format("\"{}\" is one argument too many.", word), path);
+  const std::string guess = nearest(word, verbs);
+  return usage(fmt::format("unknown verb \"{}\"{}", word,
+                           guess.empty() ? fmt::format("; there are {}.", joined(verbs))
+                                         : fmt::format("; did you mean \"{}\"?", guess)),
+               path);
+}
+
+Exit missing_word(const CommandLine &line, const std::string &message) {
+  std::string path;
+  const CLI::App *at = innermost(line.app, path);
+  const std::vector<std::string> verbs = subcommand_names(*at);
+  // `weirctl lst show` also misses a verb, as "lst" is none
+  if (!line.app.remaining(true).empty()) return unexpected_word(line);
+  if (!verbs.empty()) return usage(fmt::format("a verb is missing; there are {}.", joined(verbs)), path);
+  return usage(message, path);
+}
+
+std::variant<ReplayApply, std::string> apply_from(const std::string &text) {
+  const std::size_t sign = text.rfind('@');
+  if (sign == std::string::npos) return ReplayApply{text, std::nullopt};
+  ReplayApply apply{text.substr(0, sign), 0};
+  const char *const end = text.data() + text.size();
+  std::uint64_t at = 0;
+  const auto [stopped, fault] = std::from_chars(text.data() + sign + 1, end, at);
+  if (fault != std::errc() || stopped != end || apply.config.empty())
+    return fmt::format("--apply {}: expected CONFIG or CONFIG@PACKETS, such as next.yaml@5000.", text);
+  apply.at = at;
+  return apply;
+}
+
+// What CLI11 cannot know: durations, addresses, rising packet numbers. Empty when all is well.
+std::string finish(CommandLine &line) {
+  Options &options = line.options;
+  const auto duration = [](const char *name, const std::string &text,
+                           std::optional<std::chrono::seconds> &into) {
+    if (text.empty()) return std::string();
+    into = parse_duration(text);
+    return into ? std::string()
+                : fmt::format("{} {}: not a time; write it like 90s, 10m or 1h30m.", name, text);
+  };
+  if (auto fault = duration("--ttl", line.raw.ttl, options.ttl); !fault.empty()) return fault;
+  if (auto fault = duration("--confirm", line.raw.confirm, options.confirm); !fault.empty()) return fault;
+  for (const std::string &entry : options.entries) {
+    if (entry == "-") continue;
+    if (const auto prefix = parse_prefix(entry); !prefix)
+      return fmt::format("\"{}\": {}.", entry, prefix.error());
+  }
+  if (options.verb == Verb::explain)
+    if (const auto address = parse_address(options.address); !address)
+      return fmt::format("\"{}\": {}.", options.address, address.error());
+  for (const std::string &text : line.raw.applies) {
+    auto apply = apply_from(text);
+    if (const auto *fault = std::get_if<std::string>(&apply)) return *fault;
+    options.replay.applies.push_back(std::get<ReplayApply>(std::move(apply)));
+  }
+  std::uint64_t last = 0;
+  for (const ReplayApply &apply : options.replay.applies) {
+    if (!apply.at) continue;
+    if (*apply.at <= last)
+      return "--apply: the packet numbers must rise and be at least 1, so that each generation judges some.";
+    last = *apply.at;
+  }
+  return {};
+}
+
+} // namespace
+
+std::variant<Options, Exit> parse(const std::vector<std::string> &arguments) {
+  CommandLine line;
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    line.app.parse(reversed);
+  } catch (const CLI::CallForVersion &call) {
+    return Exit{exit_done, std::string(call.what()) + '\n', ""};
+  } catch (const CLI::CallForHelp &) {
+    return Exit{exit_done, line.app.help(), ""};
+  } catch (const CLI::ExtrasError &) {
+    return unexpected_word(line);
+  } catch (const CLI::RequiredError &fault) {
+    return missing_word(line, fault.what() + std::string("."));
+  } catch (const CLI::Error &fault) {
+    std::string path;
+    innermost(line.app, path);
+    return usage(fault.what() + std::string("."), path);
+  }
+  std::string path;
+  line.options.verb = line.verb_of.at(innermost(line.app, path));
+  if (const std::string fault = finish(line); !fault.empty()) return usage(fault, path);
+  return std::move(line.options);
+}
+
+std::vector<VerbWords> verb_words() {
+  CommandLine line;
+  std::vector<VerbWords> words;
+  for (const auto &[sub, verb] : line.verb_of) {
+    const CLI::App *parent = sub->get_parent();
+    std::string name = parent == &line.app ? sub->get_name() : parent->get_name() + ' ' + sub->get_name();
+    words.push_back({std::move(name), option_names(sub)});
+  }
+  std::sort(words.begin(), words.end(),
+            [](const VerbWords &a, const VerbWords &b) { return a.verb < b.verb; });
+  return words;
+}
+
+} // namespace weir::cli

@@ -1,0 +1,187 @@
+#include "control/cli/program.hpp"
+
+#include "control/cli/check.hpp"
+#include "control/cli/client.hpp"
+#include "control/cli/completion.hpp"
+#include "control/cli/doctor.hpp"
+#include "control/cli/fields.hpp"
+#include "control/cli/options.hpp"
+#include "control/cli/render.hpp"
+#include "control/cli/replay.hpp"
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <iostream>
+
+namespace weir::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name of a verb in the requests of control/daemon/api.hpp.
+const char *request_name(Verb verb) {
+  switch (verb) {
+  case Verb::list_show: return "list_show";
+  case Verb::list_add: return "list_add";
+  case Verb::list_del: return "list_del";
+  case Verb::list_replace: return "list_replace";
+  case Verb::list_export: return "list_export";
+  case Verb::plan: return "plan";
+  case Verb::diff: return "diff";
+  case Verb::apply: return "apply";
+  case Verb::confirm: return "confirm";
+  case Verb::rollback: return "rollback";
+  case Verb::generations: return "generations";
+  case Verb::explain: return "explain";
+  case Verb::stats: return "stats";
+  case Verb::drops: return "drops";
+  case Verb::top: return "top";
+  default: return "status";
+  }
+}
+
+// Entries of the command line, with `-` replaced by the lines of standard input.
+Result<std::vector<std::string>> all_entries(const Options &options, std::istream &in) {
+  std::vector<std::string> entries;
+  for (const std::string &entry : options.entries) {
+    if (entry != "-") {
+      entries.push_back(entry);
+      continue;
+    }
+    std::size_t number = 0;
+    for (std::string line; std::getline(in, line);) {
+      ++number;
+      line.erase(std::min(line.find('#'), line.size()));
+      line.erase(line.find_last_not_of(" \t\r") + 1);
+      line.erase(0, line.find_first_not_of(" \t"));
+      if (line.empty()) continue;
+      if (const auto prefix = parse_prefix(line); !prefix)
+        return fail(Errc::usage,
+                    fmt::format("standard input, line {}: \"{}\": {}.", number, line, prefix.error()));
+      entries.push_back(line);
+    }
+  }
+  if (entries.empty()) return fail(Errc::usage, "standard input has no entries.");
+  return entries;
+}
+
+Result<Json> request_of(const Options &options, std::istream &in) {
+  Json request{{"verb", request_name(options.verb)}};
+  if (!options.list.empty()) request["list"] = options.list;
+  if (!options.file.empty()) request["file"] = fs::absolute(options.file).string();
+  if (!options.config.empty()) request["config"] = fs::absolute(options.config).string();
+  if (options.force) request["force"] = true;
+  if (options.confirm) request["confirm_s"] = options.confirm->count();
+  if (options.generation) request["generation"] = *options.generation;
+  if (!options.address.empty()) request["address"] = options.address;
+  if (options.verb == Verb::top) request["n"] = options.count;
+  if (options.verb != Verb::list_add && options.verb != Verb::list_del) return request;
+  auto entries = all_entries(options, in);
+  if (!entries) return std::unexpected(std::move(entries.error()));
+  request["entries"] = Json::array();
+  for (const std::string &text : *entries) {
+    if (options.verb == Verb::list_del) {
+      request["entries"].push_back(text);
+      continue;
+    }
+    Json entry{{"prefix", text}};
+    if (options.ttl) entry["ttl"] = options.ttl->count();
+    if (!options.comment.empty()) entry["comment"] = options.comment;
+    request["entries"].push_back(std::move(entry));
+  }
+  return request;
+}
+
+Result<Json> asked(const Options &options, std::istream &in) {
+  const auto request = request_of(options, in);
+  if (!request) return std::unexpected(request.error());
+  auto client = Client::connect(options.socket);
+  if (!client) return std::unexpected(std::move(client.error()));
+  const auto line = client->ask(request->dump());
+  if (!line) return std::unexpected(line.error());
+  Json answer = Json::parse(*line, nullptr, false);
+  if (!answer.is_object())
+    return fail(Errc::parse, "weir-control answered something that is no JSON object.");
+  return answer;
+}
+
+Json doctor(const Options &options) {
+  const Patient patient{options.config.empty() ? default_config : options.config, options.socket};
+  Json answer{{"ok", true}, {"findings", Json::array()}, {"wrong", 0}, {"notes", 0}};
+  for (const Finding &finding : examine(patient)) {
+    answer["findings"].push_back({{"level", name_of(finding.level)},
+                                  {"topic", finding.topic},
+                                  {"finding", finding.finding},
+                                  {"remedy", finding.remedy}});
+    if (finding.level == Level::wrong) answer["wrong"] = count_in(answer, "wrong") + 1;
+    if (finding.level == Level::note) answer["notes"] = count_in(answer, "notes") + 1;
+  }
+  answer["ok"] = count_in(answer, "wrong") == 0;
+  return answer;
+}
+
+Result<Json> answer_to(const Options &options, std::istream &in) {
+  switch (options.verb) {
+  case Verb::replay: return run_replay(options.replay);
+  case Verb::check: return check_configuration(options.config.empty() ? default_config : options.config);
+  case Verb::doctor: return doctor(options);
+  default: return asked(options, in);
+  }
+}
+
+int exit_code_of(const std::string &code) {
+  if (code == name_of(Errc::usage)) return exit_usage;
+  if (code == name_of(Errc::unreachable)) return exit_unreachable;
+  return exit_refused;
+}
+
+int report_failure(const Options &options, const std::string &code, const std::string &message,
+                   Streams streams) {
+  if (options.json) streams.out << Json{{"ok", false}, {"code", code}, {"message", message}}.dump() << '\n';
+  // Many faults, one a line, stand by themselves and can be opened by an editor.
+  const bool many = message.find('\n') != std::string::npos;
+  streams.err << "weirctl: " << message << (many && !message.ends_with('\n') ? "\n" : "")
+              << (many ? "" : "\n");
+  return exit_code_of(code);
+}
+
+// An address that no list holds is an answer, but not a match.
+int exit_code_of(const Options &options, const Json &answer) {
+  if (options.verb == Verb::doctor) return flag_in(answer, "ok") ? exit_done : exit_refused;
+  if (options.verb != Verb::explain) return exit_done;
+  const std::string reason = text_in(answer, "reason");
+  return reason == "deny" || reason == "allow" ? exit_done : exit_refused;
+}
+
+} // namespace
+
+int run(const std::vector<std::string> &arguments, Streams streams) {
+  const auto parsed = parse(arguments);
+  if (const auto *end = std::get_if<Exit>(&parsed)) {
+    streams.out << end->out;
+    streams.err << end->err;
+    return end->code;
+  }
+  const Options &options = std::get<Options>(parsed);
+  if (options.verb == Verb::completion) {
+    streams.out << bash_completion();
+    return exit_done;
+  }
+  const auto answer = answer_to(options, streams.in);
+  if (!answer) return report_failure(options, name_of(answer.error().code), answer.error().message, streams);
+  if (child(*answer, "ok").is_boolean() && !flag_in(*answer, "ok") && options.verb != Verb::doctor)
+    return report_failure(options, text_in(*answer, "code", "refused"),
+                          text_in(*answer, "message", answer->dump()), streams);
+  if (options.json)
+    streams.out << answer->dump() << '\n';
+  else
+    streams.out << render(options, *answer, std::time(nullptr));
+  return exit_code_of(options, *answer);
+}
+
+} // namespace weir::cli

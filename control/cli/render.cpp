@@ -1,0 +1,33 @@
+#include "control/cli/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace weir::cli {
+
+std::string render(const Options &options, const Json &answer, std::int64_t now) {
+  switch (options.verb) {
+  case Verb::replay: return render_replay(answer);
+  case Verb::status: return render_status(answer, now);
+  case Verb::list_show: return render_list_show(answer, now);
+  case Verb::list_add:
+  case Verb::list_del:
+  case Verb::list_replace:
+  case Verb::list_export: return render_list_change(options, answer, now);
+  case Verb::check: return render_check(answer);
+  case Verb::plan: return render_plan(answer);
+  case Verb::diff: return render_diff(answer);
+  case Verb::apply:
+  case Verb::rollback: return render_apply(answer, now);
+  case Verb::confirm: return render_confirm(answer);
+  case Verb::generations: return render_generations(answer, now);
+  case Verb::explain: return render_explain(answer, now);
+  case Verb::stats: return render_stats(answer);
+  case Verb::drops: return render_drops(answer);
+  case Verb::top: return render_top(answer);
+  case Verb::doctor: return render_doctor(answer);
+  case Verb::completion: break; // has no answer
+  }
+  return {};
+}
+
+} // namespace weir::cli

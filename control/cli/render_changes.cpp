@@ -1,0 +1,160 @@
+// Lists, and what changes them: list verbs, plan, diff, apply.
+#include "control/cli/fields.hpp"
+#include "control/cli/render.hpp"
+#include "control/cli/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::cli {
+
+namespace {
+
+std::string entries_table(const Json &entries, std::int64_t now) {
+  Table table({{"ENTRY"}, {"ADDED"}, {"EXPIRES"}, {"COMMENT"}});
+  for (const Json &entry : entries)
+    table.add({text_in(entry, "prefix"), when_text(time_in(entry, "added_at"), now),
+               when_text(time_in(entry, "expires_at"), now), text_in(entry, "comment", "")});
+  if (table.empty()) return "the list has no entries\n";
+  std::string text = table.text();
+  if (entries.size() >= 1000)
+    text += "(the first 1,000 entries; `weirctl list export` writes all of them to a file)\n";
+  return text;
+}
+
+std::string ttl_text(const Json &list) {
+  const std::uint64_t seconds = count_in(list, "ttl");
+  return seconds == 0 ? "-" : duration_text(seconds);
+}
+
+// "generation 43 live after 18 ms, swap 2.1 us, lost 0"
+std::string live_text(const Json &answer) {
+  std::string text = fmt::format("generation {} live", text_in(answer, "generation"));
+  if (has_number(answer, "live_ms")) text += " after " + milliseconds_text(number_in(answer, "live_ms"));
+  if (count_in(answer, "swap_ns") > 0) text += ", swap " + nanoseconds_text(number_in(answer, "swap_ns"));
+  if (has_number(answer, "lost")) text += ", lost " + thousands_in(answer, "lost");
+  if (child(answer, "dataplane").is_object() && !flag_in(child(answer, "dataplane"), "connected"))
+    text += " (the dataplane is not connected and takes it when it is back)";
+  return text;
+}
+
+std::string change_counts(const Json &change) {
+  return fmt::format("+{} -{}", thousands_in(change, "added"), thousands_in(change, "removed"));
+}
+
+std::string examples_text(const Json &examples) {
+  std::string text;
+  for (const Json &example : examples)
+    if (example.is_string()) text += (text.empty() ? "" : " ") + example.get<std::string>();
+  return text;
+}
+
+} // namespace
+
+std::string render_list_show(const Json &answer, std::int64_t now) {
+  if (child(answer, "entries").is_array()) return entries_table(child(answer, "entries"), now);
+  using enum Table::Align;
+  Table table({{"NAME"},
+               {"ACTION"},
+               {"FORMAT"},
+               {"V4 HOSTS", right},
+               {"V4 NETS", right},
+               {"V6", right},
+               {"HITS", right},
+               {"UPDATED"},
+               {"TTL"}});
+  for (const Json &list : child(answer, "lists"))
+    table.add({text_in(list, "name"), text_in(list, "action"), text_in(list, "format"),
+               thousands_in(list, "v4_hosts"), thousands_in(list, "v4_prefixes"), thousands_in(list, "v6"),
+               thousands_in(list, "hits"), when_text(time_in(list, "updated_at"), now), ttl_text(list)});
+  return table.empty() ? "there are no lists\n" : table.text();
+}
+
+std::string render_list_change(const Options &options, const Json &answer, std::int64_t now) {
+  const auto in_force = [&] {
+    return has_number(answer, "in_force_ms")
+               ? ", in force after " + milliseconds_text(number_in(answer, "in_force_ms"))
+               : std::string(", stored; the dataplane is not connected and takes it when it is back");
+  };
+  std::string text;
+  switch (options.verb) {
+  case Verb::list_add:
+    text = fmt::format("{}: {} added, {} refreshed{}", options.list, thousands_in(answer, "added"),
+                       thousands(count_in(answer, "refreshed")), in_force());
+    if (const auto expires = number_in(answer, "expires_at"); expires > 0)
+      text += ", expires " + clock_text(static_cast<std::int64_t>(expires), now);
+    break;
+  case Verb::list_del:
+    text = fmt::format("{}: {} deleted{}", options.list, thousands_in(answer, "deleted"), in_force());
+    break;
+  case Verb::list_replace:
+    text = fmt::format("{}: {}, {}", options.list, change_counts(answer), live_text(answer));
+    break;
+  default:
+    text = fmt::format("{}: {} entries written to {}", options.list, thousands_in(answer, "entries"),
+                       options.file.string());
+  }
+  return text + '\n';
+}
+
+std::string render_plan(const Json &answer) {
+  using enum Table::Align;
+  const Json &chosen = child(answer, "chosen");
+  Table table(
+      {{""}, {"PREDICTOR"}, {"FRONT FILTER"}, {"SIZE", right}, {"LINES/LOOKUP", right}, {"RATE", right}});
+  const auto lines_of = [](const Json &candidate) {
+    for (const char *name : {"lines_per_lookup", "predicted_lines", "lines"})
+      if (child(candidate, name).is_number()) return fmt::format("{:.2f}", number_in(candidate, name));
+    return std::string("-");
+  };
+  for (const Json &candidate : child(answer, "candidates")) {
+    const bool is_chosen = flag_in(candidate, "chosen") || candidate == chosen ||
+                           (text_in(candidate, "predictor") == text_in(chosen, "predictor") &&
+                            text_in(candidate, "front_filter") == text_in(chosen, "front_filter"));
+    const double rate = number_in(candidate, "mpps");
+    table.add({is_chosen ? "->" : "", text_in(candidate, "predictor"), text_in(candidate, "front_filter"),
+               bytes_text(count_in(candidate, "bytes")), lines_of(candidate),
+               rate > 0 ? rate_text(rate * 1e6) : "-"});
+  }
+  std::string text = table.empty() ? "" : table.text();
+  if (const std::string why = text_in(answer, "why", ""); !why.empty()) text += "chosen: " + why + '\n';
+  const Json &memory = child(answer, "memory");
+  text +=
+      fmt::format("memory: image {} now, {} after, {} needed during the change\n",
+                  bytes_text(count_in(memory, "before_bytes")), bytes_text(count_in(memory, "after_bytes")),
+                  bytes_text(count_in(memory, "needed_bytes")));
+  return text;
+}
+
+std::string render_diff(const Json &answer) {
+  using enum Table::Align;
+  Table table({{"LIST"}, {"ADDED", right}, {"REMOVED", right}, {"EXAMPLES"}});
+  std::uint64_t changed = 0;
+  for (const Json &list : child(answer, "lists")) {
+    changed += count_in(list, "added") + count_in(list, "removed");
+    table.add({text_in(list, "name"), thousands_in(list, "added"), thousands_in(list, "removed"),
+               examples_text(child(list, "examples"))});
+  }
+  if (changed == 0) return "nothing would change\n";
+  return table.text();
+}
+
+std::string render_confirm(const Json &answer) {
+  return fmt::format("generation {} stays\n", text_in(answer, "generation"));
+}
+
+std::string render_apply(const Json &answer, std::int64_t now) {
+  std::string text = live_text(answer);
+  if (count_in(answer, "from") != 0) text += fmt::format(", from generation {}", text_in(answer, "from"));
+  if (const auto reverts = number_in(answer, "reverts_at"); reverts > 0)
+    text += fmt::format("; reverts in {} unless confirmed",
+                        duration_text(static_cast<std::uint64_t>(
+                            std::max<std::int64_t>(0, static_cast<std::int64_t>(reverts) - now))));
+  text += '\n';
+  for (const Json &list : child(answer, "lists"))
+    if (count_in(list, "added") + count_in(list, "removed") > 0)
+      text += fmt::format("  {}: {}\n", text_in(list, "name"), change_counts(list));
+  return text;
+}
+
+} // namespace weir::cli

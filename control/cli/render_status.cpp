@@ -1,0 +1,128 @@
+// What is in force, and what was before: status, generations, explain.
+#include "control/cli/fields.hpp"
+#include "control/cli/render.hpp"
+#include "control/cli/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace weir::cli {
+
+namespace {
+
+std::string short_digest(const Json &answer) {
+  const std::string digest = text_in(answer, "digest");
+  return digest.size() > 8 ? digest.substr(0, 8) + "…" : digest;
+}
+
+// "predictor inline_bits, front filter none": known parts first, in a fixed order.
+std::string plan_text(const Json &plan) {
+  if (!plan.is_object() || plan.empty()) return plan.is_string() ? plan.get<std::string>() : "-";
+  std::string text = "predictor " + text_in(plan, "predictor");
+  if (const auto filter = text_in(plan, "front_filter", ""); !filter.empty())
+    text += ", front filter " + filter;
+  if (has_number(plan, "predicted_lines"))
+    text += fmt::format(", predicted {:.2f} lines/lookup", number_in(plan, "predicted_lines"));
+  if (has_number(plan, "measured_lines"))
+    text += fmt::format(", measured {:.2f}", number_in(plan, "measured_lines"));
+  return text;
+}
+
+std::string policy_text(const Json &policy) {
+  if (!policy.is_object()) return "-";
+  std::string text;
+  for (const char *name : {"match", "default", "no_image", "non_ip", "link_local", "malformed"}) {
+    const std::string value = text_in(policy, name, "");
+    if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+std::string dataplane_text(const Json &dataplane) {
+  if (!flag_in(dataplane, "connected"))
+    return "dataplane not connected: it keeps its last generation; changes are stored and sent when it is "
+           "back";
+  return fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
+                     text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));
+}
+
+} // namespace
+
+std::string render_status(const Json &answer, std::int64_t now) {
+  const Json &counts = child(answer, "counts");
+  const Json &memory = child(answer, "memory");
+  const Json &swap = child(answer, "last_swap");
+  const Json &store = child(answer, "store");
+  std::string text;
+  if (count_in(answer, "generation") == 0) {
+    text += "no generation yet: nothing is enforced; policy.no_image decides\n";
+  } else {
+    text += fmt::format("generation {} (applied {}", text_in(answer, "generation"),
+                        when_text(time_in(answer, "applied_at"), now));
+    if (count_in(answer, "previous") != 0) text += fmt::format(", previous {}", text_in(answer, "previous"));
+    text += fmt::format(", rules digest {})\n", short_digest(answer));
+  }
+  text += fmt::format("policy {}   mode {}\n", policy_text(child(answer, "policy")),
+                      text_in(answer, "mode", "exact"));
+  text += fmt::format("ipv4 {} hosts {} prefixes   ipv6 {}   allow {}   memory {} {}\n",
+                      thousands_in(counts, "ipv4_hosts"), thousands_in(counts, "ipv4_prefixes"),
+                      thousands_in(counts, "ipv6"), thousands_in(counts, "allow"),
+                      bytes_text(count_in(memory, "image_bytes")), text_in(memory, "kind", ""));
+  text += fmt::format("plan: {}\n", plan_text(child(answer, "plan")));
+  text += fmt::format("last swap {}, lost {}   control up {}, store {}\n",
+                      count_in(swap, "ns") == 0 ? "-" : nanoseconds_text(number_in(swap, "ns")),
+                      thousands(count_in(swap, "lost")), duration_text(count_in(answer, "uptime_s")),
+                      bytes_text(count_in(store, "bytes")));
+  text += dataplane_text(child(answer, "dataplane")) + '\n';
+  if (const auto left = count_in(answer, "pending_confirm_s"); left > 0)
+    text +=
+        fmt::format("waiting for `weirctl confirm`: the change is taken back in {}\n", duration_text(left));
+  return text;
+}
+
+std::string render_generations(const Json &answer, std::int64_t now) {
+  using enum Table::Align;
+  Table table({{"GENERATION", right},
+               {"APPLIED", left},
+               {"V4 HOSTS", right},
+               {"V4 NETS", right},
+               {"V6", right},
+               {"ALLOW", right},
+               {"IMAGE", right},
+               {"BUILD", right},
+               {"DIGEST", left},
+               {"", left}});
+  for (const Json &generation : child(answer, "generations")) {
+    const Json &counts = child(generation, "counts");
+    table.add({text_in(generation, "generation"), when_text(time_in(generation, "applied_at"), now),
+               thousands_in(counts, "ipv4_hosts"), thousands_in(counts, "ipv4_prefixes"),
+               thousands_in(counts, "ipv6"), thousands_in(counts, "allow"),
+               bytes_text(count_in(generation, "image_bytes")),
+               milliseconds_text(number_in(generation, "build_ms")), short_digest(generation),
+               flag_in(generation, "live") ? "live" : ""});
+  }
+  return table.empty() ? "no generation yet\n" : table.text();
+}
+
+std::string render_explain(const Json &answer, std::int64_t now) {
+  std::string verdict = text_in(answer, "verdict");
+  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
+                 [](char c) { return static_cast<char>(std::toupper(c)); });
+  std::string text = fmt::format("{}  reason {}", verdict, text_in(answer, "reason"));
+  if (const auto list = text_in(answer, "list", ""); !list.empty()) text += "  list " + list;
+  if (const auto entry = text_in(answer, "entry", ""); !entry.empty()) text += "  entry " + entry;
+  if (const auto comment = text_in(answer, "comment", ""); !comment.empty())
+    text += fmt::format(" \"{}\"", comment);
+  if (const auto added = number_in(answer, "added_at"); added > 0)
+    text += "  added " + when_text(static_cast<std::int64_t>(added), now);
+  text += '\n';
+  std::size_t width = 0;
+  for (const Json &step : child(answer, "path")) width = std::max(width, text_in(step, "step").size());
+  for (const Json &step : child(answer, "path"))
+    text += fmt::format("  {:<{}}  {}\n", text_in(step, "step"), width, text_in(step, "text"));
+  return text;
+}
+
+} // namespace weir::cli

@@ -1,0 +1,310 @@
+#include "control/cli/replay.hpp"
+
+#include "control/cli/capture.hpp"
+#include "control/cli/client.hpp"
+#include "control/cli/fields.hpp"
+#include "control/cli/process.hpp"
+#include "control/config/config.hpp"
+#include "control/daemon/api.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include <poll.h>
+
+namespace weir::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto poll_interval = std::chrono::milliseconds(5);
+
+// Outputs of a run that fails half-way would look like whole captures: those that the run made are
+// removed, those that were there before are left to their owner.
+class FreshOutputs {
+public:
+  explicit FreshOutputs(const ReplayOptions &options) {
+    std::error_code ignored;
+    for (const fs::path &file : {options.out, options.denied, options.verdicts})
+      if (!file.empty() && !fs::exists(file, ignored)) files_.push_back(file);
+  }
+  FreshOutputs(const FreshOutputs &) = delete;
+  FreshOutputs &operator=(const FreshOutputs &) = delete;
+  void keep() { files_.clear(); }
+  ~FreshOutputs() {
+    std::error_code ignored;
+    for (const fs::path &file : files_)
+      if (fs::is_regular_file(file, ignored)) fs::remove(file, ignored);
+  }
+
+private:
+  std::vector<fs::path> files_;
+};
+
+Status check_outputs(const ReplayOptions &options) {
+  const std::vector<std::pair<const char *, fs::path>> files{{"the input", options.input},
+                                                             {"--out", options.out},
+                                                             {"--denied", options.denied},
+                                                             {"--verdicts", options.verdicts}};
+  std::error_code ignored;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t j = i + 1; j < files.size(); ++j) {
+      const auto &[a, b] = std::pair{files[i].second, files[j].second};
+      if (a.empty() || b.empty()) continue;
+      const bool same = fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+      if (same && (!fs::exists(a) || fs::is_regular_file(a)))
+        return fail(Errc::usage, fmt::format("{} and {} are the same file, {}.", files[i].first,
+                                             files[j].first, b.string()));
+    }
+  for (const auto &[name, file] : files) {
+    if (file.empty() || file == options.input) continue;
+    const fs::path folder = fs::absolute(file).parent_path();
+    if (!fs::is_directory(folder, ignored))
+      return fail(Errc::io,
+                  fmt::format("{} {}: there is no folder {}.", name, file.string(), folder.string()));
+  }
+  return {};
+}
+
+class Replay {
+public:
+  explicit Replay(const ReplayOptions &options) : options_(options), outputs_(options) {}
+  Result<Json> run();
+
+private:
+  Status prepare();
+  Status start_dataplane(const fs::path &folder);
+  Status start_control(const fs::path &folder);
+  Result<bool> wait(); // true when the dataplane has ended well
+  Status advance();
+  Status take_answer(const std::string &line);
+  Result<Json> report(const fs::path &file);
+
+  const ReplayOptions &options_;
+  FreshOutputs outputs_;
+  config::Config first_;
+  std::vector<ReplayStep> steps_;
+  std::size_t next_step_ = 0;
+  Json configurations_ = Json::array();
+  Json actions_ = Json::object();
+  std::optional<Child> dataplane_;
+  std::optional<Child> control_;
+  std::optional<Client> client_;
+  std::optional<EndSignals> signals_;
+  fs::path socket_;
+  bool asked_ = false;    // an answer is awaited
+  bool applying_ = false; // and it is that of an apply
+  Clock::time_point next_poll_{};
+};
+
+Status Replay::prepare() {
+  if (auto fine = check_outputs(options_); !fine) return fine;
+  auto first = config::load(options_.config);
+  if (!first) return std::unexpected(std::move(first.error()));
+  first_ = std::move(*first);
+  configurations_.push_back({{"generation", 1}, {"config", options_.config.string()}});
+  const auto note_actions = [this](const config::Config &config) {
+    for (const config::List &list : config.lists)
+      actions_[list.name] = list.action == image::Side::allow ? "allow" : "deny";
+  };
+  note_actions(first_);
+  for (const ReplayApply &apply : options_.applies) {
+    auto next = config::load(apply.config);
+    if (!next) return std::unexpected(std::move(next.error()));
+    note_actions(*next);
+  }
+  const auto capture = inspect_capture(options_.input, !options_.applies.empty());
+  if (!capture) return std::unexpected(capture.error());
+  if (options_.applies.empty()) return {};
+  if (capture->packets > 0 && options_.loop > std::numeric_limits<std::uint64_t>::max() / capture->packets)
+    return fail(Errc::usage, "--loop: the packets of all loops exceed 64 bits.");
+  auto steps = replay_steps(options_.applies, capture->packets * options_.loop);
+  if (!steps) return std::unexpected(std::move(steps.error()));
+  steps_ = std::move(*steps);
+  return {};
+}
+
+Status Replay::start_dataplane(const fs::path &folder) {
+  const auto program = sibling_program("weir-dataplane");
+  if (!program) return std::unexpected(program.error());
+  // Of the configuration only no_image concerns the dataplane of a replay; ports and eal are its own.
+  const fs::path config = folder / "dataplane.yaml";
+  std::ofstream(config) << "version: 1\npolicy: {no_image: "
+                        << (first_.no_image == config::NoImage::open ? "open" : "closed") << "}\n";
+  std::vector<std::string> command{program->string(),
+                                   "-c",
+                                   config.string(),
+                                   "--run-dir",
+                                   folder.string(),
+                                   "--state-dir",
+                                   (folder / "dataplane").string(),
+                                   "--replay",
+                                   fs::absolute(options_.input).string()};
+  const auto with = [&command](const char *name, const std::string &value) {
+    command.emplace_back(name);
+    command.push_back(value);
+  };
+  if (!options_.out.empty()) with("--out", fs::absolute(options_.out).string());
+  if (!options_.denied.empty()) with("--denied", fs::absolute(options_.denied).string());
+  if (!options_.verdicts.empty()) with("--verdicts", fs::absolute(options_.verdicts).string());
+  if (options_.loop != 1) with("--loop", std::to_string(options_.loop));
+  if (options_.rate_pps != 0) with("--rate", std::to_string(options_.rate_pps));
+  for (const ReplayStep &step : steps_)
+    with("--gate", fmt::format("{}:{}", step.first_packet, step.generation));
+  with("--report", (folder / "report.json").string());
+  fs::create_directory(folder / "dataplane");
+  auto child = Child::start("weir-dataplane", command, folder / "dataplane.log",
+                            {{"RUNTIME_DIRECTORY", (folder / "dataplane").string()}});
+  if (!child) return std::unexpected(std::move(child.error()));
+  dataplane_.emplace(std::move(*child));
+  return {};
+}
+
+Status Replay::start_control(const fs::path &folder) {
+  const auto program = sibling_program("weir-control");
+  if (!program) return std::unexpected(program.error());
+  const fs::path state = folder / "control";
+  fs::create_directory(state);
+  auto child = Child::start("weir-control",
+                            {program->string(), "-c", fs::absolute(options_.config).string(), "--run-dir",
+                             folder.string(), "--state-dir", state.string(), "--foreground-log"},
+                            folder / "control.log", {{"RUNTIME_DIRECTORY", folder.string()}});
+  if (!child) return std::unexpected(std::move(child.error()));
+  control_.emplace(std::move(*child));
+  return {};
+}
+
+// Sleeps until something happens, and looks at who has ended.
+Result<bool> Replay::wait() {
+  std::array<pollfd, 4> waiting{{{signals_->fd(), POLLIN, 0},
+                                 {dataplane_->fd(), POLLIN, 0},
+                                 {control_->fd(), POLLIN, 0},
+                                 {asked_ ? client_->fd() : -1, POLLIN, 0}}};
+  const bool busy = next_step_ < steps_.size() && !applying_;
+  poll(waiting.data(), waiting.size(), busy ? static_cast<int>(poll_interval.count()) : 1000);
+  if (const auto signal = signals_->take())
+    return fail(Errc::refused, fmt::format("ended by signal {} ({}); the replay is not complete.", *signal,
+                                           strsignal(*signal)));
+  const auto dataplane = dataplane_->ended();
+  const auto control = control_->ended();
+  if (dataplane && *dataplane != 0) return fail(Errc::io, dataplane_->obituary());
+  if (control) return fail(Errc::io, control_->obituary());
+  if (dataplane) return true;
+  if (asked_ && (waiting[3].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+    auto line = client_->receive();
+    if (!line) { // most likely it has just died; its last words say more than a closed socket
+      pollfd dying{control_->fd(), POLLIN, 0};
+      poll(&dying, 1, 500);
+      return fail(Errc::io, control_->ended() ? control_->obituary() : line.error().message);
+    }
+    if (*line) {
+      asked_ = false;
+      if (auto taken = take_answer(**line); !taken) return std::unexpected(std::move(taken.error()));
+    }
+  }
+  return false;
+}
+
+// Asks for the counters from time to time until the next configuration is due, and then applies it.
+Status Replay::advance() {
+  if (asked_ || next_step_ == steps_.size() || Clock::now() < next_poll_) return {};
+  next_poll_ = Clock::now() + poll_interval;
+  if (!client_) {
+    auto client = Client::connect(socket_);
+    if (!client) return {}; // it is still starting; wait() notices when it has ended
+    client_.emplace(std::move(*client));
+  }
+  auto sent = client_->send(R"({"verb":"stats"})");
+  asked_ = sent.has_value();
+  return sent;
+}
+
+Status Replay::take_answer(const std::string &line) {
+  const Json answer = Json::parse(line, nullptr, false);
+  const ReplayStep &step = steps_[next_step_];
+  if (applying_) {
+    applying_ = false;
+    if (!flag_in(answer, "ok"))
+      return fail(Errc::refused,
+                  fmt::format("{}: {}", step.config.string(), text_in(answer, "message", line)));
+    if (const auto generation = count_in(answer, "generation"); generation != step.generation)
+      return fail(Errc::io, fmt::format("{} became generation {} where {} was expected.",
+                                        step.config.string(), generation, step.generation));
+    configurations_.push_back({{"generation", step.generation},
+                               {"config", step.config.string()},
+                               {"live_ms", child(answer, "live_ms")},
+                               {"swap_ns", child(answer, "swap_ns")}});
+    ++next_step_;
+    return {};
+  }
+  if (!flag_in(answer, "ok")) return {}; // no dataplane yet
+  std::uint64_t judged = 0;
+  bool current_judged_some = false;
+  for (const Json &row : child(answer, "generations")) {
+    judged += count_in(row, "packets");
+    if (count_in(row, "generation") + 1 == step.generation)
+      current_judged_some = count_in(row, "packets") > 0;
+  }
+  if (!current_judged_some || judged < step.after) return {};
+  auto sent = client_->send(
+      Json{{"verb", "apply"}, {"config", fs::absolute(step.config).string()}, {"force", true}}.dump());
+  asked_ = applying_ = sent.has_value();
+  return sent;
+}
+
+Result<Json> Replay::report(const fs::path &file) {
+  std::ifstream in(file);
+  if (!in) return fail(Errc::io, "weir-dataplane ended without a report.");
+  Json report = Json::parse(in, nullptr, false);
+  if (!report.is_object()) return fail(Errc::parse, "the report of weir-dataplane is no JSON object.");
+  report["input"] = options_.input.string();
+  report["configurations"] = configurations_;
+  report["actions"] = actions_;
+  return report;
+}
+
+Result<Json> Replay::run() {
+  if (auto ready = prepare(); !ready) return std::unexpected(std::move(ready.error()));
+  signals_.emplace();
+  auto folder = PrivateFolder::make();
+  if (!folder) return std::unexpected(std::move(folder.error()));
+  socket_ = folder->path() / control::control_socket_name;
+  // Whatever happens below, the children end before their folder is removed.
+  struct Ender {
+    Replay &replay;
+    ~Ender() {
+      replay.client_.reset();
+      replay.control_.reset();
+      replay.dataplane_.reset();
+    }
+  } ender{*this};
+  if (auto started = start_dataplane(folder->path()); !started)
+    return std::unexpected(std::move(started.error()));
+  if (auto started = start_control(folder->path()); !started)
+    return std::unexpected(std::move(started.error()));
+  for (;;) {
+    if (auto sent = advance(); !sent) return std::unexpected(std::move(sent.error()));
+    const auto done = wait();
+    if (!done) return std::unexpected(done.error());
+    if (*done) break;
+  }
+  if (next_step_ < steps_.size())
+    return fail(Errc::io, fmt::format("weir-dataplane ended before {} was applied.",
+                                      steps_[next_step_].config.string()));
+  auto result = report(folder->path() / "report.json");
+  if (result) outputs_.keep();
+  return result;
+}
+
+} // namespace
+
+Result<Json> run_replay(const ReplayOptions &options) { return Replay(options).run(); }
+
+} // namespace weir::cli

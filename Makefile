@@ -31,10 +31,12 @@ DPDK_CFLAGS = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(dpdk_cflags)))
 DPDK_LIBS = $(filter-out -Wl$(comma)--as-needed,$(dpdk_libs))
 comma := ,
 
+CLANG_FLAGS := -Wno-deprecated-declarations # libstdc++ 12 deprecates what its own algorithms use
 CXXFLAGS.release := -O2 -g1 -DNDEBUG
 CXXFLAGS.asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CXXFLAGS.tsan := -O1 -g -fsanitize=thread -DRTE_USE_C11_MEM_MODEL
-CXXFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DWEIR_LIBFUZZER
+CXXFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DWEIR_LIBFUZZER \
+                 $(CLANG_FLAGS)
 LDFLAGS.release :=
 LDFLAGS.asan := -fsanitize=address,undefined
 LDFLAGS.tsan := -fsanitize=thread
@@ -215,7 +217,7 @@ RACE_TESTS := *Concurrency*:*Concurrent*:*Readers*:*ImageSlot*:*Channel*
 SOURCES = $(shell find include control dataplane tests 2>/dev/null -name '*.[ch]pp')
 SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci tests pcaps 2>/dev/null)
 LINT_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(filter %.cpp,$(SOURCES)))
-LINT_FLAGS = $(CPPFLAGS) $(DPDK_CFLAGS) $(CXXFLAGS)
+LINT_FLAGS = $(CPPFLAGS) $(DPDK_CFLAGS) $(CXXFLAGS) $(CLANG_FLAGS)
 
 .PHONY: lint-now lint-format lint-scripts lint-laws
 lint-now: lint-format lint-scripts lint-laws $(LINT_STAMPS)

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the binary fuzz corpora below tests/fuzz/corpus. Same bytes on every run.
-
-The image seeds come from the builder itself: run build/bin/tests/fuzz with WEIR_WRITE_SEEDS=1.
-"""
+"""Writes the seeds of the fuzz corpora below tests/fuzz/corpus. Same bytes on every run."""
 
 import os
 import struct
@@ -61,6 +58,40 @@ def frames():
     yield "llc", MACS + b"\x00\x26" + b"\x42\x42\x03" + bytes(35)
     yield "empty", b""
     yield "thirteen_bytes", MACS + b"\x08"
+
+
+# ---- image: edits to an honest image, see image.cpp -------------------------------------------------
+
+REPAIR, RAW = 1, 2
+HEADER, SECTION, ANYWHERE, CUT = range(4)
+
+
+def edit(kind, place, value=0):
+    return struct.pack("<BIQ", kind, place, value)
+
+
+def images():
+    yield "honest", b"\0"
+    yield "repaired", bytes([REPAIR])
+    yield "flipped_bit", b"\0" + edit(ANYWHERE, 600_000, 1)
+    for name, place, value in (("magic", 0, 0), ("version", 8, 2 | 192 << 32), ("total_bytes", 16, 1 << 40),
+                               ("total_bytes_small", 16, 100), ("hash_family", 64, 2 | 20 << 32),
+                               ("no_sections", 64, 1), ("many_sections", 64, 1 | 0xFFFFFFFF << 32)):
+        yield name, bytes([REPAIR]) + edit(HEADER, place, value)
+        yield name + "_unrepaired", b"\0" + edit(HEADER, place, value)
+    for section in range(16):
+        entry = 192 + 32 * section
+        yield f"section_{section}_kind", bytes([REPAIR]) + edit(HEADER, entry, 39)
+        yield f"section_{section}_optional", bytes([REPAIR]) + edit(HEADER, entry, 39 | 2 << 32)
+        yield f"section_{section}_outside", bytes([REPAIR]) + edit(HEADER, entry + 8, 1 << 30)
+        yield f"section_{section}_overflow", bytes([REPAIR]) + edit(HEADER, entry + 16, (1 << 64) - 64)
+        yield f"section_{section}_longer", bytes([REPAIR]) + edit(HEADER, entry + 16, 1 << 20)
+        yield f"section_{section}_zeroed", bytes([REPAIR]) + edit(SECTION, section * 64)
+        yield f"section_{section}_huge", bytes([REPAIR]) + edit(SECTION, section * 64, 0xFFFFFFFF_FFFFFFFF)
+        yield f"section_{section}_stash", bytes([REPAIR]) + edit(SECTION, section * 64 + 8, 0xFFFFFFFF << 32)
+    for size in (0, 100, 191, 192, 700, 4096, 600_000):
+        yield f"cut_{size}", bytes([REPAIR]) + edit(CUT, size)
+    yield "raw", bytes([RAW]) + b"WEIRIMG1" + bytes(300)
 
 
 # ---- wire messages -----------------------------------------------------------------------------
@@ -131,6 +162,8 @@ RULES = {
 def main():
     for name, frame in frames():
         write("parse", name, frame)
+    for name, data in images():
+        write("image", name, data)
     for name, data in messages():
         write("wire", name, data)
     for name, text in RULES.items():

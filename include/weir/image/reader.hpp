@@ -83,6 +83,7 @@ private:
   if (h.hash_family != static_cast<std::uint32_t>(HashFamily::xxh3))
     return bad("hash family " + number(h.hash_family) + ", this program has xxh3 (1)");
   if (!all_zero(h.reserved)) return bad("reserved header bytes are not zero");
+  if (h.section_count == 0) return bad("it has no sections");
   if (h.section_count > 64) return bad(number(h.section_count) + " sections, at most 64");
   if (h.total_bytes < sizeof(ImageHeader) + h.section_count * sizeof(SectionEntry))
     return bad("the section table does not fit");

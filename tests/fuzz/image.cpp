@@ -1,0 +1,192 @@
+// The image reader. The input is a list of edits to a small honest image, which are made before the
+// image is attached, with or without repairing the checksums afterwards:
+//
+//   byte 0    bit 0: repair checksums; bit 1: the rest is an image as it stands, no edits
+//   then      [kind 1][place 4, little-endian][value 8] each
+//     kind 0  header and section table     1  the first 64 bytes of section place / 64
+//     kind 2  anywhere                      3  cut to place % size bytes
+//
+// What attach() accepts is asked and changed; the sanitizers watch the borders. Without repair, any
+// change of a byte that a checksum covers must be refused.
+#include "tests/fuzz/fuzz.hpp"
+#include "weir/build/image_builder.hpp"
+#include "weir/image/reader.hpp"
+#include "weir/image/writer.hpp"
+#include "weir/table/burst_lookup.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace {
+
+using namespace weir;
+using fuzz::require;
+
+struct Free {
+  void operator()(std::byte *p) const { std::free(p); }
+};
+
+// Exactly `bytes` long and aligned, so that the address sanitizer sees the first byte too far.
+struct Buffer {
+  std::unique_ptr<std::byte, Free> data;
+  std::size_t bytes = 0;
+
+  explicit Buffer(Bytes content) : bytes(content.size()) {
+    void *p = nullptr;
+    if (posix_memalign(&p, cache_line_bytes, std::max<std::size_t>(bytes, 1)) != 0) std::abort();
+    data.reset(static_cast<std::byte *>(p));
+    std::ranges::copy(content, data.get());
+  }
+  [[nodiscard]] MutableBytes all() const { return {data.get(), bytes}; }
+};
+
+constexpr std::uint32_t test_hosts[] = {0, 0x0A000001, 0x0A000002, 0xC0000201, 0xFFFFFFFF};
+
+const Buffer &honest_image() {
+  static const Buffer image = [] {
+    std::vector<build::EntryV4> v4;
+    for (const std::uint32_t host : test_hosts) v4.push_back({.host = host, .length = 32, .list = 1});
+    v4.push_back({.host = 0x0A000000, .length = 8, .list = 1});
+    v4.push_back({.host = 0x0A000000, .length = 24, .list = 2});
+    for (std::uint32_t i = 0; i < 64; ++i)
+      v4.push_back({.host = 0x51000000 + i * 7919, .length = 32, .list = 2});
+    std::ranges::sort(v4);
+    std::vector<build::EntryV6> v6;
+    for (std::uint8_t i = 0; i < 40; ++i) {
+      build::EntryV6 entry{.address = {0x20, 0x01, 0x0D, 0xB8, i}, .length = 64, .list = 1};
+      v6.push_back(entry);
+    }
+    const std::vector<build::EntryV4> allowed{{.host = 0x0A000007, .length = 32, .list = 0}};
+    build::BuildInput input;
+    input.lists = {{.name = "ops", .number = 0, .side = image::Side::allow},
+                   {.name = "drop", .number = 1, .side = image::Side::deny},
+                   {.name = "bans", .number = 2, .side = image::Side::deny}};
+    input.deny = {.v4 = v4, .v6 = v6, .front_filter = true};
+    input.allow = {.v4 = allowed, .v6 = {}, .front_filter = false};
+    input.generation = 7;
+    input.seed = 11;
+    Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));
+    require(build::build_image(input, bytes.all()).has_value(), "the honest image is built");
+    require(image::attach(bytes.all()).has_value(), "the honest image is accepted");
+    return bytes;
+  }();
+  return image;
+}
+
+image::ImageHeader *header_of(MutableBytes image) {
+  return reinterpret_cast<image::ImageHeader *>(image.data());
+}
+
+std::span<image::SectionEntry> sections_of(MutableBytes image) {
+  if (image.size() < sizeof(image::ImageHeader)) return {};
+  const std::size_t room = (image.size() - sizeof(image::ImageHeader)) / sizeof(image::SectionEntry);
+  const std::size_t count = std::min<std::size_t>({header_of(image)->section_count, room, 64});
+  return {reinterpret_cast<image::SectionEntry *>(image.data() + sizeof(image::ImageHeader)), count};
+}
+
+void edit(Buffer &image, Bytes edits) {
+  constexpr std::size_t edit_bytes = 13;
+  for (; edits.size() >= edit_bytes; edits = edits.subspan(edit_bytes)) {
+    const auto place = load_unaligned<std::uint32_t>(edits.data() + 1);
+    std::size_t offset = 0, room = image.bytes;
+    const auto sections = sections_of(image.all());
+    switch (static_cast<unsigned>(edits[0]) % 4) {
+    case 0: room = std::min(room, sizeof(image::ImageHeader) + sections.size_bytes()); break;
+    case 1:
+      if (sections.empty()) continue;
+      offset = sections[place / 64 % sections.size()].offset;
+      room = 64;
+      break;
+    case 2: break;
+    case 3: image.bytes = place % (image.bytes + 1); continue;
+    }
+    if (room < 8 || offset > image.bytes || image.bytes - offset < room) continue;
+    std::copy_n(edits.data() + 5, 8, image.data.get() + offset + place % (room - 7));
+  }
+}
+
+void repair_checksums(MutableBytes image) {
+  if (image.size() < sizeof(image::ImageHeader)) return;
+  image::ImageHeader &header = *header_of(image);
+  const auto sections = sections_of(image);
+  for (image::SectionEntry &section : sections)
+    if (section.offset <= image.size() && section.bytes <= image.size() - section.offset)
+      section.checksum = checksum(Bytes(image).subspan(section.offset, section.bytes));
+  header.section_checksum = checksum(std::as_bytes(sections));
+  header.header_checksum = checksum(Bytes(image).first(offsetof(image::ImageHeader, header_checksum)));
+}
+
+// Is a byte different that the honest image's checksums cover?
+bool covered_change(MutableBytes image) {
+  const MutableBytes honest = honest_image().all();
+  if (image.size() < honest.size()) return true;
+  const auto differs = [&](std::size_t offset, std::size_t bytes) {
+    return std::memcmp(image.data() + offset, honest.data() + offset, bytes) != 0;
+  };
+  const auto sections = sections_of(honest);
+  if (differs(0, sizeof(image::ImageHeader) + sections.size_bytes())) return true;
+  return std::ranges::any_of(sections, [&](const auto &s) { return differs(s.offset, s.bytes); });
+}
+
+void ask_everything(const image::ImageView &view) {
+  static const auto burst = std::make_unique<table::BurstLookup>();
+  std::array<std::array<std::uint8_t, 16>, 16> v6{};
+  burst->begin(view);
+  unsigned slot = 0;
+  for (const std::uint32_t host : test_hosts) burst->ask_v4(slot++, byteswap32(host));
+  for (std::uint32_t i = 0; slot < 40; ++i) burst->ask_v4(slot++, byteswap32(0x51000000 + i * 7919));
+  for (std::uint8_t i = 0; i < v6.size(); ++i) {
+    v6[i] = {0x20, 0x01, 0x0D, 0xB8, static_cast<std::uint8_t>(i * 3), 0, 0, i};
+    burst->ask_v6(slot++, v6[i].data());
+  }
+  burst->probe_first();
+  burst->finish();
+  for (unsigned i = 0; i < slot; ++i) (void)image::list_name(view, image::value::list_of(burst->deny(i)));
+  for (const std::uint32_t host : test_hosts) {
+    const Address address = Address::from_host(host);
+    (void)image::lookup(view, image::Side::deny, address);
+    (void)image::lookup(view, image::Side::allow, address);
+  }
+  for (const auto &address : v6)
+    (void)image::lookup(view, image::Side::deny, Address::from_v6(address.data()));
+}
+
+void change_something(MutableBytes image) {
+  auto writer = image::ImageWriter::attach(image, [] {});
+  if (!writer) return;
+  for (std::uint32_t i = 0; i < 24; ++i) {
+    wire::Delta delta;
+    delta.op = i % 3 == 2 ? wire::DeltaOp::unset : wire::DeltaOp::set;
+    delta.family = i % 4 == 3 ? Family::ipv6 : Family::ipv4;
+    delta.length = static_cast<std::uint8_t>(delta.family == Family::ipv6 ? 48 : 8 + i);
+    delta.list = 1;
+    Address address = Address::from_host(0x0A000000 + i * 0x01010101);
+    address.family = delta.family;
+    delta.address = masked(address, delta.length).bytes;
+    require(writer->check(delta).has_value(), "the delta is well formed");
+    if (writer->apply(delta) == image::Change::needs_rebuild) break;
+    if (i % 8 == 7) writer->grace_passed();
+  }
+}
+
+} // namespace
+
+FUZZ_TARGET(image, data) {
+  if (data.empty()) return;
+  const unsigned flags = static_cast<unsigned>(data[0]);
+  const bool repair = (flags & 1) != 0, raw = (flags & 2) != 0;
+  Buffer image(raw ? data.subspan(1) : Bytes(honest_image().all()));
+  if (!raw) edit(image, data.subspan(1));
+  if (repair) repair_checksums(image.all());
+
+  const Buffer exact(image.all()); // a cut must be a real end
+  const auto view = image::attach(exact.all());
+  require(raw || repair || !view || !covered_change(exact.all()), "a changed image is refused");
+  if (!view) {
+    require(!view.error().message.empty(), "a refusal says why");
+    return;
+  }
+  ask_everything(*view);
+  change_something(exact.all());
+  ask_everything(*view);
+}

@@ -72,6 +72,12 @@ public:
     return true;
   }
 
+  // Keys moved from one table to the other to make room, for status and tests.
+  struct Moves {
+    std::uint64_t from1to2 = 0, from2to1 = 0;
+  };
+  [[nodiscard]] const Moves &moves() const noexcept { return moves_; }
+
   // Readers have passed a quiescent state since the last change: freed slots may be refilled.
   void grace_passed() { freed_.clear(); }
 
@@ -199,6 +205,7 @@ private:
       grace_();
     }
     clear(from);
+    ++(from_table1 ? moves_.from1to2 : moves_.from2to1);
     grace_();
     grace_passed();
   }
@@ -207,6 +214,7 @@ private:
   image::TableHeader *header_ = nullptr;
   Rehash rehash_;
   Grace grace_;
+  Moves moves_;
   std::unordered_set<const std::uint32_t *> freed_; // values cleared since the last grace period
 };
 

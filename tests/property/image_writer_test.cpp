@@ -1,0 +1,231 @@
+// Random deltas against an ordered map: after each batch the image says what the map says, asked one
+// address at a time and in bursts.
+#include "tests/support/image_memory.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/image/writer.hpp"
+#include "weir/table/burst_lookup.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+
+namespace weir {
+namespace {
+
+using image::Change;
+using image::Side;
+using test::ImageMemory;
+
+// Effective rules of one side, and the slow obvious longest match.
+using Rules = std::map<Prefix, std::uint16_t>;
+
+std::uint32_t judge(const Rules &rules, const Address &a) {
+  for (int length = static_cast<int>(address_bits(a.family)); length >= 0; --length) {
+    const auto l = static_cast<std::uint8_t>(length);
+    const auto it = rules.find({masked(a, l), l});
+    if (it != rules.end()) return image::value::make(it->second, l);
+  }
+  return 0;
+}
+
+// Addresses crowd into few nets, so that prefixes nest and collide.
+class Generator {
+public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+  std::uint64_t below(std::uint64_t n) { return random_() % n; }
+
+  Address address() {
+    static constexpr std::uint32_t corners[] = {0, 0xFFFFFFFF, 0x0A000000, 0x0A00FFFF};
+    if (below(2) == 0) {
+      if (below(8) == 0) return Address::from_host(corners[below(4)]);
+      return Address::from_host(0x0A000000 |
+                                static_cast<std::uint32_t>(below(4) << 16 | below(64) << 8 | below(16)));
+    }
+    Address a;
+    a.family = Family::ipv6;
+    if (below(8) == 0) return a; // ::
+    a.bytes[0] = 0x20;
+    a.bytes[5] = static_cast<std::uint8_t>(below(4));
+    a.bytes[15] = static_cast<std::uint8_t>(below(64));
+    return a;
+  }
+  Prefix prefix() {
+    const Address a = address();
+    const unsigned bits = address_bits(a.family);
+    const auto length = static_cast<std::uint8_t>(below(3) == 0 ? bits : below(bits + 1));
+    return {masked(a, length), length};
+  }
+
+private:
+  std::mt19937_64 random_;
+};
+
+wire::Delta delta(Side side, const Prefix &p, std::optional<std::uint16_t> list) {
+  wire::Delta d;
+  d.op = list ? wire::DeltaOp::set : wire::DeltaOp::unset;
+  d.side = side;
+  d.family = p.family();
+  d.length = p.length;
+  d.list = list.value_or(0);
+  d.address = p.address.bytes;
+  return d;
+}
+
+struct Inputs {
+  std::vector<build::EntryV4> v4;
+  std::vector<build::EntryV6> v6;
+  explicit Inputs(const Rules &rules) {
+    for (const auto &[p, list] : rules) {
+      if (p.family() == Family::ipv4)
+        v4.push_back({p.address.host(), p.length, 0, list});
+      else
+        v6.push_back({p.address.bytes, p.length, 0, list});
+    }
+  }
+};
+
+struct State {
+  Rules rules[2]; // by Side
+  std::unique_ptr<table::BurstLookup> burst = std::make_unique<table::BurstLookup>();
+
+  ImageMemory build(std::uint64_t seed, bool front) const {
+    const Inputs deny(rules[0]), allow(rules[1]);
+    build::BuildInput in;
+    in.lists = {{"a", 0}};
+    in.deny = {deny.v4, deny.v6, front};
+    in.allow = {allow.v4, allow.v6, false};
+    in.seed = seed;
+    return ImageMemory::build(in);
+  }
+
+  void ask(const image::ImageView &view, std::span<const Address> asked) const {
+    burst->begin(view);
+    for (unsigned i = 0; i < asked.size(); ++i) {
+      if (asked[i].family == Family::ipv4)
+        burst->ask_v4(i, asked[i].wire());
+      else
+        burst->ask_v6(i, asked[i].bytes.data());
+    }
+    burst->probe_first();
+    burst->finish();
+  }
+
+  void expect_same(const image::ImageView &view, std::span<const Address> asked) const {
+    ask(view, asked);
+    for (unsigned i = 0; i < asked.size(); ++i) {
+      const std::uint32_t deny = judge(rules[0], asked[i]), allow = judge(rules[1], asked[i]);
+      ASSERT_EQ(image::lookup(view, Side::deny, asked[i]), deny) << to_string(asked[i]);
+      ASSERT_EQ(image::lookup(view, Side::allow, asked[i]), allow) << to_string(asked[i]);
+      ASSERT_EQ(burst->deny(i), deny) << to_string(asked[i]) << " in a burst of " << asked.size();
+      ASSERT_EQ(burst->allow(i), allow) << to_string(asked[i]) << " in a burst of " << asked.size();
+    }
+  }
+};
+
+class Deltas : public testing::TestWithParam<bool> {};
+
+TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
+  const std::uint64_t seed = test::seed_or(2026);
+  WEIR_TRACE_SEED(seed);
+  Generator g(seed);
+  unsigned rebuilds = 0, in_place = 0;
+  State state;
+  for (int i = 0; i < 100; ++i) state.rules[g.below(2)][g.prefix()] = static_cast<std::uint16_t>(g.below(9));
+  ImageMemory memory = state.build(seed, GetParam());
+  auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+  for (int round = 0; round < 3000; ++round) {
+    for (std::uint64_t n = g.below(12); n > 0; --n) {
+      const auto side = static_cast<Side>(g.below(2));
+      Rules &rules = state.rules[static_cast<unsigned>(side)];
+      const Prefix p = g.prefix();
+      const std::optional<std::uint16_t> list =
+          g.below(5) < 2 ? std::nullopt : std::optional(static_cast<std::uint16_t>(g.below(9)));
+      const auto before = rules.find(p);
+      const bool same = list ? before != rules.end() && before->second == *list : before == rules.end();
+      const wire::Delta d = delta(side, p, list);
+      ASSERT_TRUE(writer.check(d).has_value());
+      const Change change = writer.apply(d);
+      ASSERT_EQ(change == Change::unchanged, same) << to_string(p);
+      if (list)
+        rules[p] = *list;
+      else
+        rules.erase(p);
+      if (change == Change::in_place) ++in_place;
+      if (change == Change::needs_rebuild) {
+        ++rebuilds;
+        memory = state.build(seed + rebuilds, GetParam());
+        writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+      }
+      ASSERT_EQ(writer.apply(d), Change::unchanged) << "a delta applied twice changes nothing";
+    }
+    writer.grace_passed();
+    std::vector<Address> asked(g.below(table::BurstLookup::slots_max + 1));
+    for (Address &a : asked) a = g.address();
+    state.expect_same(writer.view(), asked);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(in_place, 1000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(FrontFilter, Deltas, testing::Bool(),
+                         [](const auto &front) { return front.param ? "split_block_bloom" : "none"; });
+
+TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses_nothing) {
+  const std::uint64_t seed = test::seed_or(7);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  State state;
+  const ImageMemory memory = state.build(seed, false);
+  auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+  std::vector<Address> added;
+  unsigned seen[4] = {};
+  for (Change change = Change::in_place; change != Change::needs_rebuild;) {
+    Address a;
+    if (random() % 2) {
+      a.family = Family::ipv6;
+      for (auto &b : a.bytes) b = static_cast<std::uint8_t>(random());
+    } else {
+      a = Address::from_host(static_cast<std::uint32_t>(random()));
+    }
+    const Prefix p{a, static_cast<std::uint8_t>(address_bits(a.family))};
+    change = writer.apply(delta(Side::deny, p, 4));
+    ++seen[static_cast<unsigned>(change)];
+    if (change != Change::needs_rebuild) added.push_back(a);
+  }
+  EXPECT_GT(seen[static_cast<unsigned>(Change::in_place)], 100u);
+  EXPECT_GT(seen[static_cast<unsigned>(Change::overlay)], 10u);
+  EXPECT_GT(writer.view().v6[0].table.stash_keys[0], 0u) << "the stash was never used";
+  for (const Address &a : added)
+    ASSERT_EQ(image::lookup(writer.view(), Side::deny, a), image::value::make(4, address_bits(a.family)));
+  for (const Address &a : added) { // and all of it can be taken back, tombstones included
+    const Prefix p{a, static_cast<std::uint8_t>(address_bits(a.family))};
+    ASSERT_NE(writer.apply(delta(Side::deny, p, std::nullopt)), Change::needs_rebuild);
+    ASSERT_EQ(image::lookup(writer.view(), Side::deny, a), 0u);
+  }
+}
+
+TEST(Bursts, with_more_probes_than_there_is_room_for_answer_alike) {
+  State state;
+  const Address base = parse_address("2001:db8::1").value(), base4 = parse_address("10.1.2.3").value();
+  for (unsigned l = 0; l <= 128; ++l)
+    state.rules[l % 2][{masked(base, l), static_cast<std::uint8_t>(l)}] = static_cast<std::uint16_t>(l);
+  for (unsigned l = 0; l <= 32; ++l)
+    state.rules[l % 2][{masked(base4, l), static_cast<std::uint8_t>(l)}] = static_cast<std::uint16_t>(l);
+  const ImageMemory memory = state.build(1, false);
+  const image::ImageView view = memory.view();
+  std::mt19937_64 random(3);
+  std::vector<Address> asked;
+  for (unsigned i = 0; i < table::BurstLookup::slots_max; ++i) {
+    Address a = i % 3 ? base : base4;
+    a.bytes[random() % (a.family == Family::ipv4 ? 4 : 16)] ^=
+        static_cast<std::uint8_t>(1u << (random() % 8));
+    asked.push_back(a);
+  }
+  state.expect_same(view, asked);
+}
+
+} // namespace
+} // namespace weir

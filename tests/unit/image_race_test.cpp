@@ -1,0 +1,174 @@
+// A whole image under change: readers ask in bursts, like workers, while one writer applies deltas
+// to addresses and prefixes of both families and sides, /0 and the corner addresses among them.
+#include "tests/support/image_memory.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/image/writer.hpp"
+#include "weir/table/burst_lookup.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+
+namespace weir {
+namespace {
+
+using image::Change;
+using image::Side;
+
+constexpr unsigned readers = 2;
+constexpr std::uint16_t stable_list = 1, churned_list = 2;
+
+Address corner(unsigned n) {
+  static constexpr const char *text[] = {"0.0.0.0", "255.255.255.255",
+                                         "::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"};
+  return parse_address(text[n]).value();
+}
+
+// Stable hosts hide below churned prefixes of equal and of shorter address.
+struct Plan {
+  std::vector<Address> stable;  // hosts that stay on both sides: always found as hosts
+  std::vector<Prefix> churned;  // come and go
+  std::vector<Address> watched; // addresses that only churned prefixes cover
+
+  Plan() {
+    for (unsigned n = 0; n < 4; ++n) stable.push_back(corner(n));
+    for (unsigned n = 0; n < 40; ++n) {
+      stable.push_back(Address::from_host(0x0A000000 + n * 7));
+      Address v6;
+      v6.family = Family::ipv6;
+      v6.bytes[0] = 0x20;
+      v6.bytes[15] = static_cast<std::uint8_t>(n);
+      if (n < 20) stable.push_back(v6);
+    }
+    for (const Address &a : stable)
+      for (const unsigned up : {1u, 8u, 12u}) {
+        const unsigned length = address_bits(a.family) - up;
+        churned.push_back({masked(a, length), static_cast<std::uint8_t>(length)});
+      }
+    for (const char *p :
+         {"0.0.0.0/0", "::/0", "10.0.0.0/8", "10.0.0.0/16", "0.0.0.0/1", "2000::/3", "255.0.0.0/9"})
+      churned.push_back(parse_prefix(p).value());
+    for (unsigned n = 0; n < 100; ++n) churned.push_back({Address::from_host(0xC6336400 + n), 32});
+    std::sort(churned.begin(), churned.end());
+    churned.erase(std::unique(churned.begin(), churned.end()), churned.end());
+    for (unsigned n = 0; n < 100; ++n) watched.push_back(Address::from_host(0xC6336400 + n));
+    for (const char *a : {"10.255.0.1", "1.2.3.4", "255.1.2.3", "2001:db8::1"})
+      watched.push_back(parse_address(a).value());
+  }
+};
+
+test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front) {
+  std::vector<build::EntryV4> v4;
+  std::vector<build::EntryV6> v6;
+  for (const Address &a : plan.stable) {
+    if (a.family == Family::ipv4)
+      v4.push_back({a.host(), 32, 0, stable_list});
+    else
+      v6.push_back({a.bytes, 128, 0, stable_list});
+  }
+  test::sort_entries(v4);
+  test::sort_entries(v6);
+  build::BuildInput in;
+  in.lists = {{"stable", stable_list}, {"churned", churned_list}};
+  in.deny = {v4, v6, front};
+  in.allow = {v4, v6, false};
+  in.seed = seed;
+  return test::ImageMemory::build(in);
+}
+
+struct Quiescence {
+  std::array<std::atomic<std::uint64_t>, readers> passed{};
+  std::atomic<bool> stop = false;
+  void wait() const {
+    std::array<std::uint64_t, readers> before;
+    for (unsigned i = 0; i < readers; ++i) before[i] = passed[i].load();
+    for (unsigned i = 0; i < readers; ++i)
+      while (passed[i].load() < before[i] + 2) std::this_thread::yield();
+  }
+};
+
+struct Seen {
+  std::uint64_t lookups = 0, lost = 0, invented = 0;
+};
+
+void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescence &quiescence, unsigned self,
+                        std::uint64_t seed, Seen &seen) {
+  const auto burst = std::make_unique<table::BurstLookup>();
+  std::mt19937_64 random(seed);
+  std::vector<Address> asked(32);
+  while (!quiescence.stop.load()) {
+    burst->begin(view);
+    for (unsigned i = 0; i < asked.size(); ++i) {
+      asked[i] =
+          i % 2 ? plan.stable[random() % plan.stable.size()] : plan.watched[random() % plan.watched.size()];
+      if (asked[i].family == Family::ipv4)
+        burst->ask_v4(i, asked[i].wire());
+      else
+        burst->ask_v6(i, asked[i].bytes.data());
+    }
+    burst->probe_first();
+    if (random() % 8 == 0) std::this_thread::yield();
+    burst->finish();
+    for (unsigned i = 0; i < asked.size(); ++i)
+      for (const std::uint32_t v : {burst->deny(i), burst->allow(i)}) {
+        if (i % 2)
+          seen.lost += v != image::value::make(stable_list, address_bits(asked[i].family)) ? 1 : 0;
+        else
+          seen.invented += v != 0 && image::value::list_of(v) != churned_list ? 1 : 0;
+      }
+    seen.lookups += asked.size();
+    quiescence.passed[self].fetch_add(1);
+    if (random() % 16 == 0) std::this_thread::yield();
+  }
+}
+
+class ImageRace : public testing::TestWithParam<bool> {};
+
+TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
+  const std::uint64_t seed = test::seed_or(31);
+  WEIR_TRACE_SEED(seed);
+  const Plan plan;
+  const test::ImageMemory memory = build_stable(plan, seed, GetParam());
+  Quiescence quiescence;
+  auto writer = image::ImageWriter::attach(memory.bytes(), [&] { quiescence.wait(); }).value();
+  std::array<Seen, readers> seen;
+  std::vector<std::thread> threads;
+  for (unsigned r = 0; r < readers; ++r)
+    threads.emplace_back(
+        [&, r] { read_until_stopped(writer.view(), plan, quiescence, r, seed + r, seen[r]); });
+  std::mt19937_64 random(seed + 9);
+  unsigned changes[4] = {};
+  for (unsigned n = 0; n < 6000; ++n) {
+    const Prefix &p = plan.churned[random() % plan.churned.size()];
+    wire::Delta d;
+    d.op = random() % 2 ? wire::DeltaOp::set : wire::DeltaOp::unset;
+    d.side = static_cast<Side>(random() % 2);
+    d.family = p.family();
+    d.length = p.length;
+    d.list = churned_list;
+    d.address = p.address.bytes;
+    ++changes[static_cast<unsigned>(writer.apply(d))];
+    if (random() % 8 == 0) {
+      quiescence.wait();
+      writer.grace_passed();
+    }
+  }
+  quiescence.stop = true;
+  for (std::thread &t : threads) t.join();
+  for (const Seen &s : seen) {
+    EXPECT_EQ(s.lost, 0u) << "of " << s.lookups;
+    EXPECT_EQ(s.invented, 0u) << "of " << s.lookups;
+    EXPECT_GT(s.lookups, 1000u);
+  }
+  EXPECT_GT(changes[static_cast<unsigned>(Change::in_place)], 1000u);
+  EXPECT_EQ(changes[static_cast<unsigned>(Change::needs_rebuild)], 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(FrontFilter, ImageRace, testing::Bool(),
+                         [](const auto &front) { return front.param ? "split_block_bloom" : "none"; });
+
+} // namespace
+} // namespace weir

@@ -1,0 +1,264 @@
+// The trust border: what attach() takes, and what it refuses with which words.
+#include "tests/support/image_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+namespace weir {
+namespace {
+
+using image::ImageHeader;
+using image::SectionEntry;
+using image::SectionKind;
+using test::ImageMemory;
+
+struct Rules {
+  std::vector<build::EntryV4> deny4, allow4;
+  std::vector<build::EntryV6> deny6, allow6;
+};
+
+build::BuildInput input_of(const Rules &rules, bool front = false) {
+  build::BuildInput in;
+  in.lists = {{"drop", 0, image::Side::deny}, {"bans", 3, image::Side::deny}, {"ops", 7, image::Side::allow}};
+  in.deny = {rules.deny4, rules.deny6, front};
+  in.allow = {rules.allow4, rules.allow6, false};
+  in.generation = 42;
+  in.sequence = 1234;
+  in.seed = 0xC0FFEE;
+  in.store_id[0] = 9;
+  return in;
+}
+
+Rules small_rules() {
+  using test::entry_v4, test::entry_v6;
+  return {{entry_v4("0.0.0.0", 0), entry_v4("10.0.0.0/8", 0), entry_v4("10.0.0.0/24", 3),
+           entry_v4("255.255.255.255", 3)},
+          {entry_v4("10.0.0.7", 7)},
+          {entry_v6("::", 0), entry_v6("2001:db8::/32", 3)},
+          {entry_v6("2001:db8::1", 7)}};
+}
+
+ImageHeader &header(const ImageMemory &m) { return *reinterpret_cast<ImageHeader *>(m.bytes().data()); }
+SectionEntry *sections(const ImageMemory &m) {
+  return reinterpret_cast<SectionEntry *>(m.bytes().data() + sizeof(ImageHeader));
+}
+SectionEntry &section(const ImageMemory &m, SectionKind kind) {
+  for (std::uint32_t i = 0; i < header(m).section_count; ++i)
+    if (sections(m)[i].kind == static_cast<std::uint32_t>(kind)) return sections(m)[i];
+  throw std::runtime_error("no such section");
+}
+
+// Makes all checksums right again, so that a test reaches the check it is named for.
+void reseal(const ImageMemory &m) {
+  ImageHeader &h = header(m);
+  for (std::uint32_t i = 0; i < h.section_count; ++i) {
+    SectionEntry &e = sections(m)[i];
+    if (e.offset <= m.bytes().size() && e.bytes <= m.bytes().size() - e.offset)
+      e.checksum = checksum(m.bytes().subspan(e.offset, e.bytes));
+  }
+  h.section_checksum = checksum(m.bytes().subspan(sizeof h, h.section_count * sizeof(SectionEntry)));
+  h.header_checksum = checksum(m.bytes().first(offsetof(ImageHeader, header_checksum)));
+}
+
+void expect_refused(const ImageMemory &m, std::string_view words) {
+  const auto view = image::attach(m.bytes());
+  ASSERT_FALSE(view.has_value()) << "accepted; expected: " << words;
+  EXPECT_EQ(view.error().code, Errc::bad_image);
+  EXPECT_NE(view.error().message.find(words), std::string::npos) << view.error().message;
+}
+
+TEST(Image, answers_for_what_it_was_built_from) {
+  const Rules rules = small_rules();
+  const ImageMemory m = ImageMemory::build(input_of(rules));
+  const image::ImageView v = m.view();
+  const auto list = [&](image::Side side, const char *address) {
+    const std::uint32_t value = image::lookup(v, side, parse_address(address).value());
+    return value == 0 ? std::string("-") : std::string(image::list_name(v, image::value::list_of(value)));
+  };
+  EXPECT_EQ(v.generation, 42u);
+  EXPECT_EQ(list(image::Side::deny, "0.0.0.0"), "drop");
+  EXPECT_EQ(list(image::Side::deny, "0.0.0.1"), "-");
+  EXPECT_EQ(list(image::Side::deny, "10.200.0.1"), "drop");
+  EXPECT_EQ(list(image::Side::deny, "10.0.0.7"), "bans");
+  EXPECT_EQ(list(image::Side::allow, "10.0.0.7"), "ops");
+  EXPECT_EQ(list(image::Side::deny, "255.255.255.255"), "bans");
+  EXPECT_EQ(list(image::Side::deny, "::"), "drop");
+  EXPECT_EQ(list(image::Side::deny, "::1"), "-");
+  EXPECT_EQ(list(image::Side::deny, "2001:db8:ffff::1"), "bans");
+  EXPECT_EQ(list(image::Side::allow, "2001:db8::1"), "ops");
+}
+
+TEST(Image, same_rules_and_seed_give_the_same_bytes) {
+  const Rules rules = small_rules();
+  const ImageMemory a = ImageMemory::build(input_of(rules, true)),
+                    b = ImageMemory::build(input_of(rules, true));
+  EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()), 0);
+  build::BuildInput other = input_of(rules, true);
+  other.seed = 1;
+  const ImageMemory c = ImageMemory::build(other);
+  EXPECT_NE(std::memcmp(a.bytes().data(), c.bytes().data(), a.bytes().size()), 0);
+}
+
+TEST(Image, every_single_flipped_bit_of_header_and_section_table_is_refused) {
+  const Rules rules = small_rules();
+  const ImageMemory m = ImageMemory::build(input_of(rules));
+  const std::size_t end = sizeof(ImageHeader) + header(m).section_count * sizeof(SectionEntry);
+  for (std::size_t byte = 0; byte < end; ++byte)
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      m.bytes()[byte] ^= std::byte{1} << bit;
+      EXPECT_FALSE(image::attach(m.bytes()).has_value()) << "byte " << byte << " bit " << bit;
+      m.bytes()[byte] ^= std::byte{1} << bit;
+    }
+  EXPECT_TRUE(image::attach(m.bytes()).has_value());
+}
+
+TEST(Image, one_flipped_bit_in_any_section_is_refused_with_its_name) {
+  const Rules rules = small_rules();
+  const ImageMemory m = ImageMemory::build(input_of(rules, true));
+  for (std::uint32_t i = 0; i < header(m).section_count; ++i) {
+    const SectionEntry &e = sections(m)[i];
+    m.bytes()[e.offset + e.bytes / 2] ^= std::byte{16};
+    expect_refused(m, std::string(image::detail::kind_name(static_cast<SectionKind>(e.kind))) +
+                          ": the checksum does not match");
+    m.bytes()[e.offset + e.bytes / 2] ^= std::byte{16};
+  }
+}
+
+TEST(Image, an_image_cut_short_is_refused_at_every_length) {
+  const Rules rules = small_rules();
+  const ImageMemory m = ImageMemory::build(input_of(rules));
+  for (std::size_t bytes = 0; bytes < header(m).total_bytes; bytes += bytes < 1024 ? 1 : 4099)
+    EXPECT_FALSE(image::attach(m.bytes().first(bytes)).has_value()) << bytes;
+}
+
+struct Forgery {
+  const char *name;
+  const char *words;
+  std::function<void(const ImageMemory &)> forge;
+};
+
+void PrintTo(const Forgery &f, std::ostream *out) { *out << f.name; }
+
+class ForgedImage : public testing::TestWithParam<Forgery> {};
+
+TEST_P(ForgedImage, is_refused_although_its_checksums_are_right) {
+  const Rules rules = small_rules();
+  const ImageMemory m = ImageMemory::build(input_of(rules, true));
+  GetParam().forge(m);
+  reseal(m);
+  expect_refused(m, GetParam().words);
+}
+
+template <class T> T &at(const ImageMemory &m, SectionKind kind) {
+  return *reinterpret_cast<T *>(m.bytes().data() + section(m, kind).offset);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Image, ForgedImage,
+    testing::Values(
+        Forgery{"magic", "first bytes", [](const ImageMemory &m) { header(m).magic[0] = 'X'; }},
+        Forgery{"version", "format version 2", [](const ImageMemory &m) { header(m).format_version = 2; }},
+        Forgery{"hash_family", "hash family 2", [](const ImageMemory &m) { header(m).hash_family = 2; }},
+        Forgery{"total_bytes", "cut short", [](const ImageMemory &m) { header(m).total_bytes += 64; }},
+        Forgery{"reserved", "reserved header bytes", [](const ImageMemory &m) { header(m).reserved[5] = 1; }},
+        Forgery{"foreign_kind", "of kind 999 is unknown",
+                [](const ImageMemory &m) { section(m, SectionKind::deny_v4_front).kind = 999; }},
+        Forgery{"reserved_kind", "of kind 32 is unknown",
+                [](const ImageMemory &m) { section(m, SectionKind::deny_v4_front).kind = 32; }},
+        Forgery{"twice", "stands twice",
+                [](const ImageMemory &m) { section(m, SectionKind::deny_v4_front).kind = 29; }},
+        Forgery{"outside", "points outside the image",
+                [](const ImageMemory &m) { section(m, SectionKind::allow_v6_table).offset = 1ull << 40; }},
+        Forgery{"too_long", "points outside the image",
+                [](const ImageMemory &m) { section(m, SectionKind::allow_v6_overlay).bytes = ~0ull - 63; }},
+        Forgery{"misaligned", "not aligned",
+                [](const ImageMemory &m) { section(m, SectionKind::allow_v6_table).offset += 8; }},
+        Forgery{"overlap", "overlaps",
+                [](const ImageMemory &m) {
+                  section(m, SectionKind::deny_v6_table).offset =
+                      section(m, SectionKind::deny_v4_table).offset;
+                }},
+        Forgery{"flags", "unknown flags",
+                [](const ImageMemory &m) { section(m, SectionKind::policy).flags = 8; }},
+        Forgery{"missing", "allow_v6_table: missing",
+                [](const ImageMemory &m) {
+                  section(m, SectionKind::allow_v6_table).flags = image::section_optional;
+                  section(m, SectionKind::allow_v6_table).kind = 999;
+                }},
+        Forgery{
+            "no_lines", "a table needs lines",
+            [](const ImageMemory &m) { at<image::TableHeader>(m, SectionKind::deny_v4_table).lines2 = 0; }},
+        Forgery{
+            "more_lines", "size does not match its lines",
+            [](const ImageMemory &m) { at<image::TableHeader>(m, SectionKind::deny_v4_table).lines1 += 1; }},
+        Forgery{
+            "huge_lines", "size does not match its lines",
+            [](const ImageMemory &m) { at<image::TableHeader>(m, SectionKind::deny_v6_table).lines1 = ~0u; }},
+        Forgery{"overlay_lines", "size does not match its lines",
+                [](const ImageMemory &m) {
+                  at<image::OverlayHeader>(m, SectionKind::deny_v4_overlay).lines += 1;
+                }},
+        Forgery{"no_overlay_lines", "an overlay needs lines",
+                [](const ImageMemory &m) {
+                  at<image::OverlayHeader>(m, SectionKind::deny_v4_overlay).lines = 0;
+                }},
+        Forgery{
+            "front_blocks", "does not match its blocks",
+            [](const ImageMemory &m) { at<image::FrontHeader>(m, SectionKind::deny_v4_front).blocks += 1; }},
+        Forgery{"lengths", "reserved bytes",
+                [](const ImageMemory &m) {
+                  at<image::LengthSetV6>(m, SectionKind::deny_v6_lengths).in_use[2] = 2;
+                }},
+        Forgery{"policy", "does not know",
+                [](const ImageMemory &m) { at<std::uint8_t>(m, SectionKind::policy) = 4; }},
+        Forgery{"lists_count", "does not match its count",
+                [](const ImageMemory &m) { at<image::ListsHeader>(m, SectionKind::lists).count += 1; }},
+        Forgery{"list_twice", "list number stands twice",
+                [](const ImageMemory &m) {
+                  auto *first = reinterpret_cast<image::ListEntry *>(
+                      &at<image::ListsHeader>(m, SectionKind::lists) + 1);
+                  first[1].number = first[0].number;
+                }}),
+    [](const auto &forgery) { return std::string(forgery.param.name); });
+
+TEST(Image, an_optional_section_of_unknown_kind_is_skipped) {
+  const Rules rules = small_rules();
+  const ImageMemory m = ImageMemory::build(input_of(rules, true));
+  section(m, SectionKind::deny_v4_front).flags |= image::section_optional;
+  section(m, SectionKind::deny_v4_front).kind = 999;
+  reseal(m);
+  EXPECT_TRUE(image::attach(m.bytes()).has_value());
+}
+
+TEST(Image, checksums_of_mutable_sections_are_asked_for_only_as_built) {
+  const Rules rules = small_rules();
+  const ImageMemory m = ImageMemory::build(input_of(rules));
+  at<image::LengthMapHeader>(m, SectionKind::deny_v4_lengths).default_value = image::value::make(0, 0);
+  EXPECT_FALSE(image::attach(m.bytes()).has_value());
+  EXPECT_TRUE(image::attach(m.bytes(), image::Check::not_the_mutable_checksums).has_value());
+}
+
+TEST(ImageBuilder, refuses_input_that_is_unsorted_duplicate_or_out_of_range) {
+  using test::entry_v4;
+  const auto error_of = [](std::vector<build::EntryV4> entries) {
+    build::BuildInput in;
+    in.lists = {{"a", 0}};
+    in.deny.v4 = entries;
+    ImageMemory m(build::image_bytes(in));
+    const auto r = build::build_image(in, m.bytes());
+    return r ? std::string("accepted") : r.error().message;
+  };
+  EXPECT_EQ(error_of({entry_v4("1.0.0.0", 0), entry_v4("2.0.0.0", 0)}), "accepted");
+  EXPECT_EQ(error_of({entry_v4("2.0.0.0", 0), entry_v4("1.0.0.0", 0)}),
+            "deny entry 1.0.0.0/32 is out of order or stands twice");
+  EXPECT_EQ(error_of({entry_v4("1.0.0.0", 0), entry_v4("1.0.0.0", 1)}),
+            "deny entry 1.0.0.0/32 is out of order or stands twice");
+  EXPECT_EQ(error_of({{0x01020304, 24, 0, 0}}), "deny entry 1.2.3.4/24 has bits beyond its length");
+  EXPECT_EQ(error_of({{0x01020304, 33, 0, 0}}), "deny entry 1.2.3.4/33 has an impossible length");
+  EXPECT_EQ(error_of({{0x01020304, 32, 0, 0xFFFF}}), "deny entry 1.2.3.4/32 names no list");
+}
+
+} // namespace
+} // namespace weir

@@ -1,0 +1,63 @@
+// Everything a running dataplane is made of, in the order in which it must come and go.
+#pragma once
+
+#include "control/config/config.hpp"
+#include "dataplane/background.hpp"
+#include "dataplane/counters.hpp"
+#include "dataplane/generations.hpp"
+#include "dataplane/image_slot.hpp"
+#include "dataplane/port.hpp"
+#include "dataplane/replay_port.hpp"
+#include "dataplane/samples.hpp"
+#include "dataplane/worker.hpp"
+#include "weir/base/result.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace weir::dataplane {
+
+struct DataplaneSetup {
+  unsigned workers = 1;
+  std::filesystem::path state_dir;
+  config::NoImage no_image = config::NoImage::open;
+  WhenIdle when_idle = WhenIdle::spin;
+  std::string memory; // for people, from EalPlan
+};
+
+class Dataplane {
+public:
+  explicit Dataplane(DataplaneSetup setup);
+  ~Dataplane(); // stops the workers
+  Dataplane(const Dataplane &) = delete;
+  Dataplane &operator=(const Dataplane &) = delete;
+
+  // Before start(): where packets come from.
+  [[nodiscard]] Status open_ports(const std::vector<config::Port> &ports);
+  [[nodiscard]] Status open_replay(const ReplayOptions &options);
+
+  // One worker on each worker lcore, the first `workers` of them.
+  [[nodiscard]] Status start_workers();
+  void stop_workers(); // what is in flight leaves first
+
+  const DataplaneSetup setup;
+  Counters counters;
+  ListSlots lists;
+  ImageSlot slot;
+  Background background;
+  Generations generations;
+  SampleRings samples;
+  Ports ports;
+  std::unique_ptr<ReplayPort> replay; // null: ports of the configuration
+
+private:
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<unsigned> lcores_;
+  std::atomic<bool> stop_{false};
+  friend struct LcoreEntry;
+};
+
+} // namespace weir::dataplane

@@ -1,0 +1,155 @@
+#include "dataplane/eal.hpp"
+
+#include "dataplane/memory.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace weir::dataplane {
+namespace {
+
+constexpr std::uint64_t hugepages_needed_bytes = 128u << 20;
+constexpr unsigned ordinary_memory_mib = 256;
+constexpr unsigned service_lcore = RTE_MAX_LCORE - 1;
+
+// "2-4,7" -> {2, 3, 4, 7}
+Result<std::vector<unsigned>> core_list(const std::string &text) {
+  std::vector<unsigned> cores;
+  std::size_t at = 0;
+  const auto number = [&](unsigned &out) {
+    const std::size_t start = at;
+    for (out = 0; at < text.size() && text[at] >= '0' && text[at] <= '9' && out < 100'000; ++at)
+      out = out * 10 + static_cast<unsigned>(text[at] - '0');
+    return at > start;
+  };
+  for (;;) {
+    unsigned first = 0, last = 0;
+    bool good = number(first);
+    last = first;
+    if (good && at < text.size() && text[at] == '-') good = (++at, number(last)) && last >= first;
+    if (!good || last >= service_lcore)
+      return fail(Errc::config,
+                  fmt::format("eal.lcores: \"{}\" is not a core list such as 2-5 or 2,4 (up to {})", text,
+                              service_lcore - 1));
+    for (unsigned core = first; core <= last; ++core) cores.push_back(core);
+    if (at == text.size()) return cores;
+    if (text[at] == ',') ++at; // anything else fails as a number in the next round
+  }
+}
+
+void add_memory(EalPlan &plan, const config::Eal &eal, const Machine &machine) {
+  using Hugepages = config::Eal::Hugepages;
+  const bool enough = machine.hugepages_free_bytes >= hugepages_needed_bytes;
+  auto &arguments = plan.arguments;
+  if (eal.hugepages == Hugepages::yes || (eal.hugepages == Hugepages::automatic && enough)) {
+    arguments.push_back("--in-memory");
+    plan.memory = "hugepages (2 MiB)";
+    if (eal.memory_mib > 0) arguments.insert(arguments.end(), {"-m", std::to_string(eal.memory_mib)});
+    return;
+  }
+  const unsigned mib = eal.memory_mib > 0 ? eal.memory_mib : ordinary_memory_mib;
+  arguments.insert(arguments.end(), {"--no-huge", "-m", std::to_string(mib)});
+  plan.memory = eal.hugepages == Hugepages::no ? "ordinary pages (as configured)"
+                                               : "ordinary pages (no hugepages free)";
+}
+
+// The service thread on an lcore of its own that may use every CPU; workers where they were put.
+Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const Machine &machine) {
+  if (wanted.empty() || replay) {
+    plan.arguments.insert(plan.arguments.end(), {"--lcores", fmt::format("0@({0}),1@({0})", machine.cpus)});
+    plan.shared_cpus = true;
+    return {};
+  }
+  const auto cores = core_list(wanted);
+  if (!cores) return std::unexpected(cores.error());
+  std::string list = fmt::format("{}@({})", service_lcore, machine.cpus);
+  for (const unsigned core : *cores) list += fmt::format(",{0}@{0}", core);
+  plan.arguments.insert(plan.arguments.end(),
+                        {"--lcores", list, "--main-lcore", std::to_string(service_lcore)});
+  return {};
+}
+
+} // namespace
+
+Machine Machine::here() {
+  Machine machine{geteuid() == 0, dataplane::hugepages_free_bytes(), {}};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE && cpu < RTE_MAX_LCORE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  machine.cpus = fmt::format("{}", fmt::join(cpus, ","));
+  return machine;
+}
+
+Result<EalPlan> plan_eal(const Options &options, const config::Config &config, const Machine &machine) {
+  EalPlan plan;
+  plan.arguments.push_back(options.program);
+  const bool replay = options.replay.has_value();
+  plan.private_runtime_folder = replay || !machine.root;
+  if (options.eal_arguments) {
+    plan.arguments.insert(plan.arguments.end(), options.eal_arguments->begin(), options.eal_arguments->end());
+    const bool ordinary =
+        std::find(plan.arguments.begin(), plan.arguments.end(), "--no-huge") != plan.arguments.end();
+    plan.memory = ordinary ? "ordinary pages (as asked by --no-huge)" : "hugepages (2 MiB)";
+    return plan;
+  }
+
+  const config::Eal &eal = config.eal;
+  if (auto good = add_lcores(plan, eal.lcores, replay, machine); !good) return std::unexpected(good.error());
+  add_memory(plan, eal, machine);
+  auto &arguments = plan.arguments;
+  if (replay) {
+    arguments.insert(arguments.end(), {"--no-pci", "--no-telemetry", "--log-level", "*:warning"});
+    if (plan.memory.starts_with("ordinary")) arguments.push_back("--no-shconf");
+    return plan;
+  }
+  arguments.insert(arguments.end(), {"--file-prefix", eal.file_prefix, "--log-level", "lib.eal:warning"});
+  if (eal.allow.empty()) arguments.push_back("--no-pci");
+  for (const std::string &device : eal.allow) arguments.insert(arguments.end(), {"-a", device});
+  for (const std::string &device : eal.vdevs) arguments.insert(arguments.end(), {"--vdev", device});
+  arguments.insert(arguments.end(), eal.extra.begin(), eal.extra.end());
+  return plan;
+}
+
+Result<Eal> Eal::start(const EalPlan &plan) {
+  std::filesystem::path folder;
+  if (plan.private_runtime_folder) {
+    std::string name = (std::filesystem::temp_directory_path() / "weir-eal-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) return fail(Errc::io, "cannot make a runtime folder in " + name);
+    folder = name;
+    setenv("RUNTIME_DIRECTORY", name.c_str(), 1);
+  }
+  Eal eal(std::move(folder));
+  std::vector<std::string> texts = plan.arguments;
+  std::vector<char *> argv;
+  for (std::string &text : texts) argv.push_back(text.data());
+  if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
+    return fail(Errc::io, fmt::format("EAL does not start ({}); arguments were: {}", rte_strerror(rte_errno),
+                                      fmt::join(plan.arguments, " ")));
+  eal.started_ = true;
+  return eal;
+}
+
+Eal::Eal(Eal &&other) noexcept
+    : folder_(std::exchange(other.folder_, {})), started_(std::exchange(other.started_, false)) {}
+
+Eal::~Eal() {
+  if (started_) rte_eal_cleanup();
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+} // namespace weir::dataplane

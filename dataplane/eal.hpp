@@ -1,0 +1,48 @@
+// DPDK's environment: arguments made from weir.yaml, memory decided before it starts (EAL cannot be
+// started twice in a process), a runtime folder of our own where we have no right to the usual one.
+#pragma once
+
+#include "control/config/config.hpp"
+#include "dataplane/options.hpp"
+#include "weir/base/result.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace weir::dataplane {
+
+struct EalPlan {
+  std::vector<std::string> arguments; // program name first
+  bool private_runtime_folder = false;
+  bool shared_cpus = false; // lcores float over CPUs that others use too
+  std::string memory;       // for people: "hugepages (2 MiB)" or "ordinary pages (why)"
+};
+
+// What the machine offers; a parameter so that tests can say what it is.
+struct Machine {
+  bool root = false;
+  std::uint64_t hugepages_free_bytes = 0;
+  std::string cpus; // those this process may use, as EAL writes them: "0,1,2"
+
+  [[nodiscard]] static Machine here();
+};
+
+[[nodiscard]] Result<EalPlan> plan_eal(const Options &options, const config::Config &config,
+                                       const Machine &machine);
+
+// EAL as a resource: started once, cleaned up and its private folder removed at the end.
+class Eal {
+public:
+  [[nodiscard]] static Result<Eal> start(const EalPlan &plan);
+  Eal(Eal &&other) noexcept;
+  Eal &operator=(Eal &&) = delete;
+  ~Eal();
+
+private:
+  explicit Eal(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::filesystem::path folder_; // empty: none of our own
+  bool started_ = false;
+};
+
+} // namespace weir::dataplane

@@ -1,0 +1,107 @@
+// weir-dataplane: options, memory, the last image, ports, workers, then the service loop until told
+// to stop; at the end what is in flight leaves and the totals are printed.
+#include "control/config/config.hpp"
+#include "control/daemon/api.hpp"
+#include "dataplane/dataplane.hpp"
+#include "dataplane/eal.hpp"
+#include "dataplane/options.hpp"
+#include "dataplane/queries.hpp"
+#include "dataplane/service.hpp"
+#include "dataplane/snapshot.hpp"
+#include "dataplane/telemetry.hpp"
+
+#include <fmt/format.h>
+
+#include <rte_lcore.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace {
+
+using namespace weir;
+using namespace weir::dataplane;
+
+enum Exit : int { done = 0, failed = 1, usage = 2 };
+
+int complain(const Error &error) {
+  fmt::print(stderr, "weir-dataplane: {}\n", error.message);
+  return error.code == Errc::usage ? Exit::usage : Exit::failed;
+}
+
+void say(const std::string &text) { fmt::print(stderr, "weir-dataplane: {}\n", text); }
+
+// One worker a worker lcore, but none without a queue.
+Result<unsigned> worker_count(const config::Config &config, bool replay) {
+  const unsigned lcores = rte_lcore_count() - 1;
+  if (lcores == 0) return fail(Errc::config, "EAL has one lcore; workers need at least one more");
+  unsigned queues = 0;
+  for (const config::Port &port : config.ports) queues += port.rx_queues;
+  return replay ? 1 : std::clamp(queues, 1u, lcores);
+}
+
+Status prepare(Dataplane &dataplane, const Options &options, const config::Config &config) {
+  std::error_code failed;
+  std::filesystem::create_directories(dataplane.setup.state_dir, failed);
+  if (failed)
+    return fail(Errc::io, fmt::format("{}: {}", dataplane.setup.state_dir.string(), failed.message()));
+  // Before any port starts, so that a restart does not open the gate.
+  if (auto attached = dataplane.generations.attach_last(); attached)
+    say(fmt::format("generation {} of the last run is in force", dataplane.slot.live_generation()));
+  else if (attached.error().code != Errc::not_found)
+    say(fmt::format("the image of the last run is refused: {}", attached.error().message));
+  return options.replay ? dataplane.open_replay(options.replay->capture) : dataplane.open_ports(config.ports);
+}
+
+Status finish_replay(Dataplane &dataplane, const Options &options) {
+  auto end = dataplane.replay->finish();
+  dataplane.stop_workers();
+  if (!end) return std::unexpected(end.error());
+  return write_report(take_snapshot(dataplane), options.replay->report);
+}
+
+Status serve(const Options &options, const config::Config &config, const EalPlan &plan) {
+  const auto workers = worker_count(config, options.replay.has_value());
+  if (!workers) return std::unexpected(workers.error());
+  Dataplane dataplane({*workers, options.state_dir.value_or(config.paths.state), config.no_image,
+                       plan.shared_cpus ? WhenIdle::yield : WhenIdle::spin, plan.memory});
+  if (auto ready = prepare(dataplane, options, config); !ready) return ready;
+  Service service(dataplane);
+  const auto socket = options.run_dir.value_or(config.paths.run) / control::dataplane_socket_name;
+  if (auto listening = service.listen(socket); !listening) return listening;
+  const Telemetry telemetry(dataplane);
+  if (auto started = dataplane.start_workers(); !started) return started;
+  if (dataplane.replay) dataplane.replay->start();
+  say(fmt::format("{} port(s), {} worker(s), memory: {}, listening on {}", dataplane.ports.all().size(),
+                  *workers, plan.memory, socket.string()));
+
+  service.run();
+
+  Status end;
+  if (dataplane.replay)
+    end = finish_replay(dataplane, options);
+  else
+    dataplane.stop_workers();
+  if (options.print_totals || !dataplane.replay) fmt::print("{}", totals_text(take_snapshot(dataplane)));
+  return end;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const auto options = parse_options({argv, argv + argc});
+  if (!options) return complain(options.error());
+  if (options->help) {
+    fmt::print("{}", usage_text());
+    return Exit::done;
+  }
+  const auto config = config::load(options->config);
+  if (!config) return complain(config.error());
+  block_stop_signals();
+  const auto plan = plan_eal(*options, *config, Machine::here());
+  if (!plan) return complain(plan.error());
+  const auto eal = Eal::start(*plan);
+  if (!eal) return complain(eal.error());
+  const Status end = serve(*options, *config, *plan);
+  return end ? Exit::done : complain(end.error());
+}

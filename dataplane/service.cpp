@@ -1,0 +1,91 @@
+#include "dataplane/service.hpp"
+
+#include "dataplane/queries.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <vector>
+
+namespace weir::dataplane {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto samples_every = 20ms;
+constexpr std::size_t samples_at_once = 1024;
+
+sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+} // namespace
+
+void block_stop_signals() {
+  const sigset_t set = stop_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+Service::Service(Dataplane &dataplane)
+    : dataplane_(dataplane),
+      channel_(dataplane.generations, dataplane.background,
+               [&dataplane](std::string_view query) { return answer_query(dataplane, query); }) {
+  const sigset_t set = stop_signals();
+  signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  channel_.on_live = [&dataplane](std::uint64_t generation) {
+    if (dataplane.replay) dataplane.replay->generation_live(generation);
+  };
+}
+
+Service::~Service() { close(signals_); }
+
+void Service::run() {
+  if (dataplane_.replay) dataplane_.replay->generation_live(dataplane_.slot.live_generation());
+  while (turn(dataplane_.replay ? 1ms : 20ms)) continue;
+}
+
+bool Service::turn(std::chrono::microseconds patience) {
+  std::vector<pollfd> polled{{signals_, POLLIN, 0}, {dataplane_.background.fd(), POLLIN, 0}};
+  channel_.add_to(polled);
+  // Grace periods end within microseconds: while one is under way, look again soon.
+  const bool grace_under_way = dataplane_.generations.tick();
+  const std::chrono::nanoseconds wait = grace_under_way ? 20us : patience;
+  const timespec timeout{wait / 1s, (wait % 1s).count()};
+  const int ready = ppoll(polled.data(), polled.size(), &timeout, nullptr);
+
+  if (ready > 0) {
+    dataplane_.background.run_completions();
+    channel_.handle(polled);
+  }
+  dataplane_.generations.tick();
+  forward_samples();
+  if (polled[0].revents != 0 && stop_was_asked()) {
+    if (!dataplane_.replay || stopping_) return false;
+    stopping_ = true;
+    dataplane_.replay->request_stop();
+  }
+  return !dataplane_.replay || !dataplane_.replay->finished();
+}
+
+bool Service::stop_was_asked() {
+  signalfd_siginfo signal{};
+  bool asked = false;
+  while (read(signals_, &signal, sizeof signal) == sizeof signal) asked = true;
+  return asked;
+}
+
+void Service::forward_samples() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < samples_due_) return;
+  samples_due_ = now + samples_every;
+  const auto samples = dataplane_.samples.collect(samples_at_once);
+  if (!samples.empty()) channel_.send_samples(samples);
+}
+
+} // namespace weir::dataplane

@@ -62,6 +62,11 @@ struct alignas(cache_line_bytes) WorkerCounters {
   unsigned lcore = 0;    // set before the worker starts
   alignas(cache_line_bytes) std::array<Counter, list_slots> lists;
   std::array<Counter, ethertypes> non_ip; // by EtherType; an LLC length counts under 0
+
+  void saw_packets(std::uint64_t from_cycle, std::uint64_t to_cycle) noexcept {
+    if (first_cycle.get() == 0) first_cycle.add(from_cycle);
+    last_cycle.add(to_cycle - last_cycle.get());
+  }
 };
 
 // Slots of list names: given once, never reused while the process lives.
@@ -69,6 +74,7 @@ class ListSlots {
 public:
   // The slot of a name, a new one if it has none yet; slot 0 when all are taken.
   [[nodiscard]] std::uint16_t slot_of(std::string_view name);
+  [[nodiscard]] std::string name_of(std::uint16_t slot) const;
   [[nodiscard]] std::vector<std::string> names() const; // by slot; names()[0] is "(other lists)"
 
 private:

@@ -7,6 +7,7 @@
 // Without `--` the program builds the EAL arguments itself from weir.yaml.
 #pragma once
 
+#include "dataplane/replay_port.hpp"
 #include "weir/base/result.hpp"
 
 #include <cstdint>
@@ -17,6 +18,11 @@
 
 namespace weir::dataplane {
 
+struct ReplayRun {
+  ReplayOptions capture;
+  std::filesystem::path report; // written at the end, by temporary file and rename
+};
+
 struct Options {
   std::string program;
   std::filesystem::path config;
@@ -25,6 +31,7 @@ struct Options {
   bool print_totals = false;
   bool help = false;
   std::optional<std::vector<std::string>> eal_arguments; // given before `--`
+  std::optional<ReplayRun> replay;
 };
 
 [[nodiscard]] Result<Options> parse_options(const std::vector<std::string> &arguments);

@@ -137,8 +137,9 @@ RuleSet random_rules(Random &random, RuleShape shape) {
     const unsigned count = allow ? shape.prefixes_per_list / 4 + 1 : shape.prefixes_per_list;
     for (unsigned n = 0; n < count; ++n) {
       Prefix prefix = random_prefix(random, all);
-      // Whole families only now and then, or nothing else would ever be seen.
-      if (prefix.length < 4 && !random.one_in(20))
+      // A few wide ones in each set, or they would decide about everything.
+      const bool wide = prefix.length < (prefix.family() == Family::ipv4 ? 12 : 40);
+      if (wide && random.below(allow ? 4 * count : count) != 0)
         prefix = prefix_of(prefix.address, address_bits(prefix.family()));
       list.prefixes.push_back(prefix);
       all.push_back(prefix);

@@ -1,0 +1,235 @@
+#include "control/rules/feed.hpp"
+
+#include "control/rules/sink.hpp"
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <new>
+
+namespace weir::rules {
+namespace {
+
+using config::Format;
+using config::OnError;
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+std::string_view without_mark(std::string_view text) noexcept {
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  return text;
+}
+
+// What the whole file is when it cannot be a list; null otherwise.
+const char *not_a_list(std::string_view text) noexcept {
+  using namespace std::string_view_literals;
+  if (text.starts_with("\x1F\x8B"sv)) return "gzip data; unpack it first";
+  if (text.starts_with("PK\x03\x04"sv)) return "a zip archive; unpack it first";
+  if (text.starts_with("\xFD"
+                       "7zXZ\0"sv) ||
+      text.starts_with("\x28\xB5\x2F\xFD"sv) || text.starts_with("BZh"sv))
+    return "compressed data; unpack it first";
+  if (text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv))
+    return "UTF-16 text; save it as UTF-8";
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return nullptr;
+  if (text[first] == '<') return "an HTML or XML page, not a list; did the download fail?";
+  if (text[first] == '[') return "a JSON array; a list has one object a line";
+  return nullptr;
+}
+
+std::string listing(std::string_view file, const std::vector<Fault> &faults, std::uint64_t count) {
+  std::string text;
+  for (const Fault &f : faults) text += fmt::format("{}:{}: \"{}\": {}\n", file, f.line, f.text, f.reason);
+  if (count > faults.size()) text += fmt::format("{}: and {} more bad lines\n", file, count - faults.size());
+  return text;
+}
+
+std::string plural(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+struct Close {
+  int fd;
+  ~Close() { ::close(fd); }
+};
+
+// Reads rather than maps: a feed that is rewritten in place meanwhile must not kill the reader.
+Result<std::size_t> read_all(int fd, std::unique_ptr<char[]> &buffer, std::size_t expected) {
+  std::size_t capacity = expected + 1, size = 0;
+  buffer.reset(new char[capacity]);
+  for (;;) {
+    if (size == capacity) {
+      std::unique_ptr<char[]> larger(new char[capacity * 2]);
+      std::copy_n(buffer.get(), size, larger.get());
+      buffer = std::move(larger);
+      capacity *= 2;
+    }
+    const ssize_t got = ::read(fd, buffer.get() + size, std::min<std::size_t>(capacity - size, 1u << 30));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Errc::io, std::strerror(errno));
+    if (got == 0) return size;
+    size += static_cast<std::size_t>(got);
+  }
+}
+
+template <class Entry>
+EntryNote find_note(const std::vector<Note<Entry>> &notes, const std::string &comments, const Entry &wanted) {
+  const auto at = std::lower_bound(notes.begin(), notes.end(), wanted,
+                                   [](const Note<Entry> &n, const Entry &e) { return before(n.entry, e); });
+  if (at == notes.end() || !same_prefix(at->entry, wanted)) return {};
+  EntryNote note{.comment = comments.c_str() + at->comment_place, .ttl = {}};
+  if (at->ttl_s != 0) note.ttl = std::chrono::seconds(at->ttl_s);
+  return note;
+}
+
+template <class Entry> std::vector<Entry> united(const std::vector<Entry> &a, const std::vector<Entry> &b) {
+  std::vector<Entry> all;
+  all.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all),
+                 [](const Entry &x, const Entry &y) { return before(x, y); });
+  return all;
+}
+
+} // namespace
+
+std::string_view name_of(Format format) noexcept {
+  constexpr std::array<std::string_view, 5> names{"auto", "plain", "spamhaus_text", "spamhaus_json",
+                                                  "ipset_save"};
+  return names[std::min<std::size_t>(static_cast<std::size_t>(format), names.size() - 1)];
+}
+
+Format detect_format(std::string_view text) noexcept {
+  Lines lines(without_mark(text));
+  std::string_view line;
+  bool semicolons = false;
+  while (lines.next(line)) {
+    line = trim(line);
+    if (line.empty() || line.front() == '#') continue;
+    if (line.front() == ';') {
+      semicolons = true;
+      continue;
+    }
+    if (line.front() == '{') return Format::spamhaus_json;
+    if (line.starts_with("create ") || line.starts_with("add ")) return Format::ipset_save;
+    semicolons |= line.find(';') != std::string_view::npos;
+    break;
+  }
+  return semicolons ? Format::spamhaus_text : Format::plain;
+}
+
+Result<ListContent> parse_feed(std::string_view text, std::string_view file_name,
+                               const FeedOptions &options) {
+  const std::size_t bytes = text.size();
+  text = without_mark(text);
+  if (const char *reason = not_a_list(text))
+    return fail(Errc::parse, fmt::format("{}: {}; nothing of it was used", file_name, reason));
+  Sink sink;
+  const Format format = options.format == Format::automatic ? detect_format(text) : options.format;
+  switch (format) {
+  case Format::automatic:
+  case Format::plain:
+  case Format::spamhaus_text: parse_plain(text, sink); break;
+  case Format::spamhaus_json: parse_spamhaus_json(text, sink); break;
+  case Format::ipset_save: parse_ipset_save(text, sink); break;
+  }
+  const std::uint64_t lines = sink.content.lines;
+  if (sink.fault_count != 0 && options.on_error == OnError::refuse)
+    return fail(Errc::parse, fmt::format("{}{}: {} of {}; nothing of it was used. Correct the file, or write "
+                                         "on_error: skip to leave such lines out",
+                                         listing(file_name, sink.faults, sink.fault_count), file_name,
+                                         plural(sink.fault_count, "bad line"), lines));
+  if (sink.fault_count != 0 && sink.content.empty())
+    return fail(Errc::parse, fmt::format("{}{}: not one good line of {} (read as {}); nothing of it was used",
+                                         listing(file_name, sink.faults, sink.fault_count), file_name, lines,
+                                         name_of(format)));
+  sink.finish();
+  sink.content.format = format;
+  sink.content.bytes = bytes;
+  sink.content.skipped_count = sink.fault_count;
+  sink.content.skipped = std::move(sink.faults);
+  return std::move(sink.content);
+}
+
+Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options) {
+  const auto unreadable = [&](std::string_view why) {
+    return fail(Errc::io, fmt::format("{}: cannot read the list: {}", file.string(), why));
+  };
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return unreadable(std::strerror(errno));
+  const Close close{fd};
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return unreadable(std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) return unreadable("it is a folder; name a file");
+  if (!S_ISREG(status.st_mode)) return unreadable("it is not a regular file; save the list to one first");
+  try {
+    std::unique_ptr<char[]> buffer;
+    const auto size = read_all(fd, buffer, static_cast<std::size_t>(status.st_size));
+    if (!size) return unreadable(size.error().message);
+    return parse_feed({buffer.get(), *size}, file.string(), options);
+  } catch (const std::bad_alloc &) {
+    return fail(Errc::no_memory,
+                fmt::format("{}: no memory to read {} bytes", file.string(), status.st_size));
+  }
+}
+
+Result<ListContent> load_list(const config::List &list) {
+  ListContent content;
+  if (!list.file.empty()) {
+    auto from_file = load_feed(list.file, {.format = list.format, .on_error = list.on_error});
+    if (!from_file) return from_file;
+    content = std::move(*from_file);
+  }
+  if (list.entries.empty()) return content;
+  std::string text;
+  for (const std::string &entry : list.entries) text += entry + '\n';
+  auto inline_content =
+      parse_feed(text, fmt::format("entries of list {}", list.name), {.format = Format::plain});
+  if (!inline_content) return inline_content;
+  return list.file.empty() ? std::move(inline_content) : join(std::move(content), *inline_content);
+}
+
+ListContent join(ListContent first, const ListContent &second) {
+  const std::uint64_t both = first.size() + second.size();
+  const auto base = static_cast<std::uint32_t>(first.comments.size());
+  const auto append = [&](auto &notes, const auto &more) {
+    for (auto note : more) {
+      if (note.comment_place != 0) note.comment_place += base;
+      notes.push_back(note);
+    }
+  };
+  append(first.notes_v4, second.notes_v4);
+  append(first.notes_v6, second.notes_v6);
+  first.comments += second.comments;
+  first.v4 = united(first.v4, second.v4);
+  first.v6 = united(first.v6, second.v6);
+  Sink sink;
+  sink.content = std::move(first);
+  const std::uint64_t duplicates = sink.content.duplicates + second.duplicates + both - sink.content.size();
+  sink.finish();
+  sink.content.duplicates = duplicates;
+  sink.content.lines += second.lines;
+  sink.content.bytes += second.bytes;
+  sink.content.skipped_count += second.skipped_count;
+  return std::move(sink.content);
+}
+
+bool ListContent::contains(const Prefix &prefix) const noexcept {
+  return prefix.family() == Family::ipv4 ? rules::contains<EntryV4>(v4, to_entry_v4(prefix))
+                                         : rules::contains<EntryV6>(v6, to_entry_v6(prefix));
+}
+
+EntryNote ListContent::note_of(const Prefix &prefix) const noexcept {
+  return prefix.family() == Family::ipv4 ? find_note(notes_v4, comments, to_entry_v4(prefix))
+                                         : find_note(notes_v6, comments, to_entry_v6(prefix));
+}
+
+} // namespace weir::rules

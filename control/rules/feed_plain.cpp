@@ -1,0 +1,78 @@
+// One address or prefix a line, with comments: plain lists, firehol's, and Spamhaus DROP text.
+#include "control/rules/sink.hpp"
+
+namespace weir::rules {
+namespace {
+
+// The common line, "203.0.113.9" or "203.0.113.0/24" and nothing else. False leaves the decision to
+// the careful path, which also finds the reason.
+bool take_ipv4(std::string_view line, EntryV4 &out) noexcept {
+  const char *at = line.data();
+  const char *const end = at + line.size();
+  std::uint32_t host = 0;
+  for (int part = 0; part < 4; ++part) {
+    if (part > 0 && (at == end || *at++ != '.')) return false;
+    if (at == end) return false;
+    std::uint32_t number = static_cast<unsigned char>(*at) - unsigned{'0'};
+    if (number > 9) return false;
+    const bool leading_zero = number == 0;
+    ++at;
+    for (int more = 0; more < 2 && at != end; ++more) {
+      const std::uint32_t digit = static_cast<unsigned char>(*at) - unsigned{'0'};
+      if (digit > 9) break;
+      if (leading_zero) return false;
+      number = number * 10 + digit;
+      ++at;
+    }
+    if (number > 255) return false;
+    host = host << 8 | number;
+  }
+  std::uint32_t length = 32;
+  if (at != end) {
+    if (*at++ != '/' || at == end || end - at > 2) return false;
+    length = static_cast<unsigned char>(*at++) - unsigned{'0'};
+    if (length > 9) return false;
+    if (at != end) {
+      const std::uint32_t digit = static_cast<unsigned char>(*at) - unsigned{'0'};
+      if (digit > 9 || length == 0) return false;
+      length = length * 10 + digit;
+    }
+    if (length > 32) return false;
+    if (length < 32 && (host << length) != 0) return false;
+  }
+  out = {.host = host, .length = static_cast<std::uint8_t>(length)};
+  return true;
+}
+
+void take_line(std::uint64_t number, std::string_view line, Sink &sink) {
+  const std::size_t mark = line.find_first_of("#;");
+  const std::string_view rule = trim(line.substr(0, mark));
+  if (rule.empty()) return;
+  Prefix prefix;
+  if (!sink.take(number, trim(line), rule, prefix)) return;
+  sink.add(prefix);
+  if (mark == std::string_view::npos) return;
+  std::string_view comment = line.substr(mark);
+  comment.remove_prefix(std::min(comment.find_first_not_of("#; \t"), comment.size()));
+  if (!comment.empty()) sink.note(prefix, trim(comment), 0);
+}
+
+} // namespace
+
+void parse_plain(std::string_view text, Sink &sink) {
+  constexpr std::size_t usual_line_bytes = 14;
+  sink.content.v4.reserve(text.size() / usual_line_bytes + 1);
+  Lines lines(text);
+  std::string_view line;
+  EntryV4 entry;
+  while (lines.next(line)) {
+    if (line.empty()) continue;
+    if (take_ipv4(line, entry))
+      sink.add(entry);
+    else
+      take_line(lines.number(), line, sink);
+  }
+  sink.content.lines = lines.number();
+}
+
+} // namespace weir::rules

@@ -1,0 +1,185 @@
+#include "control/rules/sink.hpp"
+
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace weir::rules {
+namespace {
+
+constexpr std::size_t text_bytes_max = 60;
+constexpr std::size_t comment_bytes_max = 255;
+constexpr std::size_t radix_from = 4096; // below, comparing is faster
+
+// A bad line for a message: short, and safe for any terminal or JSON text.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, text_bytes_max)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7F)
+      out += c;
+    else
+      out += c == '\t' ? std::string("\\t") : fmt::format("\\x{:02x}", byte);
+  }
+  if (text.size() > text_bytes_max) out += fmt::format("... ({} bytes)", text.size());
+  return out;
+}
+
+// The length of the UTF-8 sequence at the front, 0 when there is none.
+std::size_t utf8_length(std::string_view s) noexcept {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char first = at(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xC2 ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
+  if (length == 0 || length > s.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((at(i) & 0xC0) != 0x80) return 0;
+  if ((first == 0xE0 && at(1) < 0xA0) || (first == 0xED && at(1) > 0x9F)) return 0;
+  if ((first == 0xF0 && at(1) < 0x90) || (first == 0xF4 && at(1) > 0x8F)) return 0;
+  return length;
+}
+
+// A comment as it is kept: valid UTF-8 without control characters, so that it can be shown anywhere.
+std::string clean(std::string_view comment) {
+  std::string out;
+  while (!comment.empty() && out.size() < comment_bytes_max) {
+    const std::size_t length = utf8_length(comment);
+    if (out.size() + length > comment_bytes_max) break;
+    if (length == 0)
+      out += '?';
+    else if (length == 1 && (comment[0] < 0x20 || comment[0] == 0x7F))
+      out += ' ';
+    else
+      out += comment.substr(0, length);
+    comment.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+constexpr unsigned digit_bits = 11;
+
+template <class Digit>
+void counting_pass(std::vector<EntryV4> &entries, std::vector<EntryV4> &other, Digit digit) {
+  std::array<std::size_t, 1u << digit_bits> places{};
+  for (const EntryV4 &e : entries) ++places[digit(e)];
+  std::size_t sum = 0;
+  for (std::size_t &place : places) sum += std::exchange(place, sum);
+  for (const EntryV4 &e : entries) other[places[digit(e)]++] = e;
+  entries.swap(other);
+}
+
+// Least significant digit first: the length when lengths differ, then the host in three digits.
+void radix_sort(std::vector<EntryV4> &entries) {
+  constexpr std::uint32_t digit_mask = (1u << digit_bits) - 1;
+  std::vector<EntryV4> other(entries.size());
+  const std::uint8_t length = entries.front().length;
+  if (std::ranges::any_of(entries, [length](const EntryV4 &e) { return e.length != length; }))
+    counting_pass(entries, other, [](const EntryV4 &e) { return e.length; });
+  counting_pass(entries, other, [](const EntryV4 &e) { return e.host & digit_mask; });
+  counting_pass(entries, other, [](const EntryV4 &e) { return e.host >> digit_bits & digit_mask; });
+  counting_pass(entries, other, [](const EntryV4 &e) { return e.host >> 2 * digit_bits; });
+}
+
+template <class Entry> bool in_order(const std::vector<Entry> &entries) {
+  return std::ranges::is_sorted(entries, [](const Entry &a, const Entry &b) { return before(a, b); });
+}
+
+template <class Entry> std::uint64_t drop_duplicates(std::vector<Entry> &entries) {
+  const auto rest =
+      std::ranges::unique(entries, [](const Entry &a, const Entry &b) { return same_prefix(a, b); });
+  const auto dropped = static_cast<std::uint64_t>(rest.size());
+  entries.erase(rest.begin(), rest.end());
+  return dropped;
+}
+
+template <class Entry> void sort_notes(std::vector<Note<Entry>> &notes) {
+  std::ranges::stable_sort(notes, [](const auto &a, const auto &b) { return before(a.entry, b.entry); });
+  const auto rest =
+      std::ranges::unique(notes, [](const auto &a, const auto &b) { return same_prefix(a.entry, b.entry); });
+  notes.erase(rest.begin(), rest.end());
+}
+
+} // namespace
+
+void sort_entries(std::vector<EntryV4> &entries) {
+  if (in_order(entries)) return;
+  if (entries.size() >= radix_from) return radix_sort(entries);
+  std::ranges::stable_sort(entries, [](const EntryV4 &a, const EntryV4 &b) { return before(a, b); });
+}
+
+void sort_entries(std::vector<EntryV6> &entries) {
+  if (in_order(entries)) return;
+  std::ranges::stable_sort(entries, [](const EntryV6 &a, const EntryV6 &b) { return before(a, b); });
+}
+
+std::uint32_t Sink::keep(std::string_view comment) {
+  if (comment.empty()) return 0;
+  std::string &blob = content.comments;
+  const std::string text = clean(comment);
+  if (last_place_ != 0 && text == blob.c_str() + last_place_) return last_place_;
+  if (blob.size() + text.size() + 1 > std::numeric_limits<std::uint32_t>::max()) return 0;
+  last_place_ = static_cast<std::uint32_t>(blob.size());
+  blob.append(text).push_back('\0');
+  return last_place_;
+}
+
+void Sink::note(const Prefix &prefix, std::string_view comment, std::uint64_t ttl_s) {
+  const std::uint32_t place = keep(comment);
+  if (place == 0 && ttl_s == 0) return;
+  const auto ttl =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(ttl_s, std::numeric_limits<std::uint32_t>::max()));
+  if (prefix.family() == Family::ipv4)
+    content.notes_v4.push_back({to_entry_v4(prefix), ttl, place});
+  else
+    content.notes_v6.push_back({to_entry_v6(prefix), ttl, place});
+}
+
+void Sink::fault(std::uint64_t line, std::string_view text, std::string_view reason) {
+  if (fault_count++ < faults_listed_max) faults.push_back({line, printable(text), std::string(reason)});
+}
+
+bool Sink::take(std::uint64_t line, std::string_view text, std::string_view prefix_text, Prefix &out) {
+  const auto prefix = parse_prefix(prefix_text);
+  if (prefix) {
+    out = *prefix;
+    return true;
+  }
+  std::string reason = prefix.error();
+  if (text.find('\0') != std::string_view::npos) {
+    reason = "a zero byte: this line is not text";
+  } else if (const std::size_t slash = prefix_text.find('/'); slash != std::string_view::npos) {
+    const auto address = parse_address(prefix_text.substr(0, slash));
+    if (address && parse_prefix(prefix_text.substr(0, slash))) {
+      for (unsigned length = 0; length <= address_bits(address->family); ++length) {
+        if (prefix_text.substr(slash + 1) != std::to_string(length)) continue;
+        const Prefix meant{masked(*address, length), static_cast<std::uint8_t>(length)};
+        reason += fmt::format("; the network would be {}", to_string(meant));
+      }
+    }
+  } else if (prefix_text.find_first_of(" \t") != std::string_view::npos) {
+    reason = "more than one word; an address or prefix stands alone on its line";
+  } else if (const std::size_t dash = prefix_text.find('-');
+             dash != std::string_view::npos && parse_address(prefix_text.substr(0, dash))) {
+    reason = "a range; write it as prefixes";
+  }
+  fault(line, text, reason);
+  return false;
+}
+
+void Sink::finish() {
+  sort_entries(content.v4);
+  sort_entries(content.v6);
+  content.duplicates = drop_duplicates(content.v4) + drop_duplicates(content.v6);
+  sort_notes(content.notes_v4);
+  sort_notes(content.notes_v6);
+}
+
+} // namespace weir::rules

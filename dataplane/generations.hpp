@@ -1,0 +1,99 @@
+// The life of images, as the service thread sees it: staged, in force, retired.
+//
+//   set_staged() -> apply(staged) ... -> commit() -> [grace] -> swap recorded, the old one retired
+//
+// All calls come from the service thread. Readers on other threads (telemetry, replay's report)
+// take lock() for as long as they look at live(): an image is only retired under it.
+#pragma once
+
+#include "dataplane/attached_image.hpp"
+#include "dataplane/background.hpp"
+#include "dataplane/image_slot.hpp"
+#include "weir/base/result.hpp"
+#include "weir/wire/messages.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace weir::dataplane {
+
+struct Swap {
+  std::uint64_t generation = 0;
+  std::uint64_t swap_ns = 0; // publish to quiesced on every worker
+};
+
+class Generations {
+public:
+  Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
+              std::filesystem::path state_dir);
+  ~Generations(); // workers have left
+
+  [[nodiscard]] AttachContext attach_context();
+  [[nodiscard]] std::filesystem::path last_image_file() const { return state_dir_ / "last.image"; }
+  [[nodiscard]] std::filesystem::path staged_image_file() const { return state_dir_ / "staged.image"; }
+
+  // The image of an earlier run goes into force; not_found when there is none.
+  [[nodiscard]] Status attach_last();
+
+  void set_staged(std::unique_ptr<AttachedImage> image);
+  void discard_staged();
+  [[nodiscard]] AttachedImage *staged() noexcept { return staged_.get(); }
+  [[nodiscard]] AttachedImage *live() noexcept { return slot_.live(); }
+
+  struct DeltasDone {
+    std::uint64_t sequence = 0;
+    std::uint32_t in_overlay = 0;
+    GraceToken token; // acknowledge when it has passed
+  };
+  // Applies what is new of a batch; deltas already applied are skipped.
+  [[nodiscard]] Result<DeltasDone> apply(const wire::Deltas &about, std::span<const wire::Delta> deltas);
+
+  // Publishes the staged image. `done` is called with the swap once every worker has seen it.
+  [[nodiscard]] Status commit(const wire::Commit &commit, std::function<void(const Swap &)> done);
+
+  // Calls `then` once every worker has passed a quiescent state since `token`.
+  void after(GraceToken token, std::function<void()> then);
+
+  // Finishes what waited for grace periods that have passed. False when nothing waits any more.
+  bool tick();
+
+  // ---- for readers on other threads
+  [[nodiscard]] std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> packets_by_generation() const; // takes the lock
+  [[nodiscard]] std::vector<Swap> swaps() const;                                      // takes the lock
+  [[nodiscard]] std::uint64_t swap_count() const;                                     // takes the lock
+
+private:
+  struct Waiting {
+    GraceToken token;
+    std::function<void()> then;
+  };
+
+  [[nodiscard]] Result<AttachedImage *> target_of(const wire::Deltas &about);
+  void wait_for_grace(); // in the middle of a change; spins
+  void publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done);
+  void retire(std::unique_ptr<AttachedImage> image);
+  void record(const Swap &swap);
+  void keep_as_last();
+
+  ImageSlot &slot_;
+  ListSlots &lists_;
+  Background &background_;
+  unsigned workers_;
+  std::filesystem::path state_dir_;
+  std::unique_ptr<AttachedImage> staged_;
+  std::deque<Waiting> waiting_; // tokens never fall
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> retired_packets_;
+  std::deque<Swap> swaps_; // the last swaps_kept
+  std::uint64_t swap_count_ = 0;
+};
+
+} // namespace weir::dataplane

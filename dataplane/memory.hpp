@@ -1,0 +1,17 @@
+// How much memory is free, and which kind.
+#pragma once
+
+#include <cstdint>
+
+namespace weir::dataplane {
+
+// MemAvailable, or what the memory cgroup leaves if that is less.
+[[nodiscard]] std::uint64_t memory_available_bytes();
+
+// 2 MiB pages nobody has reserved yet.
+[[nodiscard]] std::uint64_t hugepages_free_bytes();
+
+// Whether the file lies on huge pages (a memfd made with MFD_HUGETLB).
+[[nodiscard]] bool on_hugepages(int fd);
+
+} // namespace weir::dataplane

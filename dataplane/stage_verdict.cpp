@@ -1,0 +1,71 @@
+// The verdict order: no image, malformed, not IP, link local, allow, deny, default.
+#include "dataplane/stages.hpp"
+
+namespace weir::dataplane {
+namespace {
+
+[[nodiscard]] FamilySlot family_of(const ParsedPacket &parsed) noexcept {
+  if (parsed.kind == PacketKind::ipv4) return FamilySlot::ipv4;
+  return parsed.kind == PacketKind::ipv6 ? FamilySlot::ipv6 : FamilySlot::other;
+}
+
+[[nodiscard]] std::uint16_t list_of(std::uint32_t value) noexcept {
+  return static_cast<std::uint16_t>(image::value::list_of(value));
+}
+
+void decide(Decision &decision, Verdict verdict, Reason reason) noexcept {
+  decision.verdict = verdict;
+  decision.reason = reason;
+}
+
+// One address: an allow entry exempts it, else a deny entry drops the packet.
+void judge_one(const Burst &burst, unsigned slot, Verdict fallthrough, Decision &decision) noexcept {
+  if (const std::uint32_t allow = burst.lookup.allow(slot); image::value::is_set(allow)) {
+    decide(decision, Verdict::pass, Reason::allow);
+    decision.list = list_of(allow);
+  } else if (const std::uint32_t deny = burst.lookup.deny(slot); image::value::is_set(deny)) {
+    decide(decision, Verdict::drop, Reason::deny);
+    decision.list = list_of(deny);
+  } else {
+    decide(decision, fallthrough, Reason::fallthrough);
+  }
+}
+
+// Both addresses, each alone: one denied drops the packet, one allowed does not save the other.
+void judge_either(const Burst &burst, unsigned packet, Verdict fallthrough, Decision &decision) noexcept {
+  judge_one(burst, 2 * packet, fallthrough, decision);
+  if (decision.reason == Reason::deny) return;
+  Decision destination = decision;
+  destination.list = Decision::no_list;
+  judge_one(burst, 2 * packet + 1, fallthrough, destination);
+  const bool source_says_nothing = decision.reason == Reason::fallthrough;
+  if (destination.reason == Reason::deny || source_says_nothing) decision = destination;
+}
+
+void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
+  const Policy &policy = burst.image->view.policy;
+  const ParsedPacket &parsed = burst.parsed[packet];
+  switch (parsed.kind) {
+  case PacketKind::malformed: return decide(decision, policy.malformed, Reason::malformed);
+  case PacketKind::non_ip: return decide(decision, policy.non_ip, Reason::non_ip);
+  case PacketKind::too_many_tags: return decide(decision, policy.non_ip, Reason::too_many_tags);
+  case PacketKind::ipv4:
+  case PacketKind::ipv6: break;
+  }
+  if (parsed.link_local) return decide(decision, policy.link_local, Reason::link_local);
+  if (burst.match == Match::either) return judge_either(burst, packet, policy.fallthrough, decision);
+  judge_one(burst, packet, policy.fallthrough, decision);
+}
+
+} // namespace
+
+void judge_burst(Burst &burst, Verdict without_image) noexcept {
+  if (burst.image != nullptr) burst.lookup.finish();
+  for (unsigned i = 0; i < burst.count; ++i) {
+    Decision &decision = burst.decisions[i];
+    decision = Decision{without_image, Reason::no_image, family_of(burst.parsed[i])};
+    if (burst.image != nullptr) judge(burst, i, decision);
+  }
+}
+
+} // namespace weir::dataplane

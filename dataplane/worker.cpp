@@ -1,0 +1,143 @@
+#include "dataplane/worker.hpp"
+
+#include "dataplane/samples.hpp"
+#include "dataplane/stages.hpp"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_pause.h>
+
+#include <sched.h>
+
+namespace weir::dataplane {
+namespace {
+constexpr unsigned bursts_in_flight_max = 3;
+constexpr unsigned empty_rounds_before_yield = 64;
+} // namespace
+
+struct Worker::State {
+  State(WorkerSetup s, ImageSlot &image_slot, Counters &all)
+      : setup(std::move(s)), slot(image_slot), counters(all.worker(setup.id)),
+        sampler(setup.samples, setup.sample_one_in),
+        without_image(setup.no_image == config::NoImage::open ? Verdict::pass : Verdict::drop) {}
+
+  [[nodiscard]] bool poll(const RxQueue &queue) noexcept;
+  void advance() noexcept;
+  void finish_oldest() noexcept;
+  void drain() noexcept;
+  void rest() noexcept;
+
+  WorkerSetup setup;
+  ImageSlot &slot;
+  WorkerCounters &counters;
+  Sampler sampler;
+  Verdict without_image;
+  unsigned next = 0;      // place of the next burst in the ring
+  unsigned in_flight = 0; // not yet judged
+  unsigned unprobed = 0;  // of those, asked but not probed
+  unsigned empty_rounds = 0;
+  Burst ring[bursts_in_flight_max];
+};
+
+// Takes one burst from a queue into the pipeline; false when there was nothing.
+bool Worker::State::poll(const RxQueue &queue) noexcept {
+  Burst &burst = ring[next];
+  burst.image = slot.current();
+  burst.from = &queue;
+  burst.count = rte_eth_rx_burst(queue.port, queue.queue, burst.packets,
+                                 static_cast<std::uint16_t>(packets_max(burst.image)));
+  if (burst.count == 0) return false;
+
+  std::uint64_t bytes = 0;
+  for (unsigned i = 0; i < burst.count; ++i) bytes += rte_pktmbuf_pkt_len(burst.packets[i]);
+  PortCounters &port = counters.ports[queue.port_index];
+  port.rx_packets.add(burst.count);
+  port.rx_bytes.add(bytes);
+  counters.received.add(burst.count);
+  counters.bursts.add(1);
+
+  parse_burst(burst);
+  ask_burst(burst);
+  next = (next + 1) % bursts_in_flight_max;
+  ++in_flight;
+  ++unprobed;
+  return true;
+}
+
+// One step for the bursts behind a new one: the middle is probed, the oldest leaves.
+void Worker::State::advance() noexcept {
+  if (unprobed == 2) {
+    probe_burst(ring[(next + bursts_in_flight_max - 2) % bursts_in_flight_max]);
+    unprobed = 1;
+  }
+  if (in_flight == bursts_in_flight_max) finish_oldest();
+}
+
+void Worker::State::finish_oldest() noexcept {
+  Burst &burst = ring[(next + bursts_in_flight_max - in_flight) % bursts_in_flight_max];
+  if (in_flight == unprobed) {
+    probe_burst(burst);
+    --unprobed;
+  }
+  judge_burst(burst, without_image);
+  sampler.take(burst, counters);
+  const unsigned count = burst.count;
+  if (burst.image != nullptr)
+    burst.image->packets_by_worker[setup.id].packets.add(count);
+  else
+    counters.without_image.add(count);
+  send_burst(burst, setup, counters);
+  counters.judged.add(count);
+  --in_flight;
+}
+
+void Worker::State::drain() noexcept {
+  while (in_flight > 0) finish_oldest();
+}
+
+// Nothing came for a while: lets others have the CPU, off the grace period's list meanwhile.
+void Worker::State::rest() noexcept {
+  if (setup.when_idle == WhenIdle::spin || ++empty_rounds < empty_rounds_before_yield) {
+    rte_pause();
+    return;
+  }
+  empty_rounds = 0;
+  slot.offline(setup.id);
+  sched_yield();
+  slot.online(setup.id);
+}
+
+Worker::Worker(WorkerSetup setup, ImageSlot &slot, Counters &counters)
+    : state_(std::make_unique<State>(std::move(setup), slot, counters)) {}
+
+Worker::~Worker() = default;
+
+void Worker::run(const std::atomic<bool> &stop) {
+  State &s = *state_;
+  s.slot.join(s.setup.id);
+  std::uint64_t last_token = 0;
+  std::uint64_t then = rte_rdtsc();
+  while (!stop.load(std::memory_order_acquire)) {
+    bool any = false;
+    for (const RxQueue &queue : s.setup.queues) {
+      if (!s.poll(queue)) continue;
+      any = true;
+      s.advance();
+    }
+    if (!any) s.drain();
+    if (s.slot.report_wanted(last_token)) {
+      s.drain();
+      last_token = s.slot.report(s.setup.id);
+    }
+
+    const std::uint64_t now = rte_rdtsc();
+    (any ? s.counters.busy_cycles : s.counters.idle_cycles).add(now - then);
+    if (any) s.counters.saw_packets(then, now);
+    then = now;
+    if (!any) s.rest();
+  }
+  s.drain();
+  s.slot.leave(s.setup.id);
+}
+
+} // namespace weir::dataplane

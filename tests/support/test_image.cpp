@@ -1,0 +1,57 @@
+#include "tests/support/test_image.hpp"
+
+#include "weir/image/reader.hpp"
+
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+namespace weir::test {
+namespace {
+
+struct Entries {
+  std::vector<build::EntryV4> v4;
+  std::vector<build::EntryV6> v6;
+};
+
+// The first list that has a prefix names it; std::map puts them in the order the builder wants.
+Entries effective(const RuleSet &rules, image::Side side) {
+  std::map<Prefix, std::uint16_t> named;
+  for (std::size_t i = 0; i < rules.lists.size(); ++i)
+    if (rules.lists[i].side == side)
+      for (const Prefix &prefix : rules.lists[i].prefixes)
+        named.emplace(prefix, static_cast<std::uint16_t>(i));
+  Entries entries;
+  for (const auto &[prefix, list] : named)
+    if (prefix.family() == Family::ipv4)
+      entries.v4.push_back({.host = prefix.address.host(), .length = prefix.length, .list = list});
+    else
+      entries.v6.push_back({.address = prefix.address.bytes, .length = prefix.length, .list = list});
+  return entries;
+}
+
+} // namespace
+
+TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
+  const Entries deny = effective(rules, image::Side::deny), allow = effective(rules, image::Side::allow);
+  build::BuildInput input;
+  input.policy = rules.policy;
+  for (std::size_t i = 0; i < rules.lists.size(); ++i)
+    input.lists.push_back({rules.lists[i].name, static_cast<std::uint16_t>(i), rules.lists[i].side});
+  input.deny = {.v4 = deny.v4, .v6 = deny.v6, .front_filter = options.front_filter};
+  input.allow = {.v4 = allow.v4, .v6 = allow.v6};
+  input.generation = options.generation;
+  input.seed = options.seed;
+
+  size_ = build::image_bytes(input);
+  memory_.reset(static_cast<std::byte *>(std::aligned_alloc(64, round_up(size_, 64))));
+  std::memset(memory_.get(), 0, size_);
+  auto built = build::build_image(input, bytes());
+  if (!built) throw std::runtime_error(built.error().message);
+  report_ = *built;
+  auto view = image::attach(bytes());
+  if (!view) throw std::runtime_error(view.error().message);
+  view_ = std::make_unique<image::ImageView>(*view);
+}
+
+} // namespace weir::test

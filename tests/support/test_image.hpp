@@ -1,0 +1,38 @@
+// A rule set as an image in memory, built and attached like a real one.
+#pragma once
+
+#include "tests/support/random_rules.hpp"
+#include "weir/build/image_builder.hpp"
+#include "weir/image/view.hpp"
+
+#include <cstdlib>
+#include <memory>
+
+namespace weir::test {
+
+struct ImageOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t generation = 1;
+  bool front_filter = false;
+};
+
+class TestImage {
+public:
+  // Throws std::runtime_error with the builder's or the reader's message.
+  explicit TestImage(const RuleSet &rules, const ImageOptions &options = {});
+
+  [[nodiscard]] const image::ImageView &view() const noexcept { return *view_; }
+  [[nodiscard]] MutableBytes bytes() const noexcept { return {memory_.get(), size_}; }
+  [[nodiscard]] const build::BuildReport &report() const noexcept { return report_; }
+
+private:
+  struct Free {
+    void operator()(std::byte *memory) const noexcept { std::free(memory); }
+  };
+  std::unique_ptr<std::byte[], Free> memory_;
+  std::size_t size_ = 0;
+  std::unique_ptr<image::ImageView> view_;
+  build::BuildReport report_;
+};
+
+} // namespace weir::test

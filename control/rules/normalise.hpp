@@ -35,8 +35,8 @@ struct ListSource {
   std::string name;
   std::uint16_t number = 0; // stable while the store lives; given by the caller
   image::Side side = image::Side::deny;
-  std::span<const EntryV4> v4; // sorted, unique; the `list` field is not read
-  std::span<const EntryV6> v6;
+  std::span<const EntryV4> v4{}; // sorted, unique; the `list` field is not read
+  std::span<const EntryV6> v6{};
 };
 
 struct SideState {

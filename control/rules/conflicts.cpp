@@ -1,0 +1,114 @@
+#include "control/rules/conflicts.hpp"
+
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+
+namespace weir::rules {
+namespace {
+
+template <class Entry> void close_above(std::vector<Entry> &open, const Entry &next) {
+  while (!open.empty() && !covers(open.back(), next)) open.pop_back();
+}
+
+} // namespace
+
+// Of the allow prefixes around a deny entry: never_deny if it is among them, else the innermost.
+template <class Entry> const Entry &ConflictFinder::telling(const std::vector<Entry> &open) const {
+  for (const Entry &entry : open)
+    if (sources_[entry.list].name == never_deny_name) return entry;
+  return open.back();
+}
+
+// `deny_outside`: the deny entry covers the allow entry, else it is covered by it or equal.
+template <class Entry> void ConflictFinder::judge(const Entry &deny, const Entry &allow, bool deny_outside) {
+  const ListSource &allow_list = sources_[allow.list];
+  const bool never_deny = allow_list.name == never_deny_name;
+  if (deny_outside && !never_deny) return; // an exception to a wide entry is what allow lists are for
+  const ConflictKind kind = deny_outside               ? ConflictKind::covers_never_deny
+                            : never_deny               ? ConflictKind::inside_never_deny
+                            : same_prefix(deny, allow) ? ConflictKind::same_prefix
+                                                       : ConflictKind::inside_allow;
+  Conflict &conflict = found_[{kind, deny.list, allow.list}];
+  if (conflict.count++ == 0) {
+    conflict.kind = kind;
+    conflict.deny_list = sources_[deny.list].name;
+    conflict.allow_list = allow_list.name;
+  }
+  if (conflict.examples.size() >= conflict_examples_max) return;
+  const std::string text = to_string(to_prefix(deny));
+  if (same_prefix(deny, allow))
+    conflict.examples.push_back(text);
+  else
+    conflict.examples.push_back(
+        fmt::format("{} {} {}", text, deny_outside ? "over" : "inside", to_string(to_prefix(allow))));
+}
+
+template <class Entry> void ConflictFinder::find(std::span<const Entry> deny, std::span<const Entry> allow) {
+  std::vector<Entry> open_allow, open_deny;
+  std::size_t a = 0;
+  const auto take_allow = [&](const Entry &entry) {
+    close_above(open_allow, entry);
+    close_above(open_deny, entry);
+    if (!open_deny.empty()) judge(open_deny.back(), entry, true);
+    open_allow.push_back(entry);
+  };
+  for (const Entry &entry : deny) {
+    if (a == allow.size() && open_allow.empty()) return;
+    while (a < allow.size() && !before(entry, allow[a])) {
+      // Of equal prefixes only the pair itself is told, not a wider deny entry around both.
+      if (same_prefix(entry, allow[a])) {
+        close_above(open_allow, entry);
+        open_allow.push_back(allow[a++]);
+      } else {
+        take_allow(allow[a++]);
+      }
+    }
+    close_above(open_allow, entry);
+    close_above(open_deny, entry);
+    open_deny.push_back(entry);
+    if (!open_allow.empty()) judge(entry, telling(open_allow), false);
+  }
+  while (a < allow.size()) take_allow(allow[a++]);
+}
+
+template void ConflictFinder::find(std::span<const EntryV4>, std::span<const EntryV4>);
+template void ConflictFinder::find(std::span<const EntryV6>, std::span<const EntryV6>);
+
+std::vector<Conflict> ConflictFinder::take() {
+  std::vector<Conflict> all;
+  all.reserve(found_.size());
+  for (auto &[key, conflict] : found_) all.push_back(std::move(conflict));
+  found_.clear();
+  return all;
+}
+
+std::string Conflict::text() const {
+  const auto entries = [this](const char *one, const char *many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+  };
+  std::string sentence;
+  switch (kind) {
+  case ConflictKind::same_prefix:
+    sentence = fmt::format("{} of deny list {} on allow list {} too; allow wins",
+                           entries("entry is", "entries are"), deny_list, allow_list);
+    break;
+  case ConflictKind::inside_allow:
+    sentence = fmt::format("{} of deny list {} inside allow list {}; allow wins",
+                           entries("entry lies", "entries lie"), deny_list, allow_list);
+    break;
+  case ConflictKind::inside_never_deny:
+    sentence = fmt::format("{} of deny list {} inside guard.never_deny; they do nothing",
+                           entries("entry lies", "entries lie"), deny_list);
+    break;
+  case ConflictKind::covers_never_deny:
+    sentence = fmt::format("{} of guard.never_deny under deny list {}; they stay exempt",
+                           entries("prefix lies", "prefixes lie"), deny_list);
+    break;
+  }
+  for (std::size_t i = 0; i < examples.size(); ++i) sentence += (i == 0 ? ": " : ", ") + examples[i];
+  if (count > examples.size()) sentence += ", ...";
+  return sentence;
+}
+
+} // namespace weir::rules

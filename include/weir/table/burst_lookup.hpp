@@ -30,7 +30,7 @@ class BurstLookup {
 public:
   static constexpr unsigned slots_max = 64;
 
-  // What bursts cost, for the planner and for `status`: lines of table 1 and 2 touched.
+  // What lookups cost, for the planner and for `status`.
   struct Cost {
     std::uint64_t probes = 0;       // (address, length, side) asked of a table
     std::uint64_t second_lines = 0; // of them, how many went on to table 2
@@ -40,8 +40,6 @@ public:
     view_ = &view;
     v4_.count = v6_.count = alone_count_ = 0;
     for (unsigned side = 0; side < 2; ++side) {
-      v4_.asks_overlay[side] = !view.v4[side].overlay.empty();
-      v6_.asks_overlay[side] = !view.v6[side].overlay.empty();
       asks_v4_[side] = !view.lengths_v4[side].empty();
       default_v4_[side] = read_acquire(*view.lengths_v4[side].default_value);
       for (unsigned w = 0; w < 3; ++w) lengths_v6_[side][w] = view.lengths_v6[side].word(w);
@@ -49,28 +47,14 @@ public:
   }
 
   void ask_v4(unsigned slot, std::uint32_t wire) noexcept {
-    std::uint32_t lengths[2] = {0, 0};
-    for (unsigned side = 0; side < 2; ++side) {
-      answer_[side][slot] = 0;
-      if (!asks_v4_[side]) continue;
-      const std::uint64_t cell = view_->lengths_v4[side].cell(wire);
-      lengths[side] = long_lengths(cell);
-      answer_[side][slot] = short_value(cell) != 0 ? short_value(cell) : default_v4_[side];
-    }
-    const std::uint32_t both = lengths[0] | lengths[1];
-    if (both == 0) return;
-    if (v4_.count + 2 * static_cast<unsigned>(std::popcount(both)) > ProbesV4::capacity) {
-      alone_[alone_count_++] = {static_cast<std::uint8_t>(slot), Family::ipv4, wire, nullptr};
+    const std::uint32_t deny = asks_v4_[0] ? open_v4(0, slot, wire) : answer_[0][slot] = 0;
+    const std::uint32_t allow = asks_v4_[1] ? open_v4(1, slot, wire) : answer_[1][slot] = 0;
+    constexpr std::uint32_t hosts = 1u << (32 - short_length_max - 1);
+    if (deny == hosts && allow == 0 && v4_.count < ProbesV4::capacity) [[likely]] {
+      v4_.add(view_->v4[0], slot, 0, 32, wire, hash_v4(wire, view_->seeds_v4[32]));
       return;
     }
-    for (std::uint32_t rest = both; rest != 0; rest &= rest - 1) {
-      const auto at = static_cast<unsigned>(std::countr_zero(rest));
-      const unsigned length = at + short_length_max + 1;
-      const std::uint32_t key = wire & wire_mask_v4(length);
-      const KeyHash h = hash_v4(key, view_->seeds_v4[length]);
-      for (unsigned side = 0; side < 2; ++side)
-        if (lengths[side] >> at & 1) v4_.add(view_->v4[side], slot, side, length, key, h);
-    }
+    ask_lengths_v4(slot, wire, deny, allow);
   }
 
   void ask_v6(unsigned slot, const std::uint8_t *address) noexcept {
@@ -96,12 +80,12 @@ public:
   }
 
   void probe_first() noexcept {
-    v4_.probe_first(view_->v4);
-    v6_.probe_first(view_->v6);
+    cost_.probes += v4_.count + v6_.count;
+    v4_.probe_first(view_->v4, answer_);
+    v6_.probe_first(view_->v6, answer_);
   }
 
   void finish() noexcept {
-    cost_.probes += v4_.count + v6_.count;
     cost_.second_lines += v4_.finish(view_->v4, answer_) + v6_.finish(view_->v6, answer_);
     for (unsigned i = 0; i < alone_count_; ++i) {
       const Alone &a = alone_[i];
@@ -118,89 +102,91 @@ public:
   [[nodiscard]] const Cost &cost() const noexcept { return cost_; }
 
 private:
-  enum class State : std::uint8_t { first, front, second, done };
+  using Answers = std::uint32_t[2][slots_max];
 
+  static void offer(std::uint32_t &best, std::uint32_t value) noexcept {
+    if (value != 0 && (best == 0 || image::value::length_of(value) >= image::value::length_of(best)))
+      best = value;
+  }
+
+  // Probes of one family. Those that table 1 settles are answered in probe_first(); what is left
+  // waits in `open` for finish().
   template <class Line, unsigned Capacity> struct Probes {
     static constexpr unsigned capacity = Capacity;
     using Key = typename Line::Key;
     using Sides = image::SideView<Line>;
     struct Probe {
-      Key key;
       KeyHash hash;
-      std::uint32_t value;
+      Key key;
       std::uint8_t slot, side, length;
-      State state;
     };
 
     void add(const Sides &view, unsigned slot, unsigned side, unsigned length, const Key &key,
              KeyHash h) noexcept {
-      const bool fronted = !view.front.empty();
-      if (fronted)
-        view.front.prefetch(h);
-      else
+      if (view.front.empty())
         view.table.prefetch1(h);
-      probe[count++] = {key,
-                        h,
-                        0,
-                        static_cast<std::uint8_t>(slot),
-                        static_cast<std::uint8_t>(side),
-                        static_cast<std::uint8_t>(length),
-                        fronted ? State::front : State::first};
+      else
+        view.front.prefetch(h);
+      Probe &p = probe[count++];
+      p.hash = h;
+      p.key = key;
+      p.slot = static_cast<std::uint8_t>(slot);
+      p.side = static_cast<std::uint8_t>(side);
+      p.length = static_cast<std::uint8_t>(length);
     }
 
-    // The overlay's word is final; else the front filter may end it; else table 1 answers or names table 2.
-    void first(const Sides &view, Probe &p) const noexcept {
-      if (asks_overlay[p.side]) [[unlikely]] {
+    void probe_first(const Sides *views, Answers &answers) noexcept {
+      open_first = open_second = 0;
+      const bool plain = views[0].overlay.empty() && views[1].overlay.empty() && views[0].front.empty();
+      if (plain) [[likely]] {
+        for (unsigned i = 0; i < count; ++i) probe_table1(views[probe[i].side], i, answers);
+        return;
+      }
+      for (unsigned i = 0; i < count; ++i) probe_guarded(views[probe[i].side], i, answers);
+    }
+
+    // The overlay's word is final; the front filter may end it; behind one, table 1 is asked in finish().
+    void probe_guarded(const Sides &view, unsigned i, Answers &answers) noexcept {
+      const Probe &p = probe[i];
+      if (!view.overlay.empty()) {
         if (const std::uint32_t v = view.overlay.find(p.key, p.length, p.hash)) {
-          p.value = is_tombstone(v) ? 0 : v;
-          p.state = State::done;
+          offer(answers[p.side][p.slot], is_tombstone(v) ? 0 : v);
           return;
         }
       }
-      if (p.state == State::front) {
-        if (view.front.contains(p.hash))
-          view.table.prefetch1(p.hash);
-        else
-          p.state = State::done;
+      if (view.front.empty()) {
+        probe_table1(view, i, answers);
+      } else if (view.front.contains(p.hash)) {
+        view.table.prefetch1(p.hash);
+        first[open_first++] = static_cast<std::uint16_t>(i);
+      }
+    }
+
+    void probe_table1(const Sides &view, unsigned i, Answers &answers) noexcept {
+      const Probe &p = probe[i];
+      const Line &line = view.table.line1(p.hash);
+      if (const std::uint32_t v = find_in(line, p.key, p.length)) {
+        offer(answers[p.side][p.slot], v);
         return;
       }
-      probe_table1(view, p);
-    }
-
-    static void probe_table1(const Sides &view, Probe &p) noexcept {
-      p.value = view.table.find1(p.key, p.length, p.hash);
-      p.state = State::done;
-      if (p.value != 0) return;
       compiler_fence();
-      if (!view.table.may_be_in2(p.hash)) return;
+      if (!group_bit(line, group_of<Line>(p.hash))) return;
       view.table.prefetch2(p.hash);
-      p.state = State::second;
+      second[open_second++] = static_cast<std::uint16_t>(i);
     }
 
-    void probe_first(const Sides *views) noexcept {
-      for (unsigned i = 0; i < count; ++i) first(views[probe[i].side], probe[i]);
-    }
-
-    unsigned finish(const Sides *views, std::uint32_t (&answer)[2][slots_max]) noexcept {
-      unsigned second_lines = 0;
-      for (unsigned i = 0; i < count; ++i) // behind a front filter table 1 is asked only now
-        if (probe[i].state == State::front) probe_table1(views[probe[i].side], probe[i]);
-      for (unsigned i = 0; i < count; ++i) {
-        Probe &p = probe[i];
-        if (p.state == State::second) {
-          p.value = views[p.side].table.find2(p.key, p.length, p.hash);
-          ++second_lines;
-        }
-        std::uint32_t &best = answer[p.side][p.slot];
-        const bool longer = best == 0 || image::value::length_of(p.value) >= image::value::length_of(best);
-        if (p.value != 0 && longer) best = p.value;
+    unsigned finish(const Sides *views, Answers &answers) noexcept {
+      for (unsigned i = 0; i < open_first; ++i) probe_table1(views[probe[first[i]].side], first[i], answers);
+      for (unsigned i = 0; i < open_second; ++i) {
+        const Probe &p = probe[second[i]];
+        offer(answers[p.side][p.slot], views[p.side].table.find2(p.key, p.length, p.hash));
       }
-      return second_lines;
+      return open_second;
     }
 
-    unsigned count = 0;
-    bool asks_overlay[2] = {false, false};
+    unsigned count = 0, open_first = 0, open_second = 0;
     std::array<Probe, Capacity> probe;
+    std::array<std::uint16_t, Capacity> first, second;
   };
   using ProbesV4 = Probes<LineV4, 1024>;
   using ProbesV6 = Probes<LineV6, 1024>;
@@ -212,11 +198,35 @@ private:
     const std::uint8_t *address;
   };
 
+  // Sets the answer to the best short prefix and returns the longer lengths in use.
+  [[nodiscard]] std::uint32_t open_v4(unsigned side, unsigned slot, std::uint32_t wire) noexcept {
+    const std::uint64_t cell = view_->lengths_v4[side].cell(wire);
+    answer_[side][slot] = short_value(cell) != 0 ? short_value(cell) : default_v4_[side];
+    return long_lengths(cell);
+  }
+
+  void ask_lengths_v4(unsigned slot, std::uint32_t wire, std::uint32_t deny, std::uint32_t allow) noexcept {
+    const std::uint32_t both = deny | allow;
+    if (both == 0) return;
+    if (v4_.count + 2 * static_cast<unsigned>(std::popcount(both)) > ProbesV4::capacity) {
+      alone_[alone_count_++] = {static_cast<std::uint8_t>(slot), Family::ipv4, wire, nullptr};
+      return;
+    }
+    for (std::uint32_t rest = both; rest != 0; rest &= rest - 1) {
+      const auto at = static_cast<unsigned>(std::countr_zero(rest));
+      const unsigned length = at + short_length_max + 1;
+      const std::uint32_t key = wire & wire_mask_v4(length);
+      const KeyHash h = hash_v4(key, view_->seeds_v4[length]);
+      if (deny >> at & 1) v4_.add(view_->v4[0], slot, 0, length, key, h);
+      if (allow >> at & 1) v4_.add(view_->v4[1], slot, 1, length, key, h);
+    }
+  }
+
   const image::ImageView *view_ = nullptr;
   bool asks_v4_[2] = {false, false};
   std::uint32_t default_v4_[2] = {0, 0};
   std::uint64_t lengths_v6_[2][3] = {};
-  std::uint32_t answer_[2][slots_max] = {};
+  Answers answer_ = {};
   Cost cost_;
   unsigned alone_count_ = 0;
   std::array<Alone, slots_max> alone_;

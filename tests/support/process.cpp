@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
+#include <sched.h>
 #include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -25,6 +26,18 @@ namespace {
 void redirect(const std::filesystem::path &file, int to) {
   const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0 || dup2(fd, to) < 0) _exit(126);
+}
+
+// Only the network namespace changes; `ip netns exec` would also hide the control groups.
+void enter(const std::string &netns) {
+  const int fd = open(netns.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) _exit(126);
+}
+
+long status_kib(pid_t pid, const std::string &key) {
+  const std::string status = read_text("/proc/" + std::to_string(pid) + "/status");
+  const auto at = status.find(key);
+  return at == std::string::npos ? 0 : std::strtol(status.c_str() + at + key.size(), nullptr, 10);
 }
 
 } // namespace
@@ -55,6 +68,13 @@ std::string read_text(const std::filesystem::path &file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+std::string last_lines(const std::filesystem::path &file, unsigned lines_max) {
+  const std::string text = read_text(file);
+  std::size_t at = text.size();
+  while (at > 0 && (text[at - 1] != '\n' || at == text.size() || lines_max-- > 1)) --at;
+  return text.substr(at);
+}
+
 void write_text(const std::filesystem::path &file, const std::string &text) {
   std::ofstream stream(file, std::ios::binary);
   stream << text;
@@ -69,18 +89,21 @@ Child::Child(const Setup &setup) {
   for (const std::string &argument : setup.arguments)
     arguments.push_back(const_cast<char *>(argument.c_str()));
   arguments.push_back(nullptr);
+  const std::string output = setup.output.empty() ? "/dev/null" : setup.output.string();
+  const std::string netns = setup.netns.empty() ? "" : "/run/netns/" + setup.netns;
   pid_ = fork();
   if (pid_ < 0) broken("cannot fork");
   if (pid_ > 0) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that crashes leaves nothing behind
   redirect("/dev/null", STDIN_FILENO);
-  redirect(setup.output, STDOUT_FILENO);
+  redirect(output, STDOUT_FILENO);
   if (setup.errors.empty())
     dup2(STDOUT_FILENO, STDERR_FILENO);
   else
     redirect(setup.errors, STDERR_FILENO);
+  if (!netns.empty()) enter(netns);
   if (!setup.directory.empty() && chdir(setup.directory.c_str()) != 0) _exit(126);
-  execv(arguments[0], arguments.data());
+  execvp(arguments[0], arguments.data());
   _exit(127);
 }
 
@@ -117,10 +140,27 @@ std::optional<int> Child::wait(std::chrono::milliseconds limit) {
   return code_;
 }
 
-long Child::peak_rss_kib() const {
-  const std::string status = read_text("/proc/" + std::to_string(pid_) + "/status");
-  const auto at = status.find("VmHWM:");
-  return at == std::string::npos ? 0 : std::strtol(status.c_str() + at + 6, nullptr, 10);
+std::optional<int> Child::stop(int number, std::chrono::milliseconds limit) {
+  signal(number);
+  return wait(limit);
+}
+
+long Child::peak_rss_kib() const { return status_kib(pid_, "VmHWM:"); }
+long Child::rss_kib() const { return status_kib(pid_, "VmRSS:"); }
+
+Outcome run(const std::vector<std::string> &arguments, const std::string &netns,
+            std::chrono::milliseconds limit) {
+  const TempDir folder;
+  const auto begin = std::chrono::steady_clock::now();
+  Child child({.arguments = arguments,
+               .output = folder / "out",
+               .errors = folder / "err",
+               .directory = {},
+               .netns = netns});
+  const auto code = child.wait(limit);
+  if (!code) child.stop(SIGKILL, std::chrono::seconds(10));
+  return {code, read_text(folder / "out"), read_text(folder / "err"),
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 
 } // namespace weir::test

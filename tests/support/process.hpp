@@ -30,6 +30,7 @@ private:
 [[nodiscard]] std::filesystem::path source_tree();
 
 [[nodiscard]] std::string read_text(const std::filesystem::path &file); // empty when there is none
+[[nodiscard]] std::string last_lines(const std::filesystem::path &file, unsigned lines_max);
 void write_text(const std::filesystem::path &file, const std::string &text);
 
 // A child process; its output goes to files. Killed and reaped by the destructor.
@@ -37,9 +38,10 @@ class Child {
 public:
   struct Setup {
     std::vector<std::string> arguments; // the program first
-    std::filesystem::path output;       // stdout
+    std::filesystem::path output;       // stdout; empty: nowhere
     std::filesystem::path errors;       // stderr; empty: with stdout
     std::filesystem::path directory;    // to run in; empty: this one
+    std::string netns;                  // network namespace to run in; empty: this one
   };
   Child() = default;
   explicit Child(const Setup &setup);
@@ -52,14 +54,28 @@ public:
   void signal(int number) const;
   // Exit status, 128 + signal number when it was killed; nothing when time is up.
   [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit);
-  // Highest resident set so far, in KiB; read while it runs.
+  // Sends a signal and waits for the end that it should bring.
+  std::optional<int> stop(int number, std::chrono::milliseconds limit);
+  // Highest resident set so far, and the present one, in KiB; read while it runs.
   [[nodiscard]] long peak_rss_kib() const;
+  [[nodiscard]] long rss_kib() const;
 
 private:
   void reap(int status);
   pid_t pid_ = -1;
   std::optional<int> code_;
 };
+
+struct Outcome {
+  std::optional<int> code; // as Child::wait(); nothing when it did not end in time, and was killed
+  std::string out, err;
+  double seconds = 0;
+  [[nodiscard]] bool ok() const { return code == 0; }
+};
+
+// Runs a command to its end and keeps what it said.
+Outcome run(const std::vector<std::string> &arguments, const std::string &netns = {},
+            std::chrono::milliseconds limit = std::chrono::seconds(60));
 
 // Polls `condition` until it holds; false when time is up.
 template <class Condition>

@@ -1,0 +1,149 @@
+#include "tests/support/weir_pair.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <csignal>
+#include <iostream>
+#include <unistd.h>
+
+namespace weir::test {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::uint32_t addresses_first = 0x20000000; // 32.0.0.0
+constexpr std::uint32_t addresses_mask = (1u << 27) - 1;
+
+std::uint32_t numbered(std::uint64_t index) {
+  // An odd factor modulo a power of two: every index has an address of its own.
+  return addresses_first + (static_cast<std::uint32_t>(index * 2654435761u) & addresses_mask);
+}
+
+void append_dotted(std::string &text, std::uint32_t address) {
+  static const auto octets = [] {
+    std::array<std::string, 256> all;
+    for (unsigned i = 0; i < 256; ++i) all[i] = std::to_string(i);
+    return all;
+  }();
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    text += octets[address >> shift & 255];
+    if (shift > 0) text += '.';
+  }
+}
+
+} // namespace
+
+fs::path program(const std::string &name) {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / name;
+}
+
+PairSetup PairSetup::idle() {
+  PairSetup setup;
+  setup.vdevs = {"net_null0,no-rx=1", "net_null1,no-rx=1"};
+  return setup;
+}
+
+PairSetup PairSetup::between(const std::string &netns) {
+  PairSetup setup;
+  setup.netns = netns;
+  setup.vdevs = {"net_af_packet0,iface=wan,blocksz=65536,framesz=2048,framecnt=4096",
+                 "net_af_packet1,iface=lan,blocksz=65536,framesz=2048,framecnt=4096"};
+  return setup;
+}
+
+Json Reply::json() const {
+  Json value = Json::parse(out, nullptr, false);
+  return value.is_object() ? value : Json::object();
+}
+
+WeirPair::WeirPair(PairSetup setup) : setup_(std::move(setup)) { write_config(setup_.lists, setup_.more); }
+
+WeirPair::~WeirPair() {
+  control_ = {};
+  dataplane_ = {};
+  if (!::testing::Test::HasFailure()) return;
+  for (const fs::path &log : {dataplane_log(), control_log()})
+    std::cout << "---- the end of " << log.filename().string() << "\n" << last_lines(log, 40);
+}
+
+void WeirPair::write_config(const std::string &lists, const std::string &more) const {
+  const auto device = [](const std::string &vdev) { return vdev.substr(0, vdev.find(',')); };
+  std::string text = "version: 1\n";
+  text += fmt::format("eal: {{file_prefix: weir{}, hugepages: {}, vdevs: [\"{}\"]}}\n", getpid(),
+                      setup_.hugepages ? "auto" : "no", fmt::join(setup_.vdevs, "\", \""));
+  text += fmt::format("ports:\n- {{name: wan, device: {}, side: outside, peer: lan}}\n"
+                      "- {{name: lan, device: {}, side: inside, peer: wan}}\n",
+                      device(setup_.vdevs.at(0)), device(setup_.vdevs.at(1)));
+  text += fmt::format("paths: {{run: {0}/run, state: {0}/state}}\n", folder().string());
+  text += "lists:\n" + lists + more;
+  write_text(config(), text);
+}
+
+void WeirPair::start_dataplane() {
+  for (const char *name : {"run", "state"}) fs::create_directories(folder() / name);
+  dataplane_ = Child({program("weir-dataplane"), "-c", config(), "--print-totals"},
+                       {.netns = setup_.netns, .output = dataplane_log()});
+}
+
+void WeirPair::start_control() {
+  for (const char *name : {"run", "state"}) fs::create_directories(folder() / name);
+  control_ =
+      Child({program("weir-control"), "-c", config(), "--foreground-log"}, {.output = control_log()});
+}
+
+void WeirPair::start() {
+  start_dataplane();
+  start_control();
+  ASSERT_TRUE(ready()) << "the pair did not become ready";
+}
+
+bool WeirPair::ready(std::chrono::milliseconds time_max) {
+  return wait_until(time_max,
+                    [this] {
+                      if (!dataplane_.running() || !control_.running())
+                        return true; // waiting longer is pointless
+                      const Json status = ctl({"status"}).json();
+                      const Json peer = status.value("dataplane", Json::object());
+                      const auto generation = status.value("generation", std::uint64_t{0});
+                      return peer.value("connected", false) && generation > 0 &&
+                             peer.value("generation", std::uint64_t{0}) == generation;
+                    }) &&
+         dataplane_.running() && control_.running();
+}
+
+Reply WeirPair::ctl(std::vector<std::string> words, std::chrono::milliseconds time_max) const {
+  words.insert(words.begin(), {program("weirctl"), "-j", "-s", folder() / "run" / "control.sock"});
+  const Outcome outcome = run(words, {}, time_max);
+  return {outcome.status, outcome.out, outcome.err, outcome.seconds};
+}
+
+Json WeirPair::must(std::vector<std::string> words) const {
+  const Reply reply = ctl(words);
+  EXPECT_TRUE(reply.ok()) << fmt::format("weirctl {}: exit {}\n", fmt::join(words, " "), reply.status)
+                          << reply.out << reply.err;
+  return reply.json();
+}
+
+std::string numbered_address(std::uint64_t index) {
+  std::string text;
+  append_dotted(text, numbered(index));
+  return text;
+}
+
+void write_addresses(const fs::path &file, std::uint64_t first, std::uint64_t count) {
+  std::string text;
+  text.reserve(count * 16);
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    append_dotted(text, numbered(i));
+    text += '\n';
+  }
+  write_text(file, text);
+}
+
+} // namespace weir::test

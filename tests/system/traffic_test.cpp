@@ -1,0 +1,167 @@
+// Real clients and servers with weir in the middle.
+#include "tests/system/gate.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+namespace weir::test {
+
+namespace {
+
+using Json = nlohmann::json;
+
+class Traffic : public Gate {};
+
+// What weir did with the packets it took in, and what the kernel never handed over.
+struct Balance {
+  std::int64_t rx = 0, tx = 0, drops = 0, kernel_losses = 0;
+  [[nodiscard]] std::int64_t lost() const { return rx - tx - drops; }
+};
+
+Balance balance_of(const WeirPair &pair, const GatedNetwork &network) {
+  Balance balance;
+  const Json stats = pair.must({"stats"});
+  for (const Json &port : stats.value("ports", Json::array())) {
+    balance.rx += port.value("rx_packets", std::int64_t{0});
+    balance.tx += port.value("tx_packets", std::int64_t{0});
+    balance.kernel_losses += port.value("rx_missed", std::int64_t{0});
+  }
+  for (const Json &verdict : stats.value("verdicts", Json::array()))
+    if (verdict.value("verdict", "") == "drop") balance.drops += verdict.value("packets", std::int64_t{0});
+  for (const char *device : {"wan", "lan"})
+    balance.kernel_losses += static_cast<std::int64_t>(network.middle.counter(device, "rx_dropped"));
+  return balance;
+}
+
+// Megabits per second that an iperf3 client saw, 0 when it failed.
+double iperf3(const GatedNetwork &network, const std::string &host, const std::vector<std::string> &more) {
+  std::vector<std::string> command{"iperf3", "-J", "-c", host, "-t", "2", "--connect-timeout", "3000"};
+  command.insert(command.end(), more.begin(), more.end());
+  const Json answer = Json::parse(network.client.run(command).out, nullptr, false);
+  return answer.is_object() && answer.contains("end")
+             ? answer["end"].value("/sum_received/bits_per_second"_json_pointer, 0.0) / 1e6
+             : 0.0;
+}
+
+} // namespace
+
+TEST_F(Traffic, ping_curl_and_iperf3_pass_over_both_families) {
+  ASSERT_NO_FATAL_FAILURE(open(bans));
+  const TempDir folder;
+  network().serve_web(folder.path());
+  network().serve_iperf3(folder.path() / "iperf3.log");
+  for (const char *server : {GatedNetwork::server4, GatedNetwork::server6}) {
+    EXPECT_TRUE(network().ping(server)) << server;
+    EXPECT_TRUE(network().fetch(server)) << server;
+    const double mbit = iperf3(network(), server, {});
+    EXPECT_GT(mbit, 1.0) << server;
+    std::cout << fmt::format("iperf3 to {}: {:.0f} Mbit/s through weir\n", server, mbit);
+  }
+  // Fragments carry their addresses and pass like any packet.
+  EXPECT_TRUE(
+      network().client.run({"ping", "-q", "-c", "2", "-W", "1", "-s", "4000", GatedNetwork::server4}).ok());
+  const Balance balance = balance_of(pair(), network());
+  EXPECT_GT(balance.rx, 100);
+  EXPECT_EQ(balance.lost(), 0);
+}
+
+TEST_F(Traffic, a_client_denied_while_it_runs_stops_and_works_again_once_removed) {
+  ASSERT_NO_FATAL_FAILURE(open(bans));
+  const TempDir folder;
+  network().serve_web(folder.path());
+  network().serve_iperf3(folder.path() / "iperf3.log");
+  Child stream({"iperf3", "-c", GatedNetwork::server4, "-B", GatedNetwork::client4, "-t", "60"},
+                 {.netns = network().client.name(), .output = folder.path() / "stream.log"});
+  const auto received = [this] { return network().server.counter("s0", "rx_bytes"); };
+  ASSERT_TRUE(wait_until(5s, [&, before = received()] { return received() > before + 1'000'000; }))
+      << "the stream does not flow before the ban\n"
+      << last_lines(folder.path() / "stream.log", 10);
+
+  pair().must({"list", "add", "bans", GatedNetwork::client4});
+  // Whatever still sits in the server's own receive path is there within a moment; after it nothing comes.
+  sleep_for(50ms);
+  const std::uint64_t when_denied = received();
+  sleep_for(500ms);
+  EXPECT_LT(received() - when_denied, 2000u) << "packets of a denied client still reach the server";
+  EXPECT_FALSE(network().ping(GatedNetwork::server4, GatedNetwork::client4));
+  EXPECT_FALSE(network().fetch(GatedNetwork::server4, GatedNetwork::client4));
+  EXPECT_TRUE(network().ping(GatedNetwork::server4, GatedNetwork::other4)) << "its neighbour is cut off too";
+  EXPECT_TRUE(network().ping(GatedNetwork::server6)) << "IPv6 of the same host is cut off too";
+  const Json why = pair().must({"explain", GatedNetwork::client4});
+  EXPECT_EQ(why.value("verdict", ""), "drop") << why.dump();
+  EXPECT_EQ(why.value("list", ""), "bans") << why.dump();
+
+  pair().must({"list", "del", "bans", GatedNetwork::client4});
+  EXPECT_TRUE(network().ping(GatedNetwork::server4, GatedNetwork::client4));
+  EXPECT_TRUE(network().fetch(GatedNetwork::server4, GatedNetwork::client4));
+
+  pair().must({"list", "add", "bans", "2001:db8:2::/64"});
+  EXPECT_FALSE(network().ping(GatedNetwork::server6));
+  EXPECT_TRUE(network().ping(GatedNetwork::server4));
+  pair().must({"list", "del", "bans", "2001:db8:2::/64"});
+  EXPECT_TRUE(network().ping(GatedNetwork::server6));
+  EXPECT_EQ(balance_of(pair(), network()).lost(), 0);
+}
+
+TEST_F(Traffic, a_denied_server_is_cut_off_in_both_directions) {
+  ASSERT_NO_FATAL_FAILURE(open(bans));
+  // Under `match: remote` the address of the outside is judged, whoever sends. A server asks a denied
+  // client: its packet enters inside, where the destination counts.
+  EXPECT_TRUE(network().server.run({"ping", "-q", "-c", "1", "-W", "1", GatedNetwork::other4}).ok());
+  pair().must({"list", "add", "bans", GatedNetwork::other4});
+  const std::uint64_t before = network().client.counter("c0", "rx_packets");
+  EXPECT_FALSE(
+      network().server.run({"ping", "-q", "-c", "2", "-i", "0.2", "-W", "1", GatedNetwork::other4}).ok());
+  EXPECT_LE(network().client.counter("c0", "rx_packets") - before, 2u) << "only ARP may come through";
+}
+
+TEST_F(Traffic, an_allowed_host_inside_a_denied_network_passes) {
+  ASSERT_NO_FATAL_FAILURE(open("- {name: ops, action: allow, entries: [192.0.2.10]}\n"
+                               "- {name: nets, action: deny, entries: [192.0.2.0/27]}\n"));
+  EXPECT_TRUE(network().ping(GatedNetwork::server4, GatedNetwork::client4));
+  EXPECT_FALSE(network().ping(GatedNetwork::server4, GatedNetwork::other4));
+}
+
+TEST_F(Traffic, a_list_of_a_million_entries_is_replaced_ten_times_under_load_and_no_packet_is_lost) {
+  constexpr std::uint64_t entries = 1'000'000, step = 100'000, rounds = 10;
+  const TempDir folder;
+  const auto file = folder.path() / "big.txt";
+  write_addresses(file, 0, entries);
+  ASSERT_NO_FATAL_FAILURE(
+      open(fmt::format("- {{name: big, action: deny, file: {}}}\n", file.string()) + bans));
+  network().serve_iperf3(folder.path() / "iperf3.log");
+  Child stream({"iperf3", "-c", GatedNetwork::server4, "-t", "300"},
+                 {.netns = network().client.name(), .output = folder.path() / "stream.log"});
+  const Balance before = balance_of(pair(), network());
+
+  double replace_s_max = 0;
+  std::uint64_t swap_ns_max = 0;
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    write_addresses(file, round * step, entries);
+    const Reply reply = pair().ctl({"list", "replace", "big", file});
+    ASSERT_TRUE(reply.ok()) << reply.out << reply.err;
+    const Json answer = reply.json();
+    EXPECT_EQ(answer.value("added", std::uint64_t{0}), step) << reply.out;
+    EXPECT_EQ(answer.value("removed", std::uint64_t{0}), step) << reply.out;
+    replace_s_max = std::max(replace_s_max, reply.seconds);
+    swap_ns_max = std::max(swap_ns_max, answer.value("swap_ns", std::uint64_t{0}));
+    EXPECT_EQ(pair().must({"explain", numbered_address(round * step + entries - 1)}).value("verdict", ""),
+              "drop");
+    EXPECT_EQ(pair().must({"explain", numbered_address(round * step - 1)}).value("verdict", ""), "pass");
+  }
+  EXPECT_TRUE(stream.running()) << "the load ended early\n" << last_lines(folder.path() / "stream.log", 10);
+  stream.stop(SIGKILL, 5s);
+  sleep_for(300ms);
+  const Balance after = balance_of(pair(), network());
+  std::cout << fmt::format(
+      "{} packets judged while {} lists of {} entries went live; slowest replace {:.2f} s, slowest swap "
+      "{:.1f} us; lost by weir {}, by the kernel before weir {}\n",
+      after.rx - before.rx, rounds, entries, replace_s_max, static_cast<double>(swap_ns_max) / 1e3,
+      after.lost(), after.kernel_losses);
+  EXPECT_GT(after.rx - before.rx, 10'000) << "hardly any load";
+  EXPECT_EQ(after.lost(), 0);
+}
+
+} // namespace weir::test

@@ -105,16 +105,18 @@ bool GatedNetwork::fetch(const std::string &host, const std::string &from) const
 
 void GatedNetwork::serve_web(const std::filesystem::path &folder) {
   write_text(folder / "page.html", std::string(100'000, 'w'));
-  web_ = Child({"python3", "-m", "http.server", "--bind", "::", "80"},
-                 {.netns = server.name(), .output = folder / "web.log", .folder = folder});
+  web_ = Child({.arguments = {"python3", "-m", "http.server", "--bind", "::", "80"},
+                .output = folder / "web.log",
+                .directory = folder,
+                .netns = server.name()});
   EXPECT_TRUE(wait_until(
-      10s, [&] { return server.run({"curl", "-sS", "-o", "/dev/null", "http://127.0.0.1/page.html"}).ok(); }))
+      [&] { return server.run({"curl", "-sS", "-o", "/dev/null", "http://127.0.0.1/page.html"}).ok(); }, 10s))
       << "the web server did not start: " << last_lines(folder / "web.log", 10);
 }
 
 void GatedNetwork::serve_iperf3(const std::filesystem::path &log) {
-  iperf3_ = Child({"iperf3", "-s", "--forceflush"}, {.netns = server.name(), .output = log});
-  EXPECT_TRUE(wait_until(10s, [&] { return read_text(log).find("listening") != std::string::npos; }))
+  iperf3_ = Child({.arguments = {"iperf3", "-s", "--forceflush"}, .output = log, .netns = server.name()});
+  EXPECT_TRUE(wait_until([&] { return read_text(log).find("listening") != std::string::npos; }, 10s))
       << "iperf3 did not start: " << last_lines(log, 10);
 }
 

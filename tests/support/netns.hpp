@@ -8,6 +8,9 @@
 
 namespace weir::test {
 
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+
 class Netns {
 public:
   explicit Netns(const std::string &role);

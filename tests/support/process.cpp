@@ -152,11 +152,7 @@ Outcome run(const std::vector<std::string> &arguments, const std::string &netns,
             std::chrono::milliseconds limit) {
   const TempDir folder;
   const auto begin = std::chrono::steady_clock::now();
-  Child child({.arguments = arguments,
-               .output = folder / "out",
-               .errors = folder / "err",
-               .directory = {},
-               .netns = netns});
+  Child child({.arguments = arguments, .output = folder / "out", .errors = folder / "err", .netns = netns});
   const auto code = child.wait(limit);
   if (!code) child.stop(SIGKILL, std::chrono::seconds(10));
   return {code, read_text(folder / "out"), read_text(folder / "err"),

@@ -37,11 +37,11 @@ void write_text(const std::filesystem::path &file, const std::string &text);
 class Child {
 public:
   struct Setup {
-    std::vector<std::string> arguments; // the program first
-    std::filesystem::path output;       // stdout; empty: nowhere
-    std::filesystem::path errors;       // stderr; empty: with stdout
-    std::filesystem::path directory;    // to run in; empty: this one
-    std::string netns;                  // network namespace to run in; empty: this one
+    std::vector<std::string> arguments;   // the program first
+    std::filesystem::path output = {};    // stdout; empty: nowhere
+    std::filesystem::path errors = {};    // stderr; empty: with stdout
+    std::filesystem::path directory = {}; // to run in; empty: this one
+    std::string netns = {};               // network namespace to run in; empty: this one
   };
   Child() = default;
   explicit Child(const Setup &setup);

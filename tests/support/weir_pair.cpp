@@ -39,10 +39,6 @@ void append_dotted(std::string &text, std::uint32_t address) {
 
 } // namespace
 
-fs::path program(const std::string &name) {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / name;
-}
-
 PairSetup PairSetup::idle() {
   PairSetup setup;
   setup.vdevs = {"net_null0,no-rx=1", "net_null1,no-rx=1"};
@@ -65,8 +61,10 @@ Json Reply::json() const {
 WeirPair::WeirPair(PairSetup setup) : setup_(std::move(setup)) { write_config(setup_.lists, setup_.more); }
 
 WeirPair::~WeirPair() {
-  control_ = {};
-  dataplane_ = {};
+  for (Child *child : {&control_, &dataplane_}) {
+    child->signal(SIGCONT);
+    if (!child->stop(SIGTERM, 5s)) child->stop(SIGKILL, 5s);
+  }
   if (!::testing::Test::HasFailure()) return;
   for (const fs::path &log : {dataplane_log(), control_log()})
     std::cout << "---- the end of " << log.filename().string() << "\n" << last_lines(log, 40);
@@ -87,14 +85,15 @@ void WeirPair::write_config(const std::string &lists, const std::string &more) c
 
 void WeirPair::start_dataplane() {
   for (const char *name : {"run", "state"}) fs::create_directories(folder() / name);
-  dataplane_ = Child({program("weir-dataplane"), "-c", config(), "--print-totals"},
-                       {.netns = setup_.netns, .output = dataplane_log()});
+  dataplane_ = Child({.arguments = {program("weir-dataplane"), "-c", config(), "--print-totals"},
+                      .output = dataplane_log(),
+                      .netns = setup_.netns});
 }
 
 void WeirPair::start_control() {
   for (const char *name : {"run", "state"}) fs::create_directories(folder() / name);
-  control_ =
-      Child({program("weir-control"), "-c", config(), "--foreground-log"}, {.output = control_log()});
+  control_ = Child(
+      {.arguments = {program("weir-control"), "-c", config(), "--foreground-log"}, .output = control_log()});
 }
 
 void WeirPair::start() {
@@ -104,23 +103,23 @@ void WeirPair::start() {
 }
 
 bool WeirPair::ready(std::chrono::milliseconds time_max) {
-  return wait_until(time_max,
-                    [this] {
-                      if (!dataplane_.running() || !control_.running())
-                        return true; // waiting longer is pointless
-                      const Json status = ctl({"status"}).json();
-                      const Json peer = status.value("dataplane", Json::object());
-                      const auto generation = status.value("generation", std::uint64_t{0});
-                      return peer.value("connected", false) && generation > 0 &&
-                             peer.value("generation", std::uint64_t{0}) == generation;
-                    }) &&
+  return wait_until(
+             [this] {
+               if (!dataplane_.running() || !control_.running()) return true; // waiting longer is pointless
+               const Json status = ctl({"status"}).json();
+               const Json peer = status.value("dataplane", Json::object());
+               const auto generation = status.value("generation", std::uint64_t{0});
+               return peer.value("connected", false) && generation > 0 &&
+                      peer.value("generation", std::uint64_t{0}) == generation;
+             },
+             time_max) &&
          dataplane_.running() && control_.running();
 }
 
 Reply WeirPair::ctl(std::vector<std::string> words, std::chrono::milliseconds time_max) const {
   words.insert(words.begin(), {program("weirctl"), "-j", "-s", folder() / "run" / "control.sock"});
   const Outcome outcome = run(words, {}, time_max);
-  return {outcome.status, outcome.out, outcome.err, outcome.seconds};
+  return {outcome.code.value_or(-1), outcome.out, outcome.err, outcome.seconds};
 }
 
 Json WeirPair::must(std::vector<std::string> words) const {

@@ -11,6 +11,9 @@
 
 namespace weir::test {
 
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+
 struct PairSetup {
   std::string netns;              // where the dataplane runs
   std::vector<std::string> vdevs; // two, which become the ports wan (outside) and lan (inside)
@@ -60,9 +63,6 @@ private:
   TempDir folder_;
   Child dataplane_, control_;
 };
-
-// Where the programs under test are: beside the folder of this test program.
-[[nodiscard]] std::filesystem::path program(const std::string &name);
 
 // Address number `index` of a sequence that never repeats itself within 2^27 and stays in 32.0.0.0/5.
 [[nodiscard]] std::string numbered_address(std::uint64_t index);

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <sstream>
+#include <thread>
 
 namespace weir::test {
 
@@ -38,6 +39,84 @@ protected:
     }
     return entries;
   }
+};
+
+// Changes the list "bans" while processes are killed, and keeps what weirctl acknowledged.
+class RandomKills : public Faults {
+protected:
+  std::uint64_t pick(std::uint64_t choices) { return random_() % choices; }
+
+  // At a random moment the victims die; one change is in flight then, and may or may not have happened.
+  void change_until_killed(unsigned victims) {
+    const auto kill_at = std::chrono::steady_clock::now() + std::chrono::milliseconds(50 + pick(400));
+    bool killed = false;
+    while (!killed) {
+      const bool host = pick(4) == 0; // sometimes an address that traffic can ask for
+      const std::string entry =
+          host ? fmt::format("192.0.2.{}", 11 + pick(hosts)) : numbered_address(pick(addresses));
+      const bool add = !model_.contains(entry);
+      Child change({.arguments = {program("weirctl"), "-s", pair().folder() / "run" / "control.sock", "list",
+                                  add ? "add" : "del", "bans", entry}});
+      while (!killed && change.running()) {
+        killed = std::chrono::steady_clock::now() >= kill_at;
+        if (killed && (victims & 1)) pair().control().signal(SIGKILL);
+        if (killed && (victims & 2)) pair().dataplane().signal(SIGKILL);
+        std::this_thread::sleep_for(1ms);
+      }
+      const auto code = change.wait(20s);
+      ASSERT_TRUE(code) << "weirctl hangs after a kill";
+      if (*code != 0)
+        uncertain_.insert(entry);
+      else
+        take(entry, add);
+    }
+    for (Child *child : {&pair().control(), &pair().dataplane()}) (void)child->wait(50ms);
+  }
+
+  void restart(bool control_first) {
+    if (control_first && !pair().control().running()) pair().start_control();
+    if (!pair().dataplane().running()) pair().start_dataplane();
+    if (!pair().control().running()) pair().start_control();
+  }
+
+  void settle_uncertain_and_compare() {
+    const std::set<std::string> now = exported("bans");
+    for (const std::string &entry : uncertain_) take(entry, now.contains(entry));
+    uncertain_.clear();
+    ASSERT_EQ(now, model_);
+  }
+
+  void compare_verdicts() {
+    for (unsigned i = 0; i < 10; ++i) {
+      const std::string entry = numbered_address(pick(addresses));
+      EXPECT_EQ(pair().must({"explain", entry}).value("verdict", ""),
+                model_.contains(entry) ? "drop" : "pass")
+          << entry;
+    }
+    for (unsigned host = 11; host < 11 + hosts; ++host) {
+      const std::string entry = fmt::format("192.0.2.{}", host);
+      EXPECT_EQ(passes(entry), !model_.contains(entry)) << entry;
+    }
+    EXPECT_FALSE(passes(listed));
+    EXPECT_TRUE(passes(GatedNetwork::client4));
+  }
+
+  std::set<std::string> model_;
+
+private:
+  static constexpr unsigned hosts = 4, addresses = 200;
+
+  void take(const std::string &entry, bool present) {
+    if (present)
+      model_.insert(entry);
+    else
+      model_.erase(entry);
+  }
+
+  std::uint64_t seed_ = seed_or(20'261);
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "repeat with WEIR_SEED=" + std::to_string(seed_)};
+  std::mt19937_64 random_{seed_};
+  std::set<std::string> uncertain_;
 };
 
 } // namespace
@@ -79,93 +158,32 @@ TEST_F(Faults, a_killed_dataplane_comes_back_closed_for_listed_addresses_without
   pair().dataplane().stop(SIGKILL, 5s);
   EXPECT_FALSE(passes(GatedNetwork::client4)) << "packets pass without a dataplane";
   pair().start_dataplane();
-  ASSERT_TRUE(wait_until(20s, [this] { return passes(GatedNetwork::client4); }))
+  ASSERT_TRUE(wait_until([this] { return passes(GatedNetwork::client4); }, 20s))
       << "it does not forward again";
   EXPECT_FALSE(passes(listed)) << "the last image kept was not attached";
 
   pair().control().signal(SIGCONT);
   ASSERT_TRUE(pair().ready());
-  EXPECT_TRUE(wait_until(5s, [this] { return !passes(GatedNetwork::other4); }))
+  EXPECT_TRUE(wait_until([this] { return !passes(GatedNetwork::other4); }, 5s))
       << "an entry added after the image was pushed did not come back";
   EXPECT_FALSE(passes(listed));
   EXPECT_TRUE(passes(GatedNetwork::client4));
 }
 
-TEST_F(Faults, both_killed_at_random_come_back_to_what_was_acknowledged) {
-  const std::uint64_t seed = seed_or(20'261);
-  WEIR_TRACE_SEED(seed);
-  std::mt19937_64 random(seed);
-  const auto pick = [&](std::uint64_t n) { return random() % n; };
+TEST_F(RandomKills, both_killed_at_random_come_back_to_what_was_acknowledged) {
   ASSERT_NO_FATAL_FAILURE(open(lists));
-
-  std::set<std::string> model;
   constexpr unsigned rounds = 6;
   for (unsigned round = 0; round < rounds; ++round) {
-    // One change is in flight when the kill comes; it may or may not have happened.
-    std::set<std::string> uncertain;
-    const auto kill_at = std::chrono::steady_clock::now() + std::chrono::milliseconds(50 + pick(400));
     const unsigned victims = 1 + static_cast<unsigned>(pick(3)); // bit 0 control, bit 1 dataplane
-    bool killed = false;
-    const auto kill_when_due = [&] {
-      if (killed || std::chrono::steady_clock::now() < kill_at) return;
-      if (victims & 1) pair().control().signal(SIGKILL);
-      if (victims & 2) pair().dataplane().signal(SIGKILL);
-      killed = true;
-    };
-    while (!killed) {
-      const bool host = pick(4) == 0; // sometimes an address that traffic can ask for
-      const std::string entry = host ? fmt::format("192.0.2.{}", 11 + pick(4)) : numbered_address(pick(200));
-      const bool add = !model.contains(entry);
-      Child change({program("weirctl"), "-j", "-s", pair().folder() / "run" / "control.sock", "list",
-                      add ? "add" : "del", "bans", entry},
-                     {});
-      std::optional<int> status;
-      while (!(status = change.wait(0ms)) && !killed) {
-        kill_when_due();
-        sleep_for(1ms);
-      }
-      if (!status) status = change.wait(10s);
-      ASSERT_TRUE(status) << "weirctl hangs after a kill";
-      if (*status == 0) {
-        if (add)
-          model.insert(entry);
-        else
-          model.erase(entry);
-      } else {
-        uncertain.insert(entry);
-      }
-      kill_when_due();
-    }
-    pair().control().wait(victims & 1 ? 5000ms : 0ms);
-    pair().dataplane().wait(victims & 2 ? 5000ms : 0ms);
     const bool control_first = pick(2) == 0;
-    if (control_first && !pair().control().running()) pair().start_control();
-    if (!pair().dataplane().running()) pair().start_dataplane();
-    if (!pair().control().running()) pair().start_control();
-    ASSERT_TRUE(pair().ready()) << "round " << round << ", victims " << victims;
-
-    std::set<std::string> now = exported("bans");
-    for (const std::string &entry : uncertain) {
-      if (now.contains(entry))
-        model.insert(entry);
-      else
-        model.erase(entry);
-    }
-    ASSERT_EQ(now, model) << "round " << round << ", victims " << victims << ", control first "
-                          << control_first;
-    for (unsigned i = 0; i < 10; ++i) {
-      const std::string entry = numbered_address(pick(200));
-      EXPECT_EQ(pair().must({"explain", entry}).value("verdict", ""), model.contains(entry) ? "drop" : "pass")
-          << entry;
-    }
-    for (unsigned host = 11; host < 15; ++host) {
-      const std::string entry = fmt::format("192.0.2.{}", host);
-      EXPECT_EQ(passes(entry), !model.contains(entry)) << entry << " in round " << round;
-    }
-    EXPECT_FALSE(passes(listed));
-    EXPECT_TRUE(passes(GatedNetwork::client4));
+    SCOPED_TRACE(fmt::format("round {}, victims {}, control first {}", round, victims, control_first));
+    ASSERT_NO_FATAL_FAILURE(change_until_killed(victims));
+    restart(control_first);
+    ASSERT_TRUE(pair().ready());
+    ASSERT_NO_FATAL_FAILURE(settle_uncertain_and_compare());
+    compare_verdicts();
   }
-  std::cout << fmt::format("{} rounds, {} entries at the end\n", rounds, model.size());
+  std::cout << fmt::format("{} rounds, {} entries at the end\n", rounds, model_.size());
 }
 
 TEST_F(Faults, sigterm_drains_and_prints_the_totals) {

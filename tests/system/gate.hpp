@@ -25,7 +25,7 @@ protected:
     setup.more = more;
     pair_ = std::make_unique<WeirPair>(std::move(setup));
     ASSERT_NO_FATAL_FAILURE(pair_->start());
-    ASSERT_TRUE(wait_until(10s, [this] { return network_->ping(GatedNetwork::server4); }))
+    ASSERT_TRUE(wait_until([this] { return network_->ping(GatedNetwork::server4); }, 10s))
         << "no ping comes through, although nothing is denied";
   }
 

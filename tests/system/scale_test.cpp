@@ -45,7 +45,7 @@ std::string verdict(const WeirPair &pair, const std::string &address) {
 TEST(Scale, a_rule_file_of_ten_million_addresses_loads_builds_and_is_enforced) {
   constexpr std::uint64_t entries = 10'000'000;
   const TempDir folder;
-  const auto file = folder.path() / "ten_million.txt";
+  const auto file = folder / "ten_million.txt";
   write_addresses(file, 0, entries);
   const Hugepages pages(640);
   PairSetup setup = PairSetup::idle();
@@ -53,7 +53,7 @@ TEST(Scale, a_rule_file_of_ten_million_addresses_loads_builds_and_is_enforced) {
   setup.lists = "- {name: first, action: deny, entries: [203.0.113.1]}\n";
   WeirPair pair(std::move(setup));
   ASSERT_NO_FATAL_FAILURE(pair.start());
-  const std::uint64_t control_before = pair.control().resident_bytes();
+  const long control_before_kib = pair.control().rss_kib();
 
   pair.write_config("- {name: first, action: deny, entries: [203.0.113.1]}\n" +
                     fmt::format("- {{name: big, action: deny, file: {}}}\n", file.string()));
@@ -75,14 +75,12 @@ TEST(Scale, a_rule_file_of_ten_million_addresses_loads_builds_and_is_enforced) {
   const Json memory = status.value("memory", Json::object());
   const double image_bytes = memory.value("image_bytes", 0.0);
   std::cout << fmt::format(
-      "file to enforced {:.1f} s; image {:.1f} MiB ({:.2f} bytes an entry, {}); control peak {:.0f} MiB, "
-      "before {:.0f} "
-      "MiB, after {:.0f} MiB; dataplane resident {:.0f} MiB; swap {} ns\n",
+      "file to enforced {:.1f} s; image {:.1f} MiB ({:.2f} bytes an entry, {}); control peak {} MiB, "
+      "before {} "
+      "MiB, after {} MiB; dataplane resident {} MiB; swap {} ns\n",
       enforced_s, image_bytes / mib, image_bytes / static_cast<double>(entries), memory.value("kind", "?"),
-      static_cast<double>(pair.control().resident_bytes(true)) / mib,
-      static_cast<double>(control_before) / mib, static_cast<double>(pair.control().resident_bytes()) / mib,
-      static_cast<double>(pair.dataplane().resident_bytes()) / mib,
-      applied.value("swap_ns", std::uint64_t{0}));
+      pair.control().peak_rss_kib() / 1024, control_before_kib / 1024, pair.control().rss_kib() / 1024,
+      pair.dataplane().rss_kib() / 1024, applied.value("swap_ns", std::uint64_t{0}));
   EXPECT_GT(image_bytes, 0);
 
   // A restart of the dataplane does not need control: the last image kept is attached.
@@ -116,7 +114,7 @@ TEST(Scale, a_list_that_grows_past_every_earlier_size_never_meets_a_fixed_limit)
   std::uint64_t total = 0;
   const auto begin = std::chrono::steady_clock::now();
   for (const std::uint64_t batch : {1u, 9u, 90u, 900u, 9'000u, 20'000u, 70'000u, 100'000u}) {
-    const auto file = folder.path() / "batch.txt";
+    const auto file = folder / "batch.txt";
     write_addresses(file, total, batch);
     const Outcome added = run({"sh", "-c",
                                fmt::format("'{}' -j -s '{}' list add bans - <'{}'",
@@ -130,7 +128,7 @@ TEST(Scale, a_list_that_grows_past_every_earlier_size_never_meets_a_fixed_limit)
   }
   std::cout << fmt::format("0 to {} entries by list add in {:.1f} s\n", total, seconds_since(begin));
   // Every entry is there, on both sides of the socket.
-  const auto exported = folder.path() / "export.txt";
+  const auto exported = folder / "export.txt";
   EXPECT_EQ(pair->must({"list", "export", "bans", exported}).value("entries", std::uint64_t{0}), total);
   for (std::uint64_t index = 0; index < total; index += 997)
     ASSERT_EQ(verdict(*pair, numbered_address(index)), "drop") << index;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
+#include <thread>
 
 namespace weir::test {
 
@@ -51,7 +52,7 @@ TEST_F(Traffic, ping_curl_and_iperf3_pass_over_both_families) {
   ASSERT_NO_FATAL_FAILURE(open(bans));
   const TempDir folder;
   network().serve_web(folder.path());
-  network().serve_iperf3(folder.path() / "iperf3.log");
+  network().serve_iperf3(folder / "iperf3.log");
   for (const char *server : {GatedNetwork::server4, GatedNetwork::server6}) {
     EXPECT_TRUE(network().ping(server)) << server;
     EXPECT_TRUE(network().fetch(server)) << server;
@@ -71,19 +72,20 @@ TEST_F(Traffic, a_client_denied_while_it_runs_stops_and_works_again_once_removed
   ASSERT_NO_FATAL_FAILURE(open(bans));
   const TempDir folder;
   network().serve_web(folder.path());
-  network().serve_iperf3(folder.path() / "iperf3.log");
-  Child stream({"iperf3", "-c", GatedNetwork::server4, "-B", GatedNetwork::client4, "-t", "60"},
-                 {.netns = network().client.name(), .output = folder.path() / "stream.log"});
+  network().serve_iperf3(folder / "iperf3.log");
+  Child stream({.arguments = {"iperf3", "-c", GatedNetwork::server4, "-B", GatedNetwork::client4, "-t", "60"},
+                .output = folder / "stream.log",
+                .netns = network().client.name()});
   const auto received = [this] { return network().server.counter("s0", "rx_bytes"); };
-  ASSERT_TRUE(wait_until(5s, [&, before = received()] { return received() > before + 1'000'000; }))
+  ASSERT_TRUE(wait_until([&, before = received()] { return received() > before + 1'000'000; }, 5s))
       << "the stream does not flow before the ban\n"
-      << last_lines(folder.path() / "stream.log", 10);
+      << last_lines(folder / "stream.log", 10);
 
   pair().must({"list", "add", "bans", GatedNetwork::client4});
   // Whatever still sits in the server's own receive path is there within a moment; after it nothing comes.
-  sleep_for(50ms);
+  std::this_thread::sleep_for(50ms);
   const std::uint64_t when_denied = received();
-  sleep_for(500ms);
+  std::this_thread::sleep_for(500ms);
   EXPECT_LT(received() - when_denied, 2000u) << "packets of a denied client still reach the server";
   EXPECT_FALSE(network().ping(GatedNetwork::server4, GatedNetwork::client4));
   EXPECT_FALSE(network().fetch(GatedNetwork::server4, GatedNetwork::client4));
@@ -127,13 +129,14 @@ TEST_F(Traffic, an_allowed_host_inside_a_denied_network_passes) {
 TEST_F(Traffic, a_list_of_a_million_entries_is_replaced_ten_times_under_load_and_no_packet_is_lost) {
   constexpr std::uint64_t entries = 1'000'000, step = 100'000, rounds = 10;
   const TempDir folder;
-  const auto file = folder.path() / "big.txt";
+  const auto file = folder / "big.txt";
   write_addresses(file, 0, entries);
   ASSERT_NO_FATAL_FAILURE(
       open(fmt::format("- {{name: big, action: deny, file: {}}}\n", file.string()) + bans));
-  network().serve_iperf3(folder.path() / "iperf3.log");
-  Child stream({"iperf3", "-c", GatedNetwork::server4, "-t", "300"},
-                 {.netns = network().client.name(), .output = folder.path() / "stream.log"});
+  network().serve_iperf3(folder / "iperf3.log");
+  Child stream({.arguments = {"iperf3", "-c", GatedNetwork::server4, "-t", "300"},
+                .output = folder / "stream.log",
+                .netns = network().client.name()});
   const Balance before = balance_of(pair(), network());
 
   double replace_s_max = 0;
@@ -151,9 +154,9 @@ TEST_F(Traffic, a_list_of_a_million_entries_is_replaced_ten_times_under_load_and
               "drop");
     EXPECT_EQ(pair().must({"explain", numbered_address(round * step - 1)}).value("verdict", ""), "pass");
   }
-  EXPECT_TRUE(stream.running()) << "the load ended early\n" << last_lines(folder.path() / "stream.log", 10);
+  EXPECT_TRUE(stream.running()) << "the load ended early\n" << last_lines(folder / "stream.log", 10);
   stream.stop(SIGKILL, 5s);
-  sleep_for(300ms);
+  std::this_thread::sleep_for(300ms);
   const Balance after = balance_of(pair(), network());
   std::cout << fmt::format(
       "{} packets judged while {} lists of {} entries went live; slowest replace {:.2f} s, slowest swap "

@@ -1,0 +1,207 @@
+// Runs every pcaps/<name>/case.yaml through the real programs and asks the oracle about each packet.
+//
+// All packets of a case make one capture. Packets after the n-th replacement are held at a gate until
+// generation n + 1 is live, and a replacement waits until everything before it is judged; so each
+// packet has one generation that must have judged it.
+#include "tests/support/case_file.hpp"
+#include "tests/support/replay_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace weir::test {
+namespace {
+
+class CaseRun {
+public:
+  explicit CaseRun(const Case &c) : case_(c) {}
+
+  void run();
+
+private:
+  struct Phase { // packets of one step
+    std::size_t step = 0;
+    std::uint64_t first = 0, end = 0; // indexes
+    std::uint64_t generation = 1;
+  };
+
+  void plan();
+  void write_inputs();
+  void replace_lists();
+  void check_phase(const Phase &phase, const std::vector<VerdictRow> &rows);
+  void check_files(const std::vector<VerdictRow> &rows);
+  void check_counters(const CaseStep &step);
+  [[nodiscard]] std::string at(const CaseStep &step) const {
+    return (case_.folder / "case.yaml").string() + ":" + std::to_string(step.line);
+  }
+
+  const Case &case_;
+  std::vector<Frame> frames_;
+  std::vector<Phase> phases_;
+  std::vector<std::string> gates_;
+  ReplayRun run_;
+};
+
+void CaseRun::plan() {
+  frames_ = case_.frames();
+  std::uint64_t index = 0, generation = 1;
+  for (std::size_t i = 0; i < case_.steps.size(); ++i) {
+    const CaseStep &step = case_.steps[i];
+    if (step.kind == CaseStep::Kind::send) {
+      phases_.push_back({i, index, index + step.frames.size(), generation});
+      index += step.frames.size();
+    }
+    if (step.kind == CaseStep::Kind::replace) {
+      generation += step.replace.size();
+      gates_.insert(gates_.end(), {"--gate", std::to_string(index) + ":" + std::to_string(generation)});
+    }
+  }
+}
+
+void CaseRun::write_inputs() {
+  write_text(run_ / "weir.yaml", case_.weir_yaml());
+  for (const CaseList &list : case_.lists) write_text(run_ / (list.name + ".txt"), case_.list_text(list));
+  write_capture(run_ / "in.pcap", {.frames = frames_});
+}
+
+std::string plain_list(const std::string &name, const std::vector<std::string> &entries) {
+  std::string text = "# " + name + '\n';
+  for (const std::string &entry : entries) text += entry + '\n';
+  return text;
+}
+
+// Does what the replace steps say, each when the packets before it are through.
+void CaseRun::replace_lists() {
+  std::uint64_t sent = 0, generation = 1;
+  for (const CaseStep &step : case_.steps) {
+    sent += step.frames.size();
+    if (step.kind != CaseStep::Kind::replace) continue;
+    ASSERT_TRUE(run_.wait_for_judged(sent)) << at(step) << ": the packets before it were not judged\n"
+                                            << run_.logs();
+    for (const auto &[list, entries] : step.replace) {
+      const std::string file = list + ".new.txt";
+      write_text(run_ / file, plain_list(list, entries));
+      const ControlAnswer answer = run_.replace_list(list, run_ / file);
+      ASSERT_TRUE(answer.ok) << at(step) << ": " << answer.text << run_.logs();
+      ASSERT_EQ(answer.generation, ++generation) << at(step) << ": " << answer.text;
+    }
+  }
+}
+
+void CaseRun::check_phase(const Phase &phase, const std::vector<VerdictRow> &rows) {
+  const CaseStep &step = case_.steps[phase.step];
+  const Oracle oracle = case_.oracle(phase.step);
+  std::map<std::string, std::uint64_t> counts{{"packets", 0}, {"pass", 0}, {"drop", 0}}, reasons, lists;
+  for (std::uint64_t i = phase.first; i < phase.end; ++i) {
+    const VerdictRow &row = rows[i];
+    const Judgement wanted = oracle.judge(frames_[i].bytes);
+    const std::string where = at(step) + ": packet " + std::to_string(i - phase.first);
+    ASSERT_EQ(row.verdict + ' ' + row.reason + (row.list.empty() ? "" : " (" + row.list + ')'),
+              to_string(wanted))
+        << where << " (the oracle says the second)";
+    EXPECT_EQ(row.generation, phase.generation) << where;
+    EXPECT_EQ(row.verdict, step.expect.verdict.value_or(row.verdict)) << where;
+    EXPECT_EQ(row.reason, step.expect.reason.value_or(row.reason)) << where;
+    EXPECT_EQ(row.list, step.expect.list.value_or(row.list)) << where;
+    ++counts["packets"];
+    ++counts[row.verdict];
+    ++reasons[row.reason];
+    if (!row.list.empty()) ++lists[row.list];
+  }
+  for (const auto &[what, count] : step.expect.counts)
+    EXPECT_EQ(counts[what], count) << at(step) << ": " << what;
+  for (const auto &[what, count] : step.expect.reasons)
+    EXPECT_EQ(reasons[what], count) << at(step) << ": " << what;
+  for (const auto &[what, count] : step.expect.lists)
+    EXPECT_EQ(lists[what], count) << at(step) << ": " << what;
+}
+
+// Both files together are the capture, packet by packet.
+void CaseRun::check_files(const std::vector<VerdictRow> &rows) {
+  const Capture passed = read_capture(run_ / "pass.pcap"), denied = read_capture(run_ / "denied.pcap");
+  ASSERT_EQ(passed.frames.size() + denied.frames.size(), rows.size());
+  std::size_t next_passed = 0, next_denied = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool pass = rows[i].verdict == "pass";
+    ASSERT_LT(pass ? next_passed : next_denied, (pass ? passed : denied).frames.size());
+    const Frame &frame = pass ? passed.frames[next_passed++] : denied.frames[next_denied++];
+    ASSERT_TRUE(frame == frames_[i % frames_.size()]) << "packet " << i << " came out changed";
+  }
+}
+
+void CaseRun::check_counters(const CaseStep &step) {
+  const ReplayReport report = run_.report();
+  std::map<std::string, std::uint64_t> reasons = report.reasons_pass;
+  for (const auto &[name, count] : report.reasons_drop) reasons[name] += count;
+  const std::map<std::string, std::uint64_t> totals{
+      {"packets", report.packets}, {"pass", report.pass}, {"drop", report.drop}};
+  for (const auto &[what, count] : step.expect.counts)
+    EXPECT_EQ(totals.at(what), count) << at(step) << ": " << what;
+  for (const auto &[what, count] : step.expect.reasons)
+    EXPECT_EQ(reasons[what], count) << at(step) << ": " << what;
+  auto lists = report.lists;
+  for (const auto &[what, count] : step.expect.lists)
+    EXPECT_EQ(lists[what], count) << at(step) << ": " << what;
+  EXPECT_EQ(report.lost, step.expect.lost.value_or(0)) << at(step);
+}
+
+void CaseRun::run() {
+  plan();
+  write_inputs();
+  std::vector<std::string> options = gates_;
+  if (case_.loop > 1) options.insert(options.end(), {"--loop", std::to_string(case_.loop)});
+  run_.start(options);
+  ASSERT_NO_FATAL_FAILURE(replace_lists());
+  ASSERT_EQ(run_.finish(), 0) << run_.logs();
+
+  const std::vector<VerdictRow> rows = run_.verdicts();
+  ASSERT_EQ(rows.size(), frames_.size() * case_.loop);
+  for (std::size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i].index, i);
+  for (const Phase &phase : phases_) ASSERT_NO_FATAL_FAILURE(check_phase(phase, rows));
+  ASSERT_NO_FATAL_FAILURE(check_files(rows));
+
+  const ReplayReport report = run_.report();
+  EXPECT_EQ(report.packets, rows.size());
+  EXPECT_EQ(report.pass + report.drop, rows.size());
+  EXPECT_EQ(report.lost, 0u);
+  for (const CaseStep &step : case_.steps)
+    if (step.kind == CaseStep::Kind::counters) check_counters(step);
+}
+
+// A configuration or list that must not be accepted: `weirctl replay` says why and leaves nothing.
+void expect_refusal(const Case &c) {
+  const TempDir dir;
+  write_text(dir / "weir.yaml", c.weir_yaml());
+  for (const CaseList &list : c.lists) write_text(dir / (list.name + ".txt"), c.list_text(list));
+  write_capture(dir / "in.pcap", {.frames = {FrameBuilder().ethernet().ipv4().udp(1, 2).frame()}});
+  Child weirctl({{program("weirctl"), "replay", "in.pcap", "--config", "weir.yaml", "--out", "pass.pcap"},
+                 dir / "out.log",
+                 dir / "err.log",
+                 dir.path()});
+  const auto code = weirctl.wait(std::chrono::seconds(30));
+  const std::string said = read_text(dir / "out.log") + read_text(dir / "err.log");
+  ASSERT_TRUE(code) << "weirctl replay does not end\n" << said;
+  EXPECT_EQ(*code, 1) << said;
+  for (const std::string &text : c.refused)
+    EXPECT_NE(said.find(text), std::string::npos) << "expected: " << text << "\nsaid: " << said;
+}
+
+class Cases : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(Cases, behaves_as_written) {
+  const Case c = load_case(GetParam());
+  SCOPED_TRACE(c.name);
+  c.refused.empty() ? CaseRun(c).run() : expect_refusal(c);
+}
+
+std::string name_of_case(const testing::TestParamInfo<std::filesystem::path> &info) {
+  std::string name = info.param.parent_path().filename();
+  std::ranges::replace_if(name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pcaps, Cases, testing::ValuesIn(find_cases()), name_of_case);
+
+} // namespace
+} // namespace weir::test

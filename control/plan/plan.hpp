@@ -9,7 +9,7 @@
 
 #include "control/config/config.hpp"
 #include "weir/base/result.hpp"
-#include "weir/build/image_builder.hpp"
+#include "weir/build/input.hpp"
 
 #include <cstdint>
 #include <filesystem>

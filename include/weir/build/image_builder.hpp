@@ -6,6 +6,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/build/input.hpp"
 #include "weir/build/table_builder.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/image/reader.hpp"
@@ -19,48 +20,6 @@
 #include <vector>
 
 namespace weir::build {
-
-struct EntryV4 {          // sorted by (host, length)
-  std::uint32_t host = 0; // masked, as a number
-  std::uint8_t length = 32;
-  std::uint8_t reserved = 0;
-  std::uint16_t list = 0;
-  friend constexpr auto operator<=>(const EntryV4 &, const EntryV4 &) = default;
-};
-static_assert(sizeof(EntryV4) == 8);
-
-struct EntryV6 { // sorted by (address, length)
-  std::array<std::uint8_t, 16> address{};
-  std::uint8_t length = 128;
-  std::uint8_t reserved = 0;
-  std::uint16_t list = 0;
-  friend constexpr auto operator<=>(const EntryV6 &, const EntryV6 &) = default;
-};
-static_assert(sizeof(EntryV6) == 20);
-
-struct SideInput {
-  std::span<const EntryV4> v4;
-  std::span<const EntryV6> v6;
-  bool front_filter = false; // split-block Bloom in front of the tables; deny side only
-};
-
-struct ListInput {
-  std::string name;
-  std::uint16_t number = 0;
-  image::Side side = image::Side::deny;
-};
-
-struct BuildInput {
-  Policy policy;
-  std::vector<ListInput> lists;
-  SideInput deny;
-  SideInput allow;
-  std::uint64_t generation = 0;
-  image::StoreId store_id{};
-  std::uint64_t sequence = 0;
-  std::uint64_t seed = 0;
-  image::Digest rules_digest{};
-};
 
 struct BuildReport {
   std::uint64_t image_bytes = 0;

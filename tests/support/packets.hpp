@@ -31,20 +31,20 @@ struct Ipv4Fields {
   unsigned options_words = 0;   // 32-bit words of padding options
   unsigned fragment_offset = 0; // in units of eight bytes
   bool more_fragments = false;
-  std::optional<unsigned> protocol; // default: what follows
-  std::optional<unsigned> version;
-  std::optional<unsigned> ihl;
-  std::optional<unsigned> total_length;
+  std::optional<unsigned> protocol{}; // default: what follows
+  std::optional<unsigned> version{};
+  std::optional<unsigned> ihl{};
+  std::optional<unsigned> total_length{};
 };
 
 struct Ipv6Fields {
   std::string source = "2001:db8::1";
   std::string destination = "2001:db8:ffff::1";
   unsigned hop_limit = 64;
-  std::vector<unsigned> extensions;    // next header numbers: 0, 43, 44, 60
-  std::optional<unsigned> next_header; // of the last header; default: what follows
-  std::optional<unsigned> version;
-  std::optional<unsigned> payload_length;
+  std::vector<unsigned> extensions{};    // next header numbers: 0, 43, 44, 60
+  std::optional<unsigned> next_header{}; // of the last header; default: what follows
+  std::optional<unsigned> version{};
+  std::optional<unsigned> payload_length{};
 };
 
 class FrameBuilder {

@@ -1,0 +1,27 @@
+#include "tests/support/eal.hpp"
+
+#include "dataplane/eal.hpp"
+
+#include <cstdio>
+#include <memory>
+
+namespace weir::test {
+
+bool start_eal() {
+  static const std::unique_ptr<dataplane::Eal> eal = []() -> std::unique_ptr<dataplane::Eal> {
+    const std::string cpus = dataplane::Machine::here().cpus;
+    dataplane::EalPlan plan;
+    plan.private_runtime_folder = true;
+    plan.arguments = {"weir-test",   "--no-huge",      "--no-shconf",
+                      "--no-pci",    "--no-telemetry", "-m",
+                      "256",         "--lcores",       "0@(" + cpus + "),1@(" + cpus + "),2@(" + cpus + ")",
+                      "--log-level", "*:warning"};
+    auto started = dataplane::Eal::start(plan);
+    if (started) return std::make_unique<dataplane::Eal>(std::move(*started));
+    std::fprintf(stderr, "%s\n", started.error().message.c_str());
+    return nullptr;
+  }();
+  return eal != nullptr;
+}
+
+} // namespace weir::test

@@ -1,0 +1,179 @@
+// Packets through a real worker on ring ports: the verdict order, which address is judged, tags.
+#include "tests/support/dataplane_client.hpp"
+#include "tests/support/eal.hpp"
+#include "tests/support/packets.hpp"
+#include "tests/support/ring_gate.hpp"
+#include "tests/support/test_image.hpp"
+#include "weir/key/text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::test {
+namespace {
+
+constexpr unsigned wan = 0, lan = 1;
+
+RuleSet rules_of(const Policy &policy) {
+  RuleSet rules;
+  rules.policy = policy;
+  const auto prefix = [](const char *text) { return parse_prefix(text).value(); };
+  rules.lists = {
+      {"ops", image::Side::allow, {prefix("10.0.0.7"), prefix("2001:db8::7")}},
+      {"bad",
+       image::Side::deny,
+       {prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("fe80::/10"), prefix("0.0.0.0/32")}}};
+  return rules;
+}
+
+class WorkerTest : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_TRUE(start_eal());
+    gate_ = std::make_unique<RingGate>();
+  }
+
+  void enforce(const Policy &policy) {
+    const TestImage image(rules_of(policy), {.generation = ++generation_});
+    DataplaneClient control(gate_->socket());
+    ASSERT_TRUE(control.connected());
+    const WireMessage staged = control.stage(image.bytes());
+    ASSERT_TRUE(staged.is(wire::Type::staged)) << staged.refusal();
+    const WireMessage committed = control.commit(generation_, 0);
+    ASSERT_TRUE(committed.is(wire::Type::committed)) << committed.refusal();
+  }
+
+  void expect(unsigned port, const FrameBuilder &frame, Verdict verdict, Reason reason) {
+    const auto outcome = gate_->judge(port, frame.frame().bytes);
+    EXPECT_EQ(name_of(outcome.reason), name_of(reason));
+    EXPECT_EQ(name_of(outcome.verdict), name_of(verdict));
+    EXPECT_EQ(outcome.came_out, verdict == Verdict::pass);
+  }
+
+  static FrameBuilder from_to(const char *source, const char *destination) {
+    return FrameBuilder().ethernet().ipv4({.source = source, .destination = destination}).udp(1, 2);
+  }
+
+  std::unique_ptr<RingGate> gate_;
+  std::uint64_t generation_ = 0;
+};
+
+TEST_F(WorkerTest, without_an_image_the_configuration_decides) {
+  expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::pass, Reason::no_image);
+  gate_.reset();
+  gate_ = std::make_unique<RingGate>(RingGateOptions{.no_image = config::NoImage::closed});
+  expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::no_image);
+  enforce({});
+  expect(wan, from_to("192.0.2.9", "192.0.2.1"), Verdict::pass, Reason::fallthrough);
+}
+
+TEST_F(WorkerTest, verdicts_come_in_their_order) {
+  enforce({.match = Match::source});
+  expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::deny);
+  expect(wan, from_to("10.0.0.7", "192.0.2.1"), Verdict::pass, Reason::allow);
+  expect(wan, from_to("192.0.2.1", "10.0.0.1"), Verdict::pass, Reason::fallthrough);
+  expect(wan, FrameBuilder().ethernet().ipv6({.source = "2001:db8::1"}).udp(1, 2), Verdict::drop,
+         Reason::deny);
+  expect(wan, FrameBuilder().ethernet().ipv6({.source = "2001:db8::7"}).udp(1, 2), Verdict::pass,
+         Reason::allow);
+  expect(wan, FrameBuilder().ethernet().ipv6({.source = "2001:db9::7"}).udp(1, 2), Verdict::pass,
+         Reason::fallthrough);
+  expect(wan, FrameBuilder().ethernet().arp("10.0.0.1", "10.0.0.2"), Verdict::pass, Reason::non_ip);
+  expect(wan, FrameBuilder().ethernet().ipv4({.source = "10.0.0.7", .version = 5u}), Verdict::drop,
+         Reason::malformed);
+  // Listed, but the link would be cut without it.
+  expect(wan, FrameBuilder().ethernet().ipv6({.source = "fe80::1", .hop_limit = 255}).icmp6(135),
+         Verdict::pass, Reason::link_local);
+  expect(wan, FrameBuilder().ethernet().ipv6({.source = "fe80::1"}).icmp6(135), Verdict::drop, Reason::deny);
+  expect(wan, from_to("0.0.0.0", "255.255.255.255"), Verdict::drop, Reason::deny);
+  expect(wan,
+         FrameBuilder().ethernet().ipv4({.source = "0.0.0.0", .destination = "255.255.255.255"}).udp(68, 67),
+         Verdict::pass, Reason::link_local);
+}
+
+TEST_F(WorkerTest, the_policy_of_the_image_decides_what_no_list_does) {
+  enforce({.match = Match::source,
+           .fallthrough = Verdict::drop,
+           .non_ip = Verdict::drop,
+           .link_local = Verdict::drop,
+           .malformed = Verdict::pass});
+  expect(wan, from_to("192.0.2.1", "192.0.2.2"), Verdict::drop, Reason::fallthrough);
+  expect(wan, FrameBuilder().ethernet().arp("10.0.0.1", "10.0.0.2"), Verdict::drop, Reason::non_ip);
+  expect(wan, FrameBuilder().ethernet().vlan(1).vlan(2).vlan(3).ipv4(), Verdict::drop, Reason::too_many_tags);
+  expect(wan, FrameBuilder().ethernet().ipv4({.ihl = 3u}), Verdict::pass, Reason::malformed);
+  expect(wan, FrameBuilder().ethernet().ipv6({.source = "fe80::1", .hop_limit = 255}).icmp6(133),
+         Verdict::drop, Reason::link_local);
+}
+
+TEST_F(WorkerTest, remote_judges_the_party_outside_in_both_directions) {
+  enforce({.match = Match::remote});
+  expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::deny);
+  expect(wan, from_to("192.0.2.1", "10.0.0.1"), Verdict::pass, Reason::fallthrough);
+  expect(lan, from_to("192.0.2.1", "10.0.0.1"), Verdict::drop, Reason::deny);
+  expect(lan, from_to("10.0.0.1", "192.0.2.1"), Verdict::pass, Reason::fallthrough);
+}
+
+TEST_F(WorkerTest, remote_without_sides_judges_the_source) {
+  gate_.reset();
+  gate_ = std::make_unique<RingGate>(RingGateOptions{.sides = {PortSide::none, PortSide::none}});
+  enforce({.match = Match::remote});
+  expect(lan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::deny);
+  expect(lan, from_to("192.0.2.1", "10.0.0.1"), Verdict::pass, Reason::fallthrough);
+}
+
+TEST_F(WorkerTest, destination_judges_the_destination_on_every_side) {
+  enforce({.match = Match::destination});
+  for (const unsigned port : {wan, lan}) {
+    expect(port, from_to("10.0.0.1", "192.0.2.1"), Verdict::pass, Reason::fallthrough);
+    expect(port, from_to("192.0.2.1", "10.0.0.1"), Verdict::drop, Reason::deny);
+  }
+}
+
+TEST_F(WorkerTest, either_denies_if_one_address_is_denied_and_an_allow_saves_only_its_own) {
+  enforce({.match = Match::either});
+  expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::deny);
+  expect(wan, from_to("192.0.2.1", "10.0.0.1"), Verdict::drop, Reason::deny);
+  expect(wan, from_to("10.0.0.7", "10.0.0.1"), Verdict::drop, Reason::deny);
+  expect(wan, from_to("10.0.0.1", "10.0.0.7"), Verdict::drop, Reason::deny);
+  expect(wan, from_to("10.0.0.7", "192.0.2.1"), Verdict::pass, Reason::allow);
+  expect(wan, from_to("192.0.2.1", "10.0.0.7"), Verdict::pass, Reason::allow);
+  expect(wan, from_to("192.0.2.1", "192.0.2.2"), Verdict::pass, Reason::fallthrough);
+}
+
+TEST_F(WorkerTest, tags_do_not_hide_an_address) {
+  enforce({.match = Match::source});
+  const Ipv4Fields listed{.source = "10.0.0.1"};
+  expect(wan, FrameBuilder().ethernet().vlan(100).ipv4(listed), Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder().ethernet().vlan(100, 0x88a8).vlan(7).ipv4(listed), Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder().ethernet().vlan(100, 0x9100).vlan(7).ipv4(), Verdict::pass, Reason::fallthrough);
+  expect(wan, FrameBuilder().ethernet().vlan(1).vlan(2).vlan(3).ipv4(listed), Verdict::pass,
+         Reason::too_many_tags);
+}
+
+TEST_F(WorkerTest, counts_survive_a_new_generation_and_packets_are_told_apart_by_it) {
+  enforce({.match = Match::source});
+  expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::deny);
+  enforce({.match = Match::source});
+  expect(wan, from_to("10.0.0.2", "192.0.2.1"), Verdict::drop, Reason::deny);
+  DataplaneClient control(gate_->socket());
+  const std::string stats = control.query(R"({"what":"stats"})");
+  EXPECT_NE(stats.find(R"("lists":{"ops":0,"bad":2})"), std::string::npos) << stats;
+  EXPECT_NE(stats.find(R"("generations":{"1":1,"2":1})"), std::string::npos) << stats;
+  EXPECT_NE(stats.find(R"("lost":0)"), std::string::npos) << stats;
+}
+
+TEST_F(WorkerTest, explains_an_address_as_it_judges_it) {
+  DataplaneClient control(gate_->socket());
+  EXPECT_NE(control.query(R"({"what":"explain","address":"10.0.0.1"})").find("no_image"), std::string::npos);
+  enforce({});
+  const std::string denied = control.query(R"({"what":"explain","address":"10.0.0.1"})");
+  EXPECT_NE(denied.find(R"("verdict":"drop","reason":"deny","list":"bad","entry":"10.0.0.0/8")"),
+            std::string::npos)
+      << denied;
+  const std::string allowed = control.query(R"({"what":"explain","address":"10.0.0.7"})");
+  EXPECT_NE(allowed.find(R"("verdict":"pass","reason":"allow","list":"ops")"), std::string::npos) << allowed;
+  EXPECT_EQ(control.query(R"({"what":"explain","address":"10.0.0"})"), "");
+  EXPECT_EQ(control.query("[]"), "");
+}
+
+} // namespace
+} // namespace weir::test

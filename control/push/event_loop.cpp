@@ -1,0 +1,119 @@
+#include "control/push/event_loop.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace weir::push {
+
+EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (epoll_ < 0 || bell_ < 0) throw std::system_error(errno, std::generic_category(), "event loop");
+  watch(bell_, EPOLLIN, [this](std::uint32_t) {
+    std::uint64_t count = 0;
+    (void)!read(bell_, &count, sizeof count);
+  });
+}
+
+EventLoop::~EventLoop() {
+  close(epoll_);
+  close(bell_);
+}
+
+void EventLoop::watch(int fd, std::uint32_t events, OnReady on_ready) {
+  const bool known = watched_.contains(fd);
+  watched_[fd] = std::make_shared<OnReady>(std::move(on_ready));
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  epoll_ctl(epoll_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+}
+
+void EventLoop::change(int fd, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
+}
+
+void EventLoop::forget(int fd) {
+  if (watched_.erase(fd) > 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+}
+
+EventLoop::TimerId EventLoop::after(Clock::duration delay, Task task) {
+  const TimerId id = next_timer_++;
+  const Clock::time_point when = Clock::now() + delay;
+  timers_.emplace(std::pair{when, id}, std::move(task));
+  timer_times_.emplace(id, when);
+  return id;
+}
+
+void EventLoop::cancel(TimerId id) {
+  const auto known = timer_times_.find(id);
+  if (known == timer_times_.end()) return;
+  timers_.erase({known->second, id});
+  timer_times_.erase(known);
+}
+
+void EventLoop::ring() {
+  const std::uint64_t one = 1;
+  (void)!write(bell_, &one, sizeof one);
+}
+
+void EventLoop::post(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(task));
+  }
+  ring();
+}
+
+void EventLoop::stop() {
+  post([this] { stopped_ = true; });
+}
+
+void EventLoop::run() {
+  stopped_ = false;
+  while (!stopped_) turn(std::chrono::hours(1));
+}
+
+void EventLoop::turn(Clock::duration wait) {
+  if (!timers_.empty()) wait = std::min(wait, timers_.begin()->first.first - Clock::now());
+  // Rounded up: waking before the timer is due would spin.
+  const auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(std::max(wait, Clock::duration::zero()));
+  std::array<epoll_event, 64> events;
+  const int ready = epoll_wait(epoll_, events.data(), events.size(), static_cast<int>(wait_ms.count()));
+  for (int i = 0; i < ready; ++i) {
+    // An earlier function of this round may have forgotten the fd; the copy keeps a function alive
+    // that forgets itself.
+    const auto known = watched_.find(events[static_cast<std::size_t>(i)].data.fd);
+    if (known == watched_.end()) continue;
+    const std::shared_ptr<OnReady> on_ready = known->second;
+    (*on_ready)(events[static_cast<std::size_t>(i)].events);
+  }
+  run_posted();
+  run_timers();
+}
+
+void EventLoop::run_posted() {
+  std::vector<Task> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks.swap(posted_);
+  }
+  for (const Task &task : tasks) task();
+}
+
+void EventLoop::run_timers() {
+  const Clock::time_point now = Clock::now();
+  while (!timers_.empty() && timers_.begin()->first.first <= now) {
+    auto first = timers_.extract(timers_.begin());
+    timer_times_.erase(first.key().second);
+    first.mapped()();
+  }
+}
+
+} // namespace weir::push

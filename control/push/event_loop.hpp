@@ -1,0 +1,59 @@
+// One thread, one epoll: sockets, timers and work handed in by other threads. Everything but post()
+// and stop() belongs to the thread that runs the loop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace weir::push {
+
+using Clock = std::chrono::steady_clock;
+
+class EventLoop {
+public:
+  using Task = std::function<void()>;
+  using OnReady = std::function<void(std::uint32_t epoll_events)>;
+  using TimerId = std::uint64_t; // 0 is no timer
+
+  EventLoop();
+  ~EventLoop();
+  EventLoop(const EventLoop &) = delete;
+  EventLoop &operator=(const EventLoop &) = delete;
+
+  void watch(int fd, std::uint32_t events, OnReady on_ready); // again for the same fd: changes both
+  void change(int fd, std::uint32_t events);                  // keeps the function
+  void forget(int fd);                                        // before closing it
+
+  TimerId after(Clock::duration delay, Task task);
+  void cancel(TimerId id);
+
+  void post(Task task); // from any thread: runs on the loop
+  void run();           // until stop()
+  void stop();          // from any thread
+
+  // Runs what is ready now, waiting at most `wait`: for tests and start-up.
+  void turn(Clock::duration wait);
+
+private:
+  void run_posted();
+  void run_timers();
+  void ring();
+
+  int epoll_ = -1, bell_ = -1;
+  bool stopped_ = false;
+  std::unordered_map<int, std::shared_ptr<OnReady>> watched_;
+  std::map<std::pair<Clock::time_point, TimerId>, Task> timers_;
+  std::unordered_map<TimerId, Clock::time_point> timer_times_;
+  TimerId next_timer_ = 1;
+  std::mutex mutex_;
+  std::vector<Task> posted_;
+};
+
+} // namespace weir::push

@@ -1,0 +1,206 @@
+#include "control/push/pusher.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace weir::push {
+
+Pusher::Pusher(EventLoop &loop, std::filesystem::path socket, LogSource log, Events events)
+    : channel_(loop, std::move(socket),
+               {.hello = [this](const wire::Hello &hello) { on_hello(hello); },
+                .lost = [this](const std::string &why) { on_lost(why); },
+                .samples =
+                    [this](std::span<const wire::Sample> samples) {
+                      if (events_.samples) events_.samples(samples);
+                    }}),
+      log_(std::move(log)), events_(std::move(events)) {}
+
+void Pusher::expect(image::StoreId store, std::uint64_t generation) {
+  store_ = store;
+  generation_ = generation;
+}
+
+// ---- connection --------------------------------------------------------------------------------
+
+void Pusher::on_hello(const wire::Hello &hello) {
+  ++live_epoch_;
+  live_ = {.sent = hello.sequence, .applied = hello.sequence};
+  state_ = State::stale;
+  if (events_.connected) events_.connected();
+  if (generation_ == 0) return; // the owner has nothing yet and will swap() when it does
+  if (hello.generation == 0) return go_stale("the dataplane has no image");
+  if (hello.store_id != store_) return go_stale("the dataplane runs an image of another store");
+  if (hello.generation != generation_)
+    return go_stale(fmt::format("the dataplane runs generation {}, not {}", hello.generation, generation_));
+  if (hello.sequence > log_.last_sequence()) return go_stale("the dataplane is ahead of the store");
+  if (hello.sequence + 1 < log_.first_sequence())
+    return go_stale(fmt::format("the dataplane is at sequence {} and the log begins at {}", hello.sequence,
+                                log_.first_sequence()));
+  state_ = State::live;
+  wake_waiters();
+  pump();
+}
+
+void Pusher::on_lost(const std::string &why) {
+  state_ = State::absent;
+  ++live_epoch_;
+  fail_stage({Errc::unreachable, "the dataplane went away: " + why});
+  const auto waiters = std::exchange(waiters_, {});
+  for (const auto &[sequence, done] : waiters)
+    done(fail(Errc::unreachable, "the dataplane went away: " + why));
+  if (events_.lost) events_.lost(why);
+}
+
+void Pusher::go_stale(const std::string &why) {
+  state_ = State::stale;
+  ++live_epoch_;
+  if (!stage_ && events_.needs_image) events_.needs_image(why);
+}
+
+// ---- the two streams ---------------------------------------------------------------------------
+
+void Pusher::pump() {
+  if (stage_ && stage_->closing) return try_commit();
+  if (stage_ && stage_->attached) send_from(stage_->cursor, wire::Target::staged);
+  if (state_ == State::live) send_from(live_, wire::Target::live);
+  if (stage_ && stage_->attached && stage_->cursor.sent == log_.last_sequence()) {
+    stage_->closing = true;
+    try_commit();
+  }
+}
+
+void Pusher::send_from(Cursor &cursor, wire::Target target) {
+  const std::uint64_t last = log_.last_sequence();
+  while (cursor.sent < last && cursor.open < open_messages_max) {
+    const std::uint64_t count = std::min<std::uint64_t>(last - cursor.sent, wire::deltas_max);
+    wire::Deltas head;
+    head.first_sequence = cursor.sent + 1;
+    head.target = target;
+    head.count = static_cast<std::uint32_t>(count);
+    std::vector<std::byte> payload = pack(head);
+    payload.resize(sizeof head + count * sizeof(wire::Delta));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const wire::Delta delta = log_.delta(head.first_sequence + i, target);
+      std::memcpy(payload.data() + sizeof head + i * sizeof delta, &delta, sizeof delta);
+    }
+    cursor.sent += count;
+    ++cursor.open;
+    const std::uint64_t epoch = target == wire::Target::live ? live_epoch_ : stage_epoch_;
+    channel_.request(wire::Type::deltas, std::move(payload),
+                     [this, target, sent = cursor.sent, epoch](const Result<Message> &answer) {
+                       on_applied(target, sent, answer, epoch);
+                     });
+  }
+}
+
+void Pusher::on_applied(wire::Target target, std::uint64_t last, const Result<Message> &answer,
+                        std::uint64_t epoch) {
+  const bool to_live = target == wire::Target::live;
+  if (epoch != (to_live ? live_epoch_ : stage_epoch_) || (!to_live && !stage_)) return;
+  Cursor &cursor = to_live ? live_ : stage_->cursor;
+  --cursor.open;
+  if (!answer && answer.error().code == Errc::unreachable) return; // on_lost() has dealt with it
+  if (!answer) {
+    if (!to_live) return fail_stage(answer.error());
+    if (answer.error().code == Errc::needs_rebuild)
+      return go_stale("the live image is full: " + answer.error().message);
+    return go_stale("the dataplane refused a change: " + answer.error().message);
+  }
+  if (!answer->holds<wire::Applied>(wire::Type::applied))
+    return channel_.reconnect("it answered changes with another message");
+  cursor.applied = std::max(cursor.applied, last);
+  if (to_live) wake_waiters();
+  pump();
+}
+
+// ---- swaps -------------------------------------------------------------------------------------
+
+void Pusher::swap(StagedImage image, std::function<void(Result<Swapped>)> done) {
+  if (state_ == State::absent || stage_) {
+    close(image.fd);
+    return done(stage_ ? fail(Errc::refused, "another image is being staged")
+                       : fail(Errc::unreachable, "no dataplane is connected"));
+  }
+  const wire::Stage stage{store_, image.generation, image.base_sequence, image.image_bytes};
+  const int fd = std::exchange(image.fd, -1);
+  const std::uint64_t epoch = ++stage_epoch_;
+  stage_.emplace(Stage{.image = image, .done = std::move(done), .cursor = {}});
+  stage_->cursor.sent = stage_->cursor.applied = image.base_sequence;
+  channel_.request(
+      wire::Type::stage, pack(stage),
+      [this, epoch](const Result<Message> &answer) {
+        if (stage_ && epoch == stage_epoch_) on_staged(answer);
+      },
+      fd);
+}
+
+void Pusher::on_staged(const Result<Message> &answer) {
+  if (!answer) return fail_stage(answer.error());
+  if (!answer->holds<wire::Staged>(wire::Type::staged))
+    return channel_.reconnect("it answered an image with another message");
+  if (stage_->image.base_sequence + 1 < log_.first_sequence())
+    return fail_stage({Errc::bad_sequence, "the log was trimmed beyond the image's base while it was built"});
+  stage_->attached = true;
+  stage_->verify_us = answer->as<wire::Staged>().verify_us;
+  pump();
+}
+
+// Both streams stand still from the moment that the staged image has been sent everything there is,
+// for as long as it takes the dataplane to apply that and to publish: otherwise a steady flow of
+// changes could put the commit off for ever.
+void Pusher::try_commit() {
+  if (stage_->cursor.open > 0 || stage_->committing) return;
+  stage_->committing = true;
+  const std::uint64_t epoch = stage_epoch_, sequence = stage_->cursor.sent;
+  channel_.request(wire::Type::commit, pack(wire::Commit{stage_->image.generation, sequence}),
+                   [this, epoch, sequence](const Result<Message> &answer) {
+                     if (stage_ && epoch == stage_epoch_) on_committed(answer, sequence);
+                   });
+}
+
+void Pusher::on_committed(const Result<Message> &answer, std::uint64_t sequence) {
+  if (!answer) return fail_stage(answer.error());
+  if (!answer->holds<wire::Committed>(wire::Type::committed))
+    return channel_.reconnect("it answered a commit with another message");
+  Stage stage = std::move(*stage_);
+  stage_.reset();
+  ++live_epoch_;
+  generation_ = stage.image.generation;
+  state_ = State::live;
+  live_ = {.sent = sequence, .applied = sequence};
+  // The owner's rules become the live ones before anything more is sent.
+  stage.done(Swapped{generation_, sequence, answer->as<wire::Committed>().swap_ns, stage.verify_us});
+  wake_waiters();
+  pump();
+}
+
+void Pusher::fail_stage(const Error &error) {
+  if (!stage_) return;
+  Stage stage = std::move(*stage_);
+  stage_.reset();
+  ++stage_epoch_;
+  if (error.code != Errc::unreachable)
+    channel_.request(wire::Type::discard, {}, [](const Result<Message> &) {});
+  stage.done(std::unexpected(error));
+  pump();
+}
+
+// ---- waiting for sequences ---------------------------------------------------------------------
+
+void Pusher::when_applied(std::uint64_t sequence, std::function<void(Status)> done) {
+  if (state_ == State::absent) return done(fail(Errc::unreachable, "no dataplane is connected"));
+  if (state_ == State::live && live_.applied >= sequence) return done({});
+  waiters_.emplace(sequence, std::move(done));
+}
+
+void Pusher::wake_waiters() {
+  if (state_ != State::live) return;
+  while (!waiters_.empty() && waiters_.begin()->first <= live_.applied) {
+    const auto first = waiters_.extract(waiters_.begin());
+    first.mapped()({});
+  }
+}
+
+} // namespace weir::push

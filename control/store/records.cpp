@@ -1,0 +1,77 @@
+#include "control/store/records.hpp"
+
+namespace weir::store {
+
+std::string meta_key(std::string_view name) { return std::string(1, meta_tag) + std::string(name); }
+std::string log_key(std::uint64_t sequence) {
+  return Encoder(std::string_view(&log_tag, 1)).u64(sequence).text;
+}
+std::string generation_key(std::uint64_t id) {
+  return Encoder(std::string_view(&generation_tag, 1)).u64(id).text;
+}
+std::string dynamic_key(const DynamicKey &key) {
+  return Encoder(std::string_view(&dynamic_tag, 1)).u16(key.list).prefix(key.prefix).text;
+}
+std::string content_key(std::uint64_t version, const Prefix &prefix) {
+  return Encoder().u64(version).prefix(prefix).text;
+}
+std::string number_text(std::uint64_t value) { return Encoder().u64(value).text; }
+
+std::string encode(const DynamicEntry &e) {
+  return Encoder().u64(e.added_at).u64(e.expires_at).string(e.comment).text;
+}
+
+std::optional<DynamicEntry> decode_dynamic(std::string_view key, std::string_view value) {
+  Decoder k(key.substr(1)), v(value);
+  DynamicEntry e;
+  e.key.list = k.u16();
+  e.key.prefix = k.prefix();
+  e.added_at = v.u64();
+  e.expires_at = v.u64();
+  e.comment = v.string();
+  if (!k.ok() || !v.ok()) return std::nullopt;
+  return e;
+}
+
+std::string encode(const GenerationRecord &g) {
+  Encoder out;
+  out.u64(g.id).u64(g.applied_at).raw(g.digest.data(), g.digest.size()).string(g.config_text).string(g.cause);
+  out.u64(g.lists.size());
+  for (const ListMeta &l : g.lists)
+    out.u16(l.number)
+        .string(l.name)
+        .u8(static_cast<std::uint8_t>(l.action))
+        .u64(l.content_version)
+        .u64(l.updated_at);
+  out.string(g.plan_json).string(g.counts_json).u64(g.image_bytes);
+  out.u64(static_cast<std::uint64_t>(g.build_ms * 1000));
+  return out.text;
+}
+
+std::optional<GenerationRecord> decode_generation(std::string_view text) {
+  Decoder in(text);
+  GenerationRecord g;
+  g.id = in.u64();
+  g.applied_at = in.u64();
+  in.raw(g.digest.data(), g.digest.size());
+  g.config_text = in.string();
+  g.cause = in.string();
+  const std::uint64_t lists = in.u64();
+  for (std::uint64_t i = 0; i < lists && in.ok(); ++i) {
+    ListMeta l;
+    l.number = in.u16();
+    l.name = in.string();
+    l.action = static_cast<image::Side>(in.u8());
+    l.content_version = in.u64();
+    l.updated_at = in.u64();
+    g.lists.push_back(std::move(l));
+  }
+  g.plan_json = in.string();
+  g.counts_json = in.string();
+  g.image_bytes = in.u64();
+  g.build_ms = static_cast<double>(in.u64()) / 1000;
+  if (!in.ok()) return std::nullopt;
+  return g;
+}
+
+} // namespace weir::store

@@ -1,0 +1,30 @@
+// Keys and values of the store's records. Every key starts with a tag; contents live apart and
+// start with their version. Byte order of keys is the order in which they are read.
+#pragma once
+
+#include "control/store/codec.hpp"
+#include "control/store/store.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir::store {
+
+inline constexpr char meta_tag = 'm', list_tag = 'l', dynamic_tag = 'd', log_tag = 'q', generation_tag = 'g';
+
+[[nodiscard]] std::string meta_key(std::string_view name);
+[[nodiscard]] std::string log_key(std::uint64_t sequence);
+[[nodiscard]] std::string generation_key(std::uint64_t id);
+[[nodiscard]] std::string dynamic_key(const DynamicKey &key);
+[[nodiscard]] std::string content_key(std::uint64_t version, const Prefix &prefix);
+[[nodiscard]] std::string number_text(std::uint64_t value);
+
+[[nodiscard]] std::string encode(const DynamicEntry &entry);
+[[nodiscard]] std::string encode(const GenerationRecord &record);
+
+// Nothing when the bytes are not such a record.
+[[nodiscard]] std::optional<DynamicEntry> decode_dynamic(std::string_view key, std::string_view value);
+[[nodiscard]] std::optional<GenerationRecord> decode_generation(std::string_view text);
+
+} // namespace weir::store

@@ -1,0 +1,148 @@
+// The rule store: everything that control must know again after it was killed at any moment.
+//
+//   meta         store id, sequence, next numbers, which generation is live
+//   lists        number, name, action, content version; a number is never given to another name
+//   contents     what files say: one version = one sorted run of (prefix -> comment), written as a
+//                sorted file and ingested whole; current when a generation refers to it
+//   dynamic      what `weirctl list add` said: (list, prefix) -> times and comment
+//   log          sequence -> which prefix of which side changed; the newest log_entries_max of them
+//   generations  configuration text and content version per list, for the last few generations
+//
+// The log holds keys and not values: a delta is an upsert of effective state, so what has to be
+// sent for a sequence is what that prefix means now, under the rules of the image it is sent to.
+//
+// Every change is one atomic, synced write. Content versions that no kept generation refers to are
+// dropped at the next generation and when the store is opened. Times are seconds since the epoch.
+// Functions may be called from any thread; RocksDB stays inside store.cpp.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/image/layout.hpp"
+#include "weir/key/address.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::store {
+
+struct ListMeta {
+  std::uint16_t number = 0;
+  std::string name;
+  image::Side action = image::Side::deny;
+  std::uint64_t content_version = 0; // 0: no file content
+  std::uint64_t updated_at = 0;
+};
+
+struct DynamicKey {
+  std::uint16_t list = 0;
+  Prefix prefix;
+  friend auto operator<=>(const DynamicKey &, const DynamicKey &) = default;
+};
+
+struct DynamicEntry {
+  DynamicKey key;
+  std::string comment;
+  std::uint64_t added_at = 0;
+  std::uint64_t expires_at = 0; // 0: never
+};
+
+struct Touched { // effective state of this prefix may have changed
+  image::Side side = image::Side::deny;
+  Prefix prefix;
+  friend auto operator<=>(const Touched &, const Touched &) = default;
+};
+
+struct DynamicChange { // one atomic write
+  std::vector<DynamicEntry> put;
+  std::vector<DynamicKey> erase;
+  std::vector<Touched> touched; // each takes one sequence number
+};
+
+struct GenerationRecord {
+  std::uint64_t id = 0;
+  std::uint64_t applied_at = 0;
+  image::Digest digest{};
+  std::string config_text;
+  std::string cause;                  // "first load", "apply", "replace drop", "rollback to 3", "rebuild"
+  std::vector<ListMeta> lists;        // as they were
+  std::string plan_json, counts_json; // what `generations` shows
+  std::uint64_t image_bytes = 0;
+  double build_ms = 0;
+};
+
+struct Options {
+  std::uint64_t log_entries_max = 262'144;
+};
+
+// Takes one version of a list's content. Entries come sorted by prefix (IPv4 before IPv6) and
+// unique; nothing is visible before finish() has returned.
+class ContentWriter {
+public:
+  ContentWriter(ContentWriter &&) noexcept;
+  ContentWriter &operator=(ContentWriter &&) noexcept;
+  ~ContentWriter(); // without finish(): what was written is removed
+
+  [[nodiscard]] Status add(const Prefix &prefix, std::string_view comment);
+  [[nodiscard]] Result<std::uint64_t> finish(); // the new version
+
+private:
+  friend class Store;
+  struct State;
+  explicit ContentWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+class Store {
+public:
+  [[nodiscard]] static Result<Store> open(const std::filesystem::path &folder, Options options = {});
+  Store(Store &&) noexcept;
+  Store &operator=(Store &&) noexcept;
+  ~Store();
+
+  [[nodiscard]] image::StoreId id() const;
+  [[nodiscard]] std::uint64_t sequence() const; // last one written
+  [[nodiscard]] std::uint64_t bytes() const;    // on disk, about
+
+  // ---- lists
+  [[nodiscard]] Result<std::uint16_t>
+  number_of(const std::string &list_name); // given at first sight, kept for ever
+
+  // ---- dynamic entries and the log
+  [[nodiscard]] Result<std::uint64_t> write(const DynamicChange &change); // the sequence afterwards
+  [[nodiscard]] Status read_dynamic(const std::function<void(const DynamicEntry &)> &each) const;
+  [[nodiscard]] Result<std::optional<DynamicEntry>> dynamic_entry(const DynamicKey &key) const;
+  // Calls `each` for the kept records in order; the first sequence kept may be later than 1.
+  [[nodiscard]] Status read_log(const std::function<void(std::uint64_t, const Touched &)> &each) const;
+
+  // ---- contents
+  [[nodiscard]] Result<ContentWriter> begin_content();
+  [[nodiscard]] Status
+  read_content(std::uint64_t version,
+               const std::function<void(const Prefix &, std::string_view comment)> &each) const;
+  [[nodiscard]] Result<std::optional<std::string>> content_comment(std::uint64_t version,
+                                                                   const Prefix &prefix) const;
+  void drop_content(std::uint64_t version); // of a generation that never went live
+
+  // ---- generations
+  [[nodiscard]] Result<std::uint64_t> take_generation_number(); // never given twice
+  // Makes a generation the live one and forgets all but the newest `keep`; `replaces` (0: none) is
+  // forgotten at once: a rebuild has the same rules as what it replaces.
+  [[nodiscard]] Status make_live(const GenerationRecord &record, unsigned keep, std::uint64_t replaces = 0);
+  [[nodiscard]] Result<std::vector<GenerationRecord>> generations() const; // oldest first
+  [[nodiscard]] std::uint64_t live() const;                                // 0: the store is new
+
+private:
+  friend class ContentWriter;
+  struct State;
+  explicit Store(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+} // namespace weir::store

@@ -1,0 +1,55 @@
+#include "control/build/sealed_image.hpp"
+
+#include <sys/random.h>
+
+namespace weir::build {
+
+namespace {
+
+Result<std::uint64_t> secret_seed() {
+  std::uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    return fail(Errc::io, "no random bytes for the seed of an image");
+  return seed;
+}
+
+} // namespace
+
+Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Config &config,
+                                 const ImageRequest &request) {
+  BuildInput input = rules::build_input(rules, config.policy);
+  input.generation = request.generation;
+  input.store_id = request.store_id;
+  input.sequence = request.sequence;
+  const auto seed = secret_seed();
+  if (!seed) return std::unexpected(seed.error());
+  input.seed = *seed;
+
+  const auto memory = plan::memory_free();
+  if (!memory) return std::unexpected(memory.error());
+  auto plan = plan::make_plan(input, config, request.running_bytes, *memory);
+  if (!plan) return std::unexpected(plan.error());
+  input.deny.front_filter = plan->deny_front_filter;
+
+  const auto bytes = image_bytes(input);
+  if (!bytes) return std::unexpected(bytes.error());
+  // The rules are in memory by now, so the image itself is all that is still to be found.
+  if (const Status fits = plan::check_memory(*bytes, 0, *memory); !fits) return std::unexpected(fits.error());
+  auto file = MemoryFile::make(*bytes, memory->fits_hugepages(*bytes));
+  if (!file) return std::unexpected(file.error());
+  auto report = build_image(input, file->bytes());
+  if (!report) return std::unexpected(report.error());
+  const Pages pages = file->pages();
+  auto fd = std::move(*file).seal();
+  if (!fd) return std::unexpected(fd.error());
+  return SealedImage{.fd = std::move(*fd),
+                     .generation = request.generation,
+                     .base_sequence = request.sequence,
+                     .image_bytes = *bytes,
+                     .pages = pages,
+                     .digest = input.rules_digest,
+                     .report = *report,
+                     .plan = std::move(*plan)};
+}
+
+} // namespace weir::build

@@ -1,0 +1,37 @@
+// Effective rules to a sealed image ready for the dataplane: plan, memory check, allocation, build
+// (which asks every key through the real view), seal.
+#pragma once
+
+#include "control/build/memory_file.hpp"
+#include "control/config/config.hpp"
+#include "control/plan/plan.hpp"
+#include "control/rules/normalise.hpp"
+#include "weir/build/image_builder.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace weir::build {
+
+struct ImageRequest {
+  std::uint64_t generation = 0;
+  image::StoreId store_id{};
+  std::uint64_t sequence = 0;
+  std::uint64_t running_bytes = 0; // the image that stays in memory meanwhile
+};
+
+struct SealedImage {
+  OwnedFd fd;
+  std::uint64_t generation = 0;
+  std::uint64_t base_sequence = 0;
+  std::uint64_t image_bytes = 0;
+  Pages pages = Pages::ordinary;
+  image::Digest digest{};
+  BuildReport report;
+  plan::Plan plan;
+};
+
+[[nodiscard]] Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Config &config,
+                                               const ImageRequest &request);
+
+} // namespace weir::build

@@ -44,6 +44,7 @@ struct RuleList {
   config::List definition;
   std::uint16_t number = 0;
   std::uint64_t content_version = 0;
+  std::uint64_t fingerprint = 0;
   std::uint64_t updated_at = 0;
   std::shared_ptr<const ListBody> body; // never null
 };

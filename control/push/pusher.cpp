@@ -28,6 +28,7 @@ void Pusher::on_hello(const wire::Hello &hello) {
   ++live_epoch_;
   live_ = {.sent = hello.sequence, .applied = hello.sequence};
   state_ = State::stale;
+  dataplane_generation_ = hello.generation;
   if (events_.connected) events_.connected();
   if (generation_ == 0) return; // the owner has nothing yet and will swap() when it does
   if (hello.generation == 0) return go_stale("the dataplane has no image");
@@ -45,6 +46,7 @@ void Pusher::on_hello(const wire::Hello &hello) {
 
 void Pusher::on_lost(const std::string &why) {
   state_ = State::absent;
+  dataplane_generation_ = 0;
   ++live_epoch_;
   fail_stage({Errc::unreachable, "the dataplane went away: " + why});
   const auto waiters = std::exchange(waiters_, {});
@@ -73,6 +75,12 @@ void Pusher::pump() {
 
 void Pusher::send_from(Cursor &cursor, wire::Target target) {
   const std::uint64_t last = log_.last_sequence();
+  if (cursor.sent + 1 < log_.first_sequence()) {
+    const std::string why =
+        fmt::format("it is at sequence {} and the log begins at {}", cursor.sent, log_.first_sequence());
+    if (target == wire::Target::staged) return fail_stage({Errc::bad_sequence, why});
+    return go_stale(why);
+  }
   while (cursor.sent < last && cursor.open < open_messages_max) {
     const std::uint64_t count = std::min<std::uint64_t>(last - cursor.sent, wire::deltas_max);
     wire::Deltas head;
@@ -140,8 +148,6 @@ void Pusher::on_staged(const Result<Message> &answer) {
   if (!answer) return fail_stage(answer.error());
   if (!answer->holds<wire::Staged>(wire::Type::staged))
     return channel_.reconnect("it answered an image with another message");
-  if (stage_->image.base_sequence + 1 < log_.first_sequence())
-    return fail_stage({Errc::bad_sequence, "the log was trimmed beyond the image's base while it was built"});
   stage_->attached = true;
   stage_->verify_us = answer->as<wire::Staged>().verify_us;
   pump();
@@ -167,7 +173,7 @@ void Pusher::on_committed(const Result<Message> &answer, std::uint64_t sequence)
   Stage stage = std::move(*stage_);
   stage_.reset();
   ++live_epoch_;
-  generation_ = stage.image.generation;
+  generation_ = dataplane_generation_ = stage.image.generation;
   state_ = State::live;
   live_ = {.sent = sequence, .applied = sequence};
   // The owner's rules become the live ones before anything more is sent.

@@ -62,6 +62,7 @@ public:
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool swapping() const { return stage_.has_value(); }
+  [[nodiscard]] std::uint64_t dataplane_generation() const { return dataplane_generation_; } // 0: none
   [[nodiscard]] std::uint64_t applied_sequence() const { return live_.applied; }
   [[nodiscard]] Channel &channel() { return channel_; }
 
@@ -105,7 +106,7 @@ private:
   LogSource log_;
   Events events_;
   image::StoreId store_{};
-  std::uint64_t generation_ = 0;
+  std::uint64_t generation_ = 0, dataplane_generation_ = 0;
   State state_ = State::absent;
   Cursor live_;
   std::optional<Stage> stage_;

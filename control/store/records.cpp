@@ -35,13 +35,19 @@ std::optional<DynamicEntry> decode_dynamic(std::string_view key, std::string_vie
 
 std::string encode(const GenerationRecord &g) {
   Encoder out;
-  out.u64(g.id).u64(g.applied_at).raw(g.digest.data(), g.digest.size()).string(g.config_text).string(g.cause);
+  out.u64(g.id)
+      .u64(g.applied_at)
+      .raw(g.digest.data(), g.digest.size())
+      .string(g.config_text)
+      .string(g.config_source)
+      .string(g.cause);
   out.u64(g.lists.size());
   for (const ListMeta &l : g.lists)
     out.u16(l.number)
         .string(l.name)
         .u8(static_cast<std::uint8_t>(l.action))
         .u64(l.content_version)
+        .u64(l.fingerprint)
         .u64(l.updated_at);
   out.string(g.plan_json).string(g.counts_json).u64(g.image_bytes);
   out.u64(static_cast<std::uint64_t>(g.build_ms * 1000));
@@ -55,6 +61,7 @@ std::optional<GenerationRecord> decode_generation(std::string_view text) {
   g.applied_at = in.u64();
   in.raw(g.digest.data(), g.digest.size());
   g.config_text = in.string();
+  g.config_source = in.string();
   g.cause = in.string();
   const std::uint64_t lists = in.u64();
   for (std::uint64_t i = 0; i < lists && in.ok(); ++i) {
@@ -63,6 +70,7 @@ std::optional<GenerationRecord> decode_generation(std::string_view text) {
     l.name = in.string();
     l.action = static_cast<image::Side>(in.u8());
     l.content_version = in.u64();
+    l.fingerprint = in.u64();
     l.updated_at = in.u64();
     g.lists.push_back(std::move(l));
   }

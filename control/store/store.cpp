@@ -425,9 +425,9 @@ void Store::State::drop_unreferenced(const std::vector<GenerationRecord> &kept) 
 
 // ---- generations -------------------------------------------------------------------------------
 
-Result<std::uint64_t> Store::take_generation_number() {
+Result<std::uint64_t> Store::take_generation_number(std::uint64_t above) {
   const std::lock_guard lock(state_->mutex);
-  const std::uint64_t id = state_->next_generation;
+  const std::uint64_t id = std::max(state_->next_generation, above + 1);
   const auto written =
       state_->db->Put(synced(), state_->state, meta_key("next_generation"), number_text(id + 1));
   if (!written.ok()) return state_->io("writing", written);
@@ -460,6 +460,21 @@ Status Store::make_live(const GenerationRecord &record, unsigned keep, std::uint
   }
   state_->drop_unreferenced(*kept);
   return {};
+}
+
+Status Store::set_note(std::string_view name, std::string_view text) {
+  const std::string key = meta_key("note/" + std::string(name));
+  const rocksdb::Status written =
+      text.empty() ? state_->db->Delete(synced(), state_->state, key)
+                   : state_->db->Put(synced(), state_->state, key, rocksdb::Slice(text.data(), text.size()));
+  if (!written.ok()) return state_->io("writing", written);
+  return {};
+}
+
+std::string Store::note(std::string_view name) const {
+  std::string text;
+  (void)state_->db->Get({}, state_->state, meta_key("note/" + std::string(name)), &text);
+  return text;
 }
 
 Result<std::vector<GenerationRecord>> Store::generations() const { return state_->read_generations(); }

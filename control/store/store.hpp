@@ -36,7 +36,8 @@ struct ListMeta {
   std::uint16_t number = 0;
   std::string name;
   image::Side action = image::Side::deny;
-  std::uint64_t content_version = 0; // 0: no file content
+  std::uint64_t content_version = 0;
+  std::uint64_t fingerprint = 0; // of entries and comments: an equal one needs no new version
   std::uint64_t updated_at = 0;
 };
 
@@ -69,10 +70,10 @@ struct GenerationRecord {
   std::uint64_t id = 0;
   std::uint64_t applied_at = 0;
   image::Digest digest{};
-  std::string config_text;
-  std::string cause;                  // "first load", "apply", "replace drop", "rollback to 3", "rebuild"
-  std::vector<ListMeta> lists;        // as they were
-  std::string plan_json, counts_json; // what `generations` shows
+  std::string config_text, config_source; // and the file it came from, which anchors its relative paths
+  std::string cause;                      // "first load", "apply", "replace drop", "rollback to 3", "rebuild"
+  std::vector<ListMeta> lists;            // as they were
+  std::string plan_json, counts_json;     // what `generations` shows
   std::uint64_t image_bytes = 0;
   double build_ms = 0;
 };
@@ -131,12 +132,16 @@ public:
   void drop_content(std::uint64_t version); // of a generation that never went live
 
   // ---- generations
-  [[nodiscard]] Result<std::uint64_t> take_generation_number(); // never given twice
+  [[nodiscard]] Result<std::uint64_t> take_generation_number(std::uint64_t above = 0); // never given twice
   // Makes a generation the live one and forgets all but the newest `keep`; `replaces` (0: none) is
   // forgotten at once: a rebuild has the same rules as what it replaces.
   [[nodiscard]] Status make_live(const GenerationRecord &record, unsigned keep, std::uint64_t replaces = 0);
   [[nodiscard]] Result<std::vector<GenerationRecord>> generations() const; // oldest first
   [[nodiscard]] std::uint64_t live() const;                                // 0: the store is new
+
+  // ---- small facts that must outlive the process
+  [[nodiscard]] Status set_note(std::string_view name, std::string_view text); // empty: removes it
+  [[nodiscard]] std::string note(std::string_view name) const;
 
 private:
   friend class ContentWriter;

@@ -1,0 +1,253 @@
+#include "control/daemon/candidate.hpp"
+
+#include "weir/base/hash.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+
+namespace weir::control {
+
+namespace {
+
+const std::shared_ptr<const ListBody> &empty_body() {
+  static const auto body = std::make_shared<const ListBody>();
+  return body;
+}
+
+template <class T> void hash_in(XXH3_state_t *state, const std::vector<T> &items) {
+  const std::uint64_t size = items.size();
+  XXH3_64bits_update(state, &size, sizeof size);
+  XXH3_64bits_update(state, items.data(), items.size() * sizeof(T));
+}
+
+std::uint64_t fingerprint_of(const rules::ListContent &content) {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  hash_in(&state, content.v4);
+  hash_in(&state, content.v6);
+  hash_in(&state, content.notes_v4);
+  hash_in(&state, content.notes_v6);
+  XXH3_64bits_update(&state, content.comments.data(), content.comments.size());
+  return XXH3_64bits_digest(&state);
+}
+
+rules::ListSource source_of(const ListBody &body) {
+  rules::ListSource source;
+  source.v4 = body.v4;
+  source.v6 = body.v6;
+  return source;
+}
+
+void warn_about(const std::string &name, const rules::ListContent &content,
+                std::vector<std::string> &warnings) {
+  if (content.skipped_count > 0)
+    warnings.push_back(fmt::format("list {}: {} bad lines were left out", name, content.skipped_count));
+  if (content.duplicates > 0)
+    warnings.push_back(fmt::format("list {}: {} duplicates were dropped", name, content.duplicates));
+  std::uint64_t timed = 0;
+  for (const auto &note : content.notes_v4) timed += note.ttl_s != 0;
+  for (const auto &note : content.notes_v6) timed += note.ttl_s != 0;
+  if (timed > 0)
+    warnings.push_back(fmt::format(
+        "list {}: {} entries carry a timeout; what a file says stays until the next reload", name, timed));
+}
+
+// Enters what a file said, or what the store has already when that is the same.
+void take_content(Candidate &candidate, std::size_t index, rules::ListContent content,
+                  const RuleList *before) {
+  RuleList &list = candidate.rules->lists[index];
+  warn_about(list.definition.name, content, candidate.warnings);
+  list.fingerprint = fingerprint_of(content);
+  if (before != nullptr && before->content_version != 0 && before->fingerprint == list.fingerprint) {
+    list.content_version = before->content_version;
+    list.updated_at = before->updated_at;
+    list.body = before->body;
+    candidate.diffs.push_back({.name = list.definition.name, .change = {}});
+    candidate.diffs.back().change.before = candidate.diffs.back().change.after = list.body->size();
+    return;
+  }
+  auto body = std::make_shared<ListBody>();
+  body->v4 = std::move(content.v4);
+  body->v6 = std::move(content.v6);
+  body->count();
+  const bool first_load = before == nullptr || before->content_version == 0;
+  candidate.diffs.push_back(
+      {.name = list.definition.name,
+       .first_load = first_load,
+       .change = rules::change_of(source_of(before ? *before->body : *empty_body()), source_of(*body))});
+  list.updated_at = now_s();
+  list.body = std::move(body);
+  candidate.unwritten.push_back({index, std::make_shared<const rules::ListContent>(std::move(content))});
+}
+
+Status finish_rules(RuleSet &rules, store::Store &store) {
+  std::uint16_t never_deny_number = 0;
+  if (!rules.config.guard.never_deny.empty()) {
+    const auto number = store.number_of(std::string(rules::never_deny_name));
+    if (!number) return std::unexpected(number.error());
+    never_deny_number = *number;
+  }
+  rules.make_sources(never_deny_number);
+  return {};
+}
+
+Result<std::shared_ptr<const ListBody>> load_body(std::uint64_t version, store::Store &store) {
+  if (version == 0) return empty_body();
+  auto body = std::make_shared<ListBody>();
+  const Status read = store.read_content(version, [&](const Prefix &prefix, std::string_view) {
+    if (prefix.family() == Family::ipv4)
+      body->v4.push_back(rules::to_entry_v4(prefix));
+    else
+      body->v6.push_back(rules::to_entry_v6(prefix));
+  });
+  if (!read) return std::unexpected(read.error());
+  body->count();
+  return std::shared_ptr<const ListBody>(std::move(body));
+}
+
+} // namespace
+
+std::uint64_t now_s() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
+}
+
+Result<std::string> read_text(const std::filesystem::path &file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return fail(Errc::io, fmt::format("{}: cannot be read", file.string()));
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+Result<Candidate> read_candidate(const config::Config &config, std::string config_text, const RuleSet *live,
+                                 store::Store &store) {
+  Candidate candidate;
+  candidate.rules = std::make_shared<RuleSet>();
+  candidate.rules->config = config;
+  candidate.rules->config_text = std::move(config_text);
+  Error faults{Errc::parse, ""};
+  for (const config::List &definition : config.lists) {
+    const auto number = store.number_of(definition.name);
+    if (!number) return std::unexpected(number.error());
+    candidate.rules->lists.push_back({.definition = definition, .number = *number, .body = empty_body()});
+    auto content = rules::load_list(definition);
+    if (!content) {
+      if (!faults.message.empty()) faults.message += '\n';
+      faults.code = content.error().code;
+      faults.message += content.error().message;
+      continue;
+    }
+    const RuleList *before = live ? live->find(definition.name) : nullptr;
+    take_content(candidate, candidate.rules->lists.size() - 1, std::move(*content), before);
+  }
+  if (!faults.message.empty()) return std::unexpected(std::move(faults));
+  if (const Status finished = finish_rules(*candidate.rules, store); !finished)
+    return std::unexpected(finished.error());
+  return candidate;
+}
+
+Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list,
+                                    const std::filesystem::path &file, store::Store &store) {
+  const RuleList *before = live.find(list);
+  if (before == nullptr) return fail(Errc::not_found, fmt::format("no list is named {}", list));
+  auto content = rules::load_feed(file, {before->definition.format, before->definition.on_error});
+  if (!content) return std::unexpected(content.error());
+  Candidate candidate;
+  candidate.rules = std::make_shared<RuleSet>();
+  candidate.rules->config = live.config;
+  candidate.rules->config_text = live.config_text;
+  candidate.rules->lists = live.lists;
+  take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(*content), before);
+  if (const Status finished = finish_rules(*candidate.rules, store); !finished)
+    return std::unexpected(finished.error());
+  return candidate;
+}
+
+Result<Candidate> restore_candidate(const store::GenerationRecord &record, const RuleSet *live,
+                                    store::Store &store) {
+  auto config = config::parse(record.config_text, record.config_source);
+  if (!config) return std::unexpected(config.error());
+  Candidate candidate;
+  candidate.rules = std::make_shared<RuleSet>();
+  candidate.rules->config = std::move(*config);
+  candidate.rules->config_text = record.config_text;
+  for (const config::List &definition : candidate.rules->config.lists) {
+    const auto number = store.number_of(definition.name);
+    if (!number) return std::unexpected(number.error());
+    RuleList list{.definition = definition, .number = *number, .body = empty_body()};
+    for (const store::ListMeta &meta : record.lists) {
+      if (meta.name != definition.name) continue;
+      list.content_version = meta.content_version;
+      list.fingerprint = meta.fingerprint;
+      list.updated_at = meta.updated_at;
+    }
+    const RuleList *before = live ? live->find(definition.name) : nullptr;
+    if (before != nullptr && before->content_version == list.content_version) {
+      list.body = before->body;
+    } else {
+      auto body = load_body(list.content_version, store);
+      if (!body) return std::unexpected(body.error());
+      list.body = std::move(*body);
+    }
+    if (live != nullptr)
+      candidate.diffs.push_back({.name = definition.name,
+                                 .first_load = before == nullptr,
+                                 .change = rules::change_of(source_of(before ? *before->body : *empty_body()),
+                                                            source_of(*list.body))});
+    candidate.rules->lists.push_back(std::move(list));
+  }
+  if (const Status finished = finish_rules(*candidate.rules, store); !finished)
+    return std::unexpected(finished.error());
+  return candidate;
+}
+
+Status check_changes(const Candidate &candidate, bool force) {
+  Error refusals{Errc::refused, ""};
+  for (const ListDiff &diff : candidate.diffs) {
+    if (diff.first_load) continue;
+    const Status allowed = rules::check_change(diff.name, diff.change, candidate.rules->config.guard, force);
+    if (allowed) continue;
+    if (!refusals.message.empty()) refusals.message += '\n';
+    refusals.message += allowed.error().message;
+  }
+  if (!refusals.message.empty()) return std::unexpected(std::move(refusals));
+  return {};
+}
+
+namespace {
+
+// Entries and notes stand in the same order, and not every entry has a note.
+template <class Entry>
+Status write_family(store::ContentWriter &writer, const std::vector<Entry> &entries,
+                    const std::vector<rules::Note<Entry>> &notes, const std::string &comments) {
+  auto note = notes.begin();
+  for (const Entry &entry : entries) {
+    while (note != notes.end() && rules::before(note->entry, entry)) ++note;
+    const bool noted = note != notes.end() && rules::same_prefix(note->entry, entry);
+    const std::string_view comment = noted ? std::string_view(comments.c_str() + note->comment_place) : "";
+    if (const Status added = writer.add(rules::to_prefix(entry), comment); !added) return added;
+  }
+  return {};
+}
+
+} // namespace
+
+Status write_contents(Candidate &candidate, store::Store &store) {
+  for (const Candidate::Unwritten &unwritten : candidate.unwritten) {
+    RuleList &list = candidate.rules->lists[unwritten.list];
+    auto writer = store.begin_content();
+    if (!writer) return std::unexpected(writer.error());
+    const rules::ListContent &notes = *unwritten.notes;
+    Status written = write_family(*writer, list.body->v4, notes.notes_v4, notes.comments);
+    if (written) written = write_family(*writer, list.body->v6, notes.notes_v6, notes.comments);
+    if (!written) return written;
+    const auto version = writer->finish();
+    if (!version) return std::unexpected(version.error());
+    list.content_version = *version;
+  }
+  return {};
+}
+
+} // namespace weir::control

@@ -1,0 +1,57 @@
+// Rules on their way to becoming a generation: read from files (apply, first load, replace) or from
+// the store (rollback, restart). Everything here runs on a background thread.
+#pragma once
+
+#include "control/daemon/rule_set.hpp"
+#include "control/rules/guard.hpp"
+#include "control/store/store.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace weir::control {
+
+struct ListDiff {
+  std::string name;
+  bool first_load = false; // no content before: not guarded
+  rules::ListChange change;
+};
+
+struct Candidate {
+  std::shared_ptr<RuleSet> rules; // sources are made; versions of `unwritten` are still 0
+  struct Unwritten {
+    std::size_t list = 0;                            // index in rules->lists
+    std::shared_ptr<const rules::ListContent> notes; // its entries have moved to the list's body
+  };
+  std::vector<Unwritten> unwritten;
+  std::vector<ListDiff> diffs;
+  std::vector<std::string> warnings;
+};
+
+// Reads all lists of a configuration. Lists whose content is what `live` (may be null) has keep its
+// version and memory. All faults of all files come in one error.
+[[nodiscard]] Result<Candidate> read_candidate(const config::Config &config, std::string config_text,
+                                               const RuleSet *live, store::Store &store);
+
+// The live rules with the content of one list taken from `file`.
+[[nodiscard]] Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list,
+                                                  const std::filesystem::path &file, store::Store &store);
+
+// What a kept generation said.
+[[nodiscard]] Result<Candidate> restore_candidate(const store::GenerationRecord &record, const RuleSet *live,
+                                                  store::Store &store);
+
+// guard.max_change of the new rules over all lists.
+[[nodiscard]] Status check_changes(const Candidate &candidate, bool force);
+
+// Writes the contents that the store does not have yet and enters their versions.
+[[nodiscard]] Status write_contents(Candidate &candidate, store::Store &store);
+
+// The text of a configuration file, for read_candidate() and the generation's record.
+[[nodiscard]] Result<std::string> read_text(const std::filesystem::path &file);
+
+[[nodiscard]] std::uint64_t now_s(); // since the epoch
+
+} // namespace weir::control

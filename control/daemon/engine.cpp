@@ -1,0 +1,169 @@
+#include "control/daemon/engine.hpp"
+
+#include "control/daemon/api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::control {
+
+Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
+    : loop_(loop), store_(std::move(store)), options_(std::move(options)),
+      pusher_(
+          loop, options_.run / dataplane_socket_name,
+          {.first_sequence = [this] { return log_first_; },
+           .last_sequence = [this] { return log_first_ + log_.size() - 1; },
+           .delta = [this](std::uint64_t sequence, wire::Target target) { return delta(sequence, target); }},
+          {.needs_image = [this](const std::string &why) { want_image(why); },
+           .connected = {},
+           .lost = {},
+           .samples =
+               [this](std::span<const wire::Sample> samples) {
+                 if (on_samples) on_samples(samples);
+               }}),
+      started_at_(now_s()), background_(loop, 2) {
+  pusher_.channel().retry_wait = options_.retry_wait;
+}
+
+Status Engine::start(OnChange first_load) {
+  if (const Status loaded = load_store(); !loaded) return loaded;
+  pusher_.expect(store_.id(), live_record_.id);
+  if (live_ == nullptr) {
+    Change change;
+    change.cause = "first load";
+    change.prepare = [this]() -> Result<Candidate> {
+      auto text = read_text(options_.config_file);
+      if (!text) return std::unexpected(text.error());
+      const auto config = config::parse(*text, options_.config_file);
+      if (!config) return std::unexpected(config.error());
+      return read_candidate(*config, std::move(*text), nullptr, store_);
+    };
+    change.done = std::move(first_load);
+    submit(std::move(change));
+  }
+  expire(); // what ran out while nobody looked
+  pusher_.start();
+  if (const std::string unconfirmed = store_.note("unconfirmed"); !unconfirmed.empty()) {
+    const std::size_t space = unconfirmed.find(' ');
+    start_confirm(std::stoull(unconfirmed.substr(0, space)), std::stoull(unconfirmed.substr(space + 1)));
+  }
+  return {};
+}
+
+Status Engine::load_store() {
+  const auto generations = store_.generations();
+  if (!generations) return std::unexpected(generations.error());
+  const auto live = std::ranges::find(*generations, store_.live(), &store::GenerationRecord::id);
+  if (live != generations->end()) {
+    auto restored = restore_candidate(*live, nullptr, store_);
+    if (!restored) return std::unexpected(restored.error());
+    live_ = std::move(restored->rules);
+    live_record_ = *live;
+  }
+  const Status read = store_.read_dynamic([this](const store::DynamicEntry &entry) {
+    dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});
+  });
+  if (!read) return read;
+  log_first_ = store_.sequence() + 1;
+  const Status log = store_.read_log([this](std::uint64_t sequence, const store::Touched &touched) {
+    if (log_.empty()) log_first_ = sequence;
+    log_.push_back(touched);
+  });
+  if (!log) return log;
+  if (log_first_ + log_.size() != store_.sequence() + 1) { // holes would make deltas lie
+    log_.clear();
+    log_first_ = store_.sequence() + 1;
+  }
+  return {};
+}
+
+void Engine::trim_log() {
+  while (log_.size() > options_.store.log_entries_max) {
+    log_.pop_front();
+    ++log_first_;
+  }
+}
+
+wire::Delta Engine::delta(std::uint64_t sequence, wire::Target target) const {
+  const store::Touched &touched = log_[sequence - log_first_];
+  const RuleSet &rules = target == wire::Target::staged && staged_ ? *staged_ : *live_;
+  return rules::make_delta(touched.side, touched.prefix,
+                           effective_list(rules, dynamic_, touched.side, touched.prefix));
+}
+
+// ---- time to live ------------------------------------------------------------------------------
+
+void Engine::schedule_expiry() {
+  loop_.cancel(expiry_timer_);
+  expiry_timer_ = 0;
+  const auto next = dynamic_.next_expiry();
+  if (!next) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto wait = std::chrono::duration_cast<push::Clock::duration>(std::chrono::seconds(*next) - now);
+  // The wall clock may be set meanwhile: look again at least every minute.
+  wait = std::clamp<push::Clock::duration>(wait, std::chrono::milliseconds(1), std::chrono::minutes(1));
+  expiry_timer_ = loop_.after(wait, [this] {
+    expiry_timer_ = 0;
+    expire();
+  });
+}
+
+void Engine::expire() {
+  constexpr std::size_t at_once = 4096; // so that the loop stays responsive
+  store::DynamicChange change;
+  for (const DynamicEntries::Expiry &due : dynamic_.expired(now_s(), at_once)) {
+    change.erase.push_back({due.list, due.prefix});
+    touch(due.list, due.prefix, change.touched);
+  }
+  if (!change.erase.empty()) {
+    if (const auto written = write(change); !written) {
+      last_error_ = written.error().message;
+      expiry_timer_ = loop_.after(std::chrono::seconds(1), [this] { expire(); });
+      return;
+    }
+  }
+  schedule_expiry();
+}
+
+// ---- confirmation ------------------------------------------------------------------------------
+
+void Engine::start_confirm(std::uint64_t revert_to, std::uint64_t deadline_s) {
+  revert_to_ = revert_to;
+  confirm_deadline_s_ = deadline_s;
+  const std::uint64_t now = now_s();
+  const std::uint64_t left_s = deadline_s > now ? deadline_s - now : 0;
+  loop_.cancel(confirm_timer_);
+  confirm_timer_ = loop_.after(std::chrono::seconds(left_s), [this] {
+    confirm_timer_ = 0;
+    const std::uint64_t back_to = revert_to_;
+    rollback(back_to, [this, back_to](const Result<ChangeDone> &done) {
+      if (!done)
+        last_error_ = fmt::format("going back to generation {} failed: {}", back_to, done.error().message);
+    });
+  });
+}
+
+void Engine::end_confirm() {
+  loop_.cancel(confirm_timer_);
+  confirm_timer_ = 0;
+  revert_to_ = confirm_deadline_s_ = 0;
+  if (const Status cleared = store_.set_note("unconfirmed", ""); !cleared)
+    last_error_ = cleared.error().message;
+}
+
+Result<std::uint64_t> Engine::confirm() {
+  if (revert_to_ == 0) return fail(Errc::not_found, "no generation waits for a confirmation");
+  end_confirm();
+  return live_record_.id;
+}
+
+std::optional<std::uint64_t> Engine::pending_confirm_s() const {
+  if (revert_to_ == 0) return std::nullopt;
+  const std::uint64_t now = now_s();
+  return confirm_deadline_s_ > now ? confirm_deadline_s_ - now : 0;
+}
+
+std::string Engine::doing() const { return change_ ? change_->cause : std::string(); }
+
+} // namespace weir::control

@@ -1,0 +1,189 @@
+// What weir-control does, without its socket: holds the rules, keeps the store and the dataplane at
+// them, and carries out what people ask for. Everything runs on the loop; what takes long is handed
+// to Background and comes back.
+//
+// Dynamic entries (engine_entries.cpp): never_deny asked -> one synced write with the log records
+// -> memory -> stream. Answered when the dataplane has it in force.
+//
+// Changes (engine_changes.cpp), one at a time, others wait in line:
+//
+//   prepare   read files or the store, guard       thread
+//   build     snapshot at sequence s               loop
+//             normalise, plan, image | contents    two threads, side by side
+//   swap      stage, stream s+1.., commit          loop, see push/pusher.hpp
+//   record    one atomic write: what is live       loop
+//
+// Any failure before the commit leaves everything as it was. Without a dataplane the image is kept
+// and the generation recorded; it is pushed when one connects.
+#pragma once
+
+#include "control/build/sealed_image.hpp"
+#include "control/daemon/background.hpp"
+#include "control/daemon/candidate.hpp"
+#include "control/daemon/rule_set.hpp"
+#include "control/push/pusher.hpp"
+#include "control/store/store.hpp"
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::control {
+
+struct EngineOptions {
+  std::filesystem::path config_file;
+  std::filesystem::path run;   // where dataplane.sock is
+  std::filesystem::path state; // store/ lies in it
+  store::Options store;
+  push::Clock::duration retry_wait = std::chrono::milliseconds(50); // for the dataplane's socket
+};
+
+struct NewEntry {
+  Prefix prefix;
+  std::optional<std::uint64_t> ttl_s; // none: the list's; 0: for ever
+  std::string comment;
+};
+
+struct EntriesDone {
+  std::uint64_t added = 0, refreshed = 0, deleted = 0;
+  std::uint64_t sequence = 0;
+  bool in_force = false;
+  double in_force_ms = 0;
+  std::uint64_t expires_at = 0; // the latest; 0: some never do
+  std::string note;
+};
+
+struct ChangeDone {
+  std::uint64_t generation = 0, from = 0;
+  bool in_force = false;
+  double live_ms = 0;
+  std::uint64_t swap_ns = 0;
+  std::vector<ListDiff> lists;
+  std::vector<std::string> warnings;
+  std::uint64_t reverts_at = 0; // 0: does not
+  std::string note;
+};
+
+struct SwapNote {
+  std::uint64_t ns = 0, at = 0, verify_us = 0;
+};
+
+class Engine {
+public:
+  using OnEntries = std::function<void(Result<EntriesDone>)>;
+  using OnChange = std::function<void(Result<ChangeDone>)>;
+
+  Engine(push::EventLoop &loop, store::Store store, EngineOptions options);
+
+  // Takes up what the store says, or loads the configuration when it says nothing yet.
+  [[nodiscard]] Status start(OnChange first_load = {});
+
+  // ---- dynamic entries
+  void add(const std::string &list, const std::vector<NewEntry> &entries, OnEntries done);
+  void remove(const std::string &list, const std::vector<Prefix> &prefixes, OnEntries done);
+
+  // ---- changes
+  void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done);
+  void replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done);
+  void rollback(std::uint64_t generation, OnChange done); // 0: the one before
+  [[nodiscard]] Result<std::uint64_t> confirm();
+
+  // ---- what is
+  [[nodiscard]] const std::shared_ptr<const RuleSet> &rules() const { return live_; } // null: nothing yet
+  [[nodiscard]] const DynamicEntries &dynamic() const { return dynamic_; }
+  [[nodiscard]] const store::GenerationRecord &live_record() const { return live_record_; }
+  [[nodiscard]] const EngineOptions &options() const { return options_; }
+  [[nodiscard]] std::optional<std::uint64_t> pending_confirm_s() const;
+  [[nodiscard]] const std::string &last_error() const { return last_error_; }
+  [[nodiscard]] const SwapNote &last_swap() const { return last_swap_; }
+  [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
+  [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
+  [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
+  store::Store &store() { return store_; }
+  push::Pusher &pusher() { return pusher_; }
+  Background &background() { return background_; }
+
+  std::function<void(std::span<const wire::Sample>)> on_samples;
+
+private:
+  struct Change {
+    std::string cause;
+    std::function<Result<Candidate>()> prepare; // none: the live rules once more
+    bool force = false;
+    bool first = false; // nothing was there before
+    std::uint64_t confirm_s = 0, from = 0;
+    OnChange done;
+
+    push::Clock::time_point started;
+    Candidate candidate;
+    std::shared_ptr<const RuleSet> rules;
+    std::uint64_t generation = 0, replaces = 0;
+    unsigned builds = 0;
+    bool written = false; // the contents are in the store
+    std::optional<build::SealedImage> image;
+    std::string counts_json;
+    ChangeDone result;
+  };
+  struct Built {
+    Result<build::SealedImage> image;
+    std::string counts_json;
+    std::vector<std::string> warnings;
+  };
+  struct Joint;
+
+  // engine.cpp
+  [[nodiscard]] Status load_store();
+  void schedule_expiry();
+  void expire();
+  void trim_log();
+  [[nodiscard]] wire::Delta delta(std::uint64_t sequence, wire::Target target) const;
+
+  // engine_entries.cpp
+  [[nodiscard]] Status check_never_deny(const RuleList &list, const std::vector<NewEntry> &entries) const;
+  void touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
+  [[nodiscard]] Result<std::uint64_t> write(const store::DynamicChange &change);
+  void answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done);
+
+  // engine_changes.cpp
+  void submit(Change change);
+  void next();
+  void prepared(Result<Candidate> candidate);
+  [[nodiscard]] Status take_number();
+  void build();
+  void built(Joint &joint);
+  void swap();
+  void record(bool in_force);
+  void finish(std::optional<Error> error);
+  void want_image(const std::string &why);
+  void start_confirm(std::uint64_t revert_to, std::uint64_t deadline_s);
+  void end_confirm();
+
+  push::EventLoop &loop_;
+  store::Store store_;
+  EngineOptions options_;
+  push::Pusher pusher_;
+
+  std::shared_ptr<const RuleSet> live_, staged_;
+  store::GenerationRecord live_record_;
+  DynamicEntries dynamic_;
+  std::deque<store::Touched> log_;
+  std::uint64_t log_first_ = 1; // sequence of log_.front()
+
+  std::deque<Change> waiting_;
+  std::unique_ptr<Change> change_;          // the one at hand
+  std::optional<build::SealedImage> ready_; // of the live generation, built while no dataplane was there
+  push::EventLoop::TimerId retry_timer_ = 0, expiry_timer_ = 0, confirm_timer_ = 0;
+  push::Clock::duration push_retry_wait_ = std::chrono::milliseconds(500);
+  std::uint64_t revert_to_ = 0, confirm_deadline_s_ = 0;
+
+  std::string last_error_, pages_;
+  SwapNote last_swap_;
+  std::uint64_t started_at_ = 0;
+  Background background_; // last, so that its threads have ended before anything else goes
+};
+
+} // namespace weir::control

@@ -1,42 +1,65 @@
 // What weirctl asks weir-control: one JSON object a line over a SOCK_STREAM unix socket
-// (<paths.run>/control.sock), one JSON line back for each.
+// (<paths.run>/control.sock), one JSON line back for each, in order.
 //
-//   -> {"verb": "list_add", "list": "bans", "entries": [{"prefix": "203.0.113.9", "ttl": 600, "comment":
-//   "ssh"}]}
-//   <- {"ok": true, ...}   or   {"ok": false, "code": "refused", "message": "..."}      (code: name_of(Errc))
+//   -> {"verb":"list_add","list":"bans","entries":[{"prefix":"203.0.113.9","ttl":600,"comment":"ssh"}]}
+//   <- {"ok":true, ...}   or   {"ok":false,"code":"refused","message":"..."}      (code: name_of(Errc))
 //
-// verb          request fields                      answer fields besides ok
-// status        -                                   generation, previous, applied_at, digest, policy{}, mode,
-// counts{ipv4_hosts,
-//                                                   ipv4_prefixes, ipv6, allow}, memory{image_bytes, kind,
-//                                                   resident_bytes}, plan{}, last_swap{ns, lost},
-//                                                   dataplane{connected, pid, sequence, generation},
-//                                                   store{bytes, sequence, id}, uptime_s, pending_confirm_s
-// list_show     list?                               lists[{name, action, format, v4_hosts, v4_prefixes, v6,
-// hits, updated_at, ttl}]
-//                                                   with `list`: entries[{prefix, comment, added_at,
-//                                                   expires_at}] (first 1000)
-// list_add      list, entries[{prefix,ttl?,comment?}]   added, refreshed, sequence, in_force_ms, expires_at?
-// list_del      list, entries[prefix]               deleted, sequence, in_force_ms      (an absent one:
-// not_found, nothing deleted) list_replace  list, file, force?                  added, removed, generation,
-// live_ms, swap_ns, lost list_export   list, file                          entries          (control writes
-// the file: millions of lines) check         config?                             ok or every fault;
-// warnings[], conflicts[], lists[] plan          config?                             candidates[], chosen{},
-// why, memory{before_bytes, after_bytes, needed_bytes} diff          config? lists[{name, added, removed,
-// examples[]}] apply         config?, confirm_s?, force?         generation, live_ms, swap_ns, lost,
-// lists[{name, added, removed}], reverts_at? confirm       -                                   generation
-// rollback      generation?                         generation, from, live_ms, swap_ns
-// generations   -                                   generations[{generation, applied_at, digest, live,
-// counts{}, plan{}, image_bytes, build_ms}] explain       address                             verdict,
-// reason, list?, entry?, comment?, added_at?, path[{step, text}] stats         - ports[], verdicts[{verdict,
-// reason, family, packets}], lists[{name, hits}],
-//                                                   workers[], generations[{generation, packets}],
-//                                                   samples_dropped, lost
-// drops         -                                   reasons[{reason, packets}], lists[{name, hits}],
-// recent[{address, list, count}] top           n?                                  addresses[{address,
-// packets, verdict, list?}] ping          -                                   pid, generation
+// Fields of each verb's request (? may be left out), then of its answer besides ok:
 //
-// Times are seconds since the epoch. `lost` is rx - tx - counted drops, and is 0 or a bug.
+// status        -
+//               generation (0: none yet), previous, applied_at, digest, policy{match, default, non_ip,
+//               link_local, malformed, no_image}, mode, counts{ipv4_hosts, ipv4_prefixes, ipv6, allow},
+//               memory{image_bytes, kind, resident_bytes}, plan{predictor, front_filter,
+//               predicted_lines, measured_lines}, last_swap{ns, at, lost}, dataplane{connected,
+//               in_sync, pid, sequence, generation}, store{bytes, sequence, id}, uptime_s,
+//               pending_confirm_s (0: nothing waits), doing (the change at hand, or empty),
+//               error (why the last change or push failed, or empty)
+// list_show     list?
+//               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,
+//               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)
+// list_add      list, entries[{prefix, ttl?, comment?}]
+//               added, refreshed, sequence, in_force, in_force_ms (only when in force), expires_at?,
+//               note?
+// list_del      list, entries[prefix or {prefix}]
+//               deleted, sequence, in_force, in_force_ms, note?; an absent one: not_found, nothing deleted
+// list_replace  list, file, force?
+//               added, removed, and what apply answers
+// list_export   list, file
+//               entries; control writes the file: millions of lines
+// check         config?
+//               lists[{name, action, format, v4_hosts, v4_prefixes, v6}], conflicts[], warnings[];
+//               or one error with every fault, one a line
+// plan          config?
+//               candidates[{predictor, front_filter, bytes, lines_per_lookup, chosen}], chosen{}, why,
+//               tables[], memory{before_bytes, after_bytes, needed_bytes, ...}
+// diff          config?
+//               lists[{name, added, removed, examples[]}]
+// apply         config?, confirm_s?, force?
+//               generation, live_ms, swap_ns, lost, in_force, lists[{name, added, removed}],
+//               warnings[], reverts_at?, note?, dataplane{connected}
+// confirm       -
+//               generation
+// rollback      generation?
+//               generation, from, to, live_ms, swap_ns, lost, in_force, note?
+// generations   -
+//               generations[{generation, applied_at, digest, cause, live, counts{}, plan{},
+//               image_bytes, build_ms}]
+// explain       address
+//               generation, verdict, reason, list?, entry?, comment?, added_at?, expires_at?,
+//               path[{step, text}]
+// stats         -
+//               the dataplane's report, with verdicts[{verdict, reason, family, packets}],
+//               lists[{name, hits, entries}], generations[{generation, packets}] as rows
+// drops         -
+//               reasons[{reason, packets}], lists[{name, hits}], recent[{address, list, count}]
+// top           n?
+//               addresses[{address, packets, verdict, list?}], from samples
+// ping          -
+//               pid, generation
+//
+// Times are seconds since the epoch. `lost` is rx - tx - counted drops, and is 0 or a bug. Without a
+// dataplane changes are stored and answered with in_force false and a note; what only it can answer
+// (explain, stats, drops) is `unreachable`.
 #pragma once
 
 namespace weir::control {

@@ -92,6 +92,10 @@ wire::Delta Engine::delta(std::uint64_t sequence, wire::Target target) const {
                            effective_list(rules, dynamic_, touched.side, touched.prefix));
 }
 
+void Engine::say(const std::string &sentence) const {
+  if (options_.log) fmt::print(stderr, "weir-control: {}\n", sentence);
+}
+
 // ---- time to live ------------------------------------------------------------------------------
 
 void Engine::schedule_expiry() {

@@ -39,6 +39,7 @@ struct EngineOptions {
   std::filesystem::path run;   // where dataplane.sock is
   std::filesystem::path state; // store/ lies in it
   store::Options store;
+  bool log = false;                                                 // say on stderr what happens
   push::Clock::duration retry_wait = std::chrono::milliseconds(50); // for the dataplane's socket
 };
 
@@ -58,7 +59,8 @@ struct EntriesDone {
 };
 
 struct ChangeDone {
-  std::uint64_t generation = 0, from = 0;
+  std::uint64_t generation = 0;
+  std::uint64_t from = 0, to = 0; // of a rollback: what was live, whose rules are live now
   bool in_force = false;
   double live_ms = 0;
   std::uint64_t swap_ns = 0;
@@ -115,7 +117,7 @@ private:
     std::function<Result<Candidate>()> prepare; // none: the live rules once more
     bool force = false;
     bool first = false; // nothing was there before
-    std::uint64_t confirm_s = 0, from = 0;
+    std::uint64_t confirm_s = 0, to = 0;
     OnChange done;
 
     push::Clock::time_point started;
@@ -136,6 +138,7 @@ private:
   struct Joint;
 
   // engine.cpp
+  void say(const std::string &sentence) const;
   [[nodiscard]] Status load_store();
   void schedule_expiry();
   void expire();

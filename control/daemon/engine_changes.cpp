@@ -100,7 +100,7 @@ void Engine::rollback(std::uint64_t generation, OnChange done) {
   end_confirm();
   Change change;
   change.cause = fmt::format("rollback to {}", wanted->id);
-  change.from = live_record_.id;
+  change.to = wanted->id;
   change.force = true; // it was in force before
   change.prepare = [this, record = *wanted] {
     return restore_candidate(record, change_->rules.get(), store_);
@@ -286,7 +286,10 @@ void Engine::record(bool in_force) {
   }
   live_record_ = std::move(record);
   change.result.generation = live_record_.id;
-  change.result.from = change.from;
+  if (change.to != 0) {
+    change.result.from = before;
+    change.result.to = change.to;
+  }
   change.result.in_force = in_force;
   change.result.live_ms = ms_since(change.started);
   const Status written = store_.make_live(live_record_, live_->config.generations_kept, change.replaces);
@@ -307,6 +310,11 @@ void Engine::record(bool in_force) {
 void Engine::finish(std::optional<Error> error) {
   const std::unique_ptr<Change> change = std::move(change_);
   const bool new_rules = static_cast<bool>(change->prepare);
+  if (error)
+    say(fmt::format("{}: {}", change->cause, error->message));
+  else
+    say(fmt::format("{}: generation {} {}, {:.0f} ms", change->cause, live_record_.id,
+                    change->result.in_force ? "live" : "stored", change->result.live_ms));
   if (error) {
     last_error_ = fmt::format("{}: {}", change->cause, error->message);
     if (live_ != change->rules)

@@ -1,0 +1,62 @@
+#include "control/daemon/verbs.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+namespace weir::control {
+
+namespace {
+
+std::string failure(const Error &error) {
+  return Json{{"ok", false}, {"code", name_of(error.code)}, {"message", error.message}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace
+
+Api::Api(Engine &engine) : engine_(engine) {
+  engine_.on_samples = [this](std::span<const wire::Sample> samples) { samples_.take(samples); };
+}
+
+void Api::handle(const std::string &line, const std::function<void(std::string)> &reply) {
+  using Verb = void (Api::*)(const Json &, Reply);
+  static const std::map<std::string, Verb> verbs{{"status", &Api::status},
+                                                 {"ping", &Api::ping},
+                                                 {"list_show", &Api::list_show},
+                                                 {"list_add", &Api::list_add},
+                                                 {"list_del", &Api::list_del},
+                                                 {"list_replace", &Api::list_replace},
+                                                 {"list_export", &Api::list_export},
+                                                 {"check", &Api::check},
+                                                 {"plan", &Api::plan},
+                                                 {"diff", &Api::diff},
+                                                 {"apply", &Api::apply},
+                                                 {"confirm", &Api::confirm},
+                                                 {"rollback", &Api::rollback},
+                                                 {"generations", &Api::generations},
+                                                 {"explain", &Api::explain},
+                                                 {"stats", &Api::stats},
+                                                 {"drops", &Api::drops},
+                                                 {"top", &Api::top}};
+  const Reply answer = [reply](Result<Json> result) {
+    if (!result) return reply(failure(result.error()));
+    (*result)["ok"] = true;
+    reply(result->dump(-1, ' ', false, Json::error_handler_t::replace));
+  };
+  // Whatever a request contains, its connection gets an answer and the daemon lives.
+  try {
+    const Json request = Json::parse(line);
+    if (!request.is_object() || !request.contains("verb"))
+      return answer(fail(Errc::usage, "a request is a JSON object with a verb"));
+    const auto verb = verbs.find(request.at("verb").get<std::string>());
+    if (verb == verbs.end())
+      return answer(fail(Errc::usage, fmt::format("no verb is named {}", request.at("verb").dump())));
+    (this->*verb->second)(request, answer);
+  } catch (const Json::exception &error) {
+    answer(fail(Errc::usage, fmt::format("the request cannot be read: {}", error.what())));
+  }
+}
+
+} // namespace weir::control

@@ -1,0 +1,124 @@
+// weir-control: rules in, images and deltas out. Serves until SIGTERM or SIGINT.
+#include "control/daemon/api.hpp"
+#include "control/daemon/engine.hpp"
+#include "control/daemon/notify.hpp"
+#include "control/daemon/server.hpp"
+#include "control/daemon/verbs.hpp"
+
+#include <fmt/format.h>
+#include <getopt.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+using namespace weir;
+
+constexpr int exit_failed = 1, exit_usage = 2;
+
+struct Options {
+  std::filesystem::path config, run, state;
+  bool log = false;
+};
+
+constexpr const char *usage =
+    "usage: weir-control -c FILE [--run-dir DIR] [--state-dir DIR] [--foreground-log]\n"
+    "  -c, --config FILE   weir.yaml\n"
+    "  --run-dir DIR       where the sockets are (default: paths.run)\n"
+    "  --state-dir DIR     where the store is (default: paths.state)\n"
+    "  --foreground-log    say on stderr what happens\n";
+
+std::optional<Options> options_from(int argc, char **argv) {
+  const option names[] = {{"config", required_argument, nullptr, 'c'},
+                          {"run-dir", required_argument, nullptr, 'r'},
+                          {"state-dir", required_argument, nullptr, 's'},
+                          {"foreground-log", no_argument, nullptr, 'l'},
+                          {"help", no_argument, nullptr, 'h'},
+                          {nullptr, 0, nullptr, 0}};
+  Options options;
+  for (int got; (got = getopt_long(argc, argv, "c:h", names, nullptr)) != -1;) {
+    switch (got) {
+    case 'c': options.config = std::filesystem::absolute(optarg); break;
+    case 'r': options.run = optarg; break;
+    case 's': options.state = optarg; break;
+    case 'l': options.log = true; break;
+    case 'h': std::fputs(usage, stdout); std::exit(0);
+    default: return std::nullopt;
+    }
+  }
+  if (options.config.empty() || optind != argc) return std::nullopt;
+  return options;
+}
+
+int failed(const Error &error) {
+  fmt::print(stderr, "weir-control: {}\n", error.message);
+  return exit_failed;
+}
+
+// Signals are read like any other event; blocked before threads start, which inherit the mask.
+int signal_fd() {
+  sigset_t stopping;
+  sigemptyset(&stopping);
+  sigaddset(&stopping, SIGTERM);
+  sigaddset(&stopping, SIGINT);
+  sigprocmask(SIG_BLOCK, &stopping, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+Status serve(const Options &options) {
+  const int signals = signal_fd();
+  push::EventLoop loop;
+  loop.watch(signals, EPOLLIN, [&loop](std::uint32_t) { loop.stop(); });
+
+  auto store = store::Store::open(options.state / "store");
+  if (!store) return std::unexpected(store.error());
+  control::EngineOptions engine_options;
+  engine_options.config_file = options.config;
+  engine_options.run = options.run;
+  engine_options.state = options.state;
+  engine_options.log = options.log;
+  control::Engine engine(loop, std::move(*store), std::move(engine_options));
+  control::Api api(engine);
+  control::Server server(loop, [&api](const std::string &line, const control::Server::Reply &reply) {
+    api.handle(line, reply);
+  });
+  const Status started = engine.start([](const Result<control::ChangeDone> &done) {
+    if (!done) fmt::print(stderr, "weir-control: nothing is enforced yet: {}\n", done.error().message);
+  });
+  if (!started) return started;
+  if (const Status listening = server.listen(options.run / control::control_socket_name); !listening)
+    return listening;
+  control::notify_ready("serving");
+  loop.run();
+  control::notify_stopping();
+  loop.forget(signals);
+  close(signals);
+  return {};
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  auto options = options_from(argc, argv);
+  if (!options) {
+    std::fputs(usage, stderr);
+    return exit_usage;
+  }
+  if (options->run.empty() || options->state.empty()) {
+    const auto config = config::load(options->config);
+    if (!config) return failed(config.error());
+    if (options->run.empty()) options->run = config->paths.run;
+    if (options->state.empty()) options->state = config->paths.state;
+  }
+  std::error_code ignored;
+  std::filesystem::create_directories(options->run, ignored);
+  if (const Status served = serve(*options); !served) return failed(served.error());
+  return 0;
+}

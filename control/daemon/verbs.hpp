@@ -1,0 +1,59 @@
+// The verbs of api.hpp over an Engine: JSON in, JSON out. A request may be answered later; fields of
+// the wrong type are answered by handle().
+#pragma once
+
+#include "control/daemon/engine.hpp"
+#include "control/daemon/samples.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <functional>
+#include <string>
+
+namespace weir::control {
+
+using Json = nlohmann::json;
+
+class Api {
+public:
+  explicit Api(Engine &engine);
+
+  void handle(const std::string &line, const std::function<void(std::string)> &reply);
+
+private:
+  using Reply = std::function<void(Result<Json>)>;
+
+  // verbs_status.cpp
+  void status(const Json &request, Reply reply);
+  void ping(const Json &request, Reply reply);
+  void generations(const Json &request, Reply reply);
+  void stats(const Json &request, Reply reply);
+  void drops(const Json &request, Reply reply);
+  void top(const Json &request, Reply reply);
+
+  // verbs_lists.cpp
+  void list_show(const Json &request, Reply reply);
+  void list_add(const Json &request, Reply reply);
+  void list_del(const Json &request, Reply reply);
+  void list_replace(const Json &request, Reply reply);
+  void list_export(const Json &request, Reply reply);
+  void explain(const Json &request, Reply reply);
+
+  // verbs_rules.cpp
+  void check(const Json &request, Reply reply);
+  void plan(const Json &request, Reply reply);
+  void diff(const Json &request, Reply reply);
+  void apply(const Json &request, Reply reply);
+  void confirm(const Json &request, Reply reply);
+  void rollback(const Json &request, Reply reply);
+
+  // The dataplane's answer to {"what": ...}; null when there is none.
+  void ask_stats(const std::function<void(const Json &)> &then);
+  [[nodiscard]] std::string list_name(std::uint16_t number) const;
+  [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
+
+  Engine &engine_;
+  SampleTable samples_;
+};
+
+} // namespace weir::control

@@ -1,0 +1,155 @@
+#include "control/daemon/export.hpp"
+#include "control/daemon/verbs.hpp"
+
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::control {
+
+namespace {
+
+constexpr std::size_t entries_shown_max = 1000;
+
+Result<Prefix> prefix_of(const Json &entry) {
+  const std::string text =
+      entry.is_string() ? entry.get<std::string>() : entry.at("prefix").get<std::string>();
+  const auto prefix = parse_prefix(text);
+  if (!prefix) return fail(Errc::parse, fmt::format("{}: {}", text, prefix.error()));
+  return *prefix;
+}
+
+std::string format_of(const config::List &list) {
+  if (list.file.empty()) return list.dynamic ? "dynamic" : "inline";
+  return std::string(rules::name_of(list.format));
+}
+
+Json entries_json(const EntriesDone &done) {
+  Json answer{{"sequence", done.sequence}, {"in_force", done.in_force}};
+  if (done.in_force) answer["in_force_ms"] = done.in_force_ms;
+  if (done.expires_at != 0) answer["expires_at"] = done.expires_at;
+  if (!done.note.empty()) answer["note"] = done.note;
+  return answer;
+}
+
+} // namespace
+
+void Api::list_show(const Json &request, Reply reply) {
+  const std::shared_ptr<const RuleSet> rules = engine_.rules();
+  const std::string only = request.value("list", "");
+  if (!only.empty() && (!rules || rules->find(only) == nullptr))
+    return reply(fail(Errc::not_found, fmt::format("no list is named {}", only)));
+  Json lists = Json::array();
+  for (const RuleList &list : rules ? rules->lists : std::vector<RuleList>{}) {
+    if (!only.empty() && list.definition.name != only) continue;
+    const EntryCounts &file = list.body->counts, &dynamic = engine_.dynamic().counts(list.number);
+    lists.push_back({{"name", list.definition.name},
+                     {"action", image::name_of(list.definition.action)},
+                     {"format", format_of(list.definition)},
+                     {"v4_hosts", file.v4_hosts + dynamic.v4_hosts},
+                     {"v4_prefixes", file.v4_prefixes + dynamic.v4_prefixes},
+                     {"v6", file.v6 + dynamic.v6},
+                     {"dynamic", dynamic.total()},
+                     {"hits", 0},
+                     {"updated_at", list.updated_at},
+                     {"ttl", list.definition.ttl ? list.definition.ttl->count() : 0}});
+  }
+  Json answer;
+  if (!only.empty()) answer["entries"] = first_entries(engine_, *rules->find(only), entries_shown_max);
+  answer["lists"] = std::move(lists);
+  ask_stats([answer = std::move(answer), reply = std::move(reply)](const Json &report) mutable {
+    if (report.is_object())
+      for (Json &list : answer["lists"])
+        list["hits"] = report.value("lists", Json::object()).value(list["name"].get<std::string>(), Json(0));
+    reply(std::move(answer));
+  });
+}
+
+void Api::list_add(const Json &request, Reply reply) {
+  std::vector<NewEntry> entries;
+  for (const Json &entry : request.at("entries")) {
+    const auto prefix = prefix_of(entry);
+    if (!prefix) return reply(std::unexpected(prefix.error()));
+    NewEntry added{.prefix = *prefix, .ttl_s = {}, .comment = {}};
+    if (entry.is_object()) {
+      if (const auto ttl = entry.find("ttl"); ttl != entry.end() && !ttl->is_null())
+        added.ttl_s = ttl->get<std::uint64_t>();
+      added.comment = entry.value("comment", "");
+    }
+    entries.push_back(std::move(added));
+  }
+  engine_.add(request.at("list").get<std::string>(), entries,
+              [reply = std::move(reply)](const Result<EntriesDone> &done) {
+                if (!done) return reply(std::unexpected(done.error()));
+                Json answer = entries_json(*done);
+                answer["added"] = done->added;
+                answer["refreshed"] = done->refreshed;
+                reply(std::move(answer));
+              });
+}
+
+void Api::list_del(const Json &request, Reply reply) {
+  std::vector<Prefix> prefixes;
+  for (const Json &entry : request.at("entries")) {
+    const auto prefix = prefix_of(entry);
+    if (!prefix) return reply(std::unexpected(prefix.error()));
+    prefixes.push_back(*prefix);
+  }
+  engine_.remove(request.at("list").get<std::string>(), prefixes,
+                 [reply = std::move(reply)](const Result<EntriesDone> &done) {
+                   if (!done) return reply(std::unexpected(done.error()));
+                   Json answer = entries_json(*done);
+                   answer["deleted"] = done->deleted;
+                   reply(std::move(answer));
+                 });
+}
+
+void Api::list_replace(const Json &request, Reply reply) {
+  const auto list = request.at("list").get<std::string>();
+  engine_.replace(list, request.at("file").get<std::string>(), request.value("force", false),
+                  change_reply(std::move(reply), list));
+}
+
+void Api::list_export(const Json &request, Reply reply) {
+  const auto name = request.at("list").get<std::string>();
+  const std::shared_ptr<const RuleSet> rules = engine_.rules();
+  const RuleList *list = rules ? rules->find(name) : nullptr;
+  if (list == nullptr) return reply(fail(Errc::not_found, fmt::format("no list is named {}", name)));
+  engine_.background().run(
+      [list = *list, &store = engine_.store(), file = request.at("file").get<std::string>()] {
+        return export_list(list, store, file);
+      },
+      [reply = std::move(reply)](const Result<std::uint64_t> &entries) {
+        if (!entries) return reply(std::unexpected(entries.error()));
+        reply(Json{{"entries", *entries}});
+      });
+}
+
+// The dataplane says what its own view answers; which entry that was, and what people wrote beside
+// it, is in the store.
+void Api::explain(const Json &request, Reply reply) {
+  const auto text = request.at("address").get<std::string>();
+  const auto address = parse_address(text);
+  if (!address) return reply(fail(Errc::parse, fmt::format("{}: {}", text, address.error())));
+  if (!engine_.pusher().channel().connected())
+    return reply(
+        fail(Errc::unreachable, "no dataplane is connected: only its own view can explain a verdict"));
+  engine_.pusher().channel().query(
+      Json{{"what", "explain"}, {"address", to_string(*address)}}.dump(),
+      [this, address = *address, reply = std::move(reply)](const Result<std::string> &said) {
+        if (!said) return reply(std::unexpected(said.error()));
+        Json answer = Json::parse(*said, nullptr, false);
+        if (!answer.is_object())
+          return reply(fail(Errc::unreachable, "the dataplane's answer cannot be read"));
+        answer["generation"] = engine_.pusher().dataplane_generation();
+        const auto name = answer.find("list");
+        const RuleList *list = name != answer.end() && name->is_string() && engine_.rules()
+                                   ? engine_.rules()->find(name->get<std::string>())
+                                   : nullptr;
+        if (list != nullptr) add_entry(answer, engine_, *list, address);
+        reply(std::move(answer));
+      });
+}
+
+} // namespace weir::control

@@ -1,0 +1,156 @@
+#include "control/daemon/verbs.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::control {
+
+namespace {
+
+// Rules read from a configuration to look at them, with what the store holds beside them. Nothing
+// is written but list numbers.
+struct Preview {
+  Candidate candidate;
+  rules::Effective effective;
+};
+using PreviewPtr = std::shared_ptr<Preview>;
+
+Result<PreviewPtr> preview(const std::filesystem::path &file, Snapshot snapshot,
+                           const std::shared_ptr<const RuleSet> &live, store::Store &store) {
+  auto text = read_text(file);
+  if (!text) return std::unexpected(text.error());
+  const auto config = config::parse(*text, file);
+  if (!config) return std::unexpected(config.error());
+  auto candidate = read_candidate(*config, std::move(*text), live.get(), store);
+  if (!candidate) return std::unexpected(candidate.error());
+  snapshot.rules = candidate->rules;
+  auto effective = effective_of(snapshot);
+  if (!effective) return std::unexpected(effective.error());
+  return std::make_shared<Preview>(Preview{std::move(*candidate), std::move(*effective)});
+}
+
+Json diff_json(const ListDiff &diff) {
+  Json examples = Json::array();
+  for (const std::string &text : diff.change.added_examples) examples.push_back("+" + text);
+  for (const std::string &text : diff.change.removed_examples) examples.push_back("-" + text);
+  return {{"name", diff.name},          {"before", diff.change.before},   {"after", diff.change.after},
+          {"added", diff.change.added}, {"removed", diff.change.removed}, {"examples", std::move(examples)}};
+}
+
+// Runs `work(preview)` on a background thread and answers with its JSON.
+template <class Work>
+void run_preview(Engine &engine, const Json &request, std::function<void(Result<Json>)> reply, Work work) {
+  const std::string named = request.value("config", "");
+  const std::filesystem::path file =
+      named.empty() ? engine.options().config_file : std::filesystem::path(named);
+  const std::shared_ptr<const RuleSet> live = engine.rules();
+  Snapshot snapshot;
+  if (live) snapshot = take_snapshot(live, engine.dynamic(), 0);
+  engine.background().run(
+      [file, snapshot = std::move(snapshot), live, &store = engine.store(), work]() mutable -> Result<Json> {
+        const auto seen = preview(file, std::move(snapshot), live, store);
+        if (!seen) return std::unexpected(seen.error());
+        return work(**seen);
+      },
+      [reply = std::move(reply)](Result<Json> answer) { reply(std::move(answer)); });
+}
+
+} // namespace
+
+Engine::OnChange Api::change_reply(Reply reply, std::string list) {
+  return [this, reply = std::move(reply), list = std::move(list)](Result<ChangeDone> done) {
+    if (!done) return reply(std::unexpected(done.error()));
+    Json answer{{"generation", done->generation}, {"live_ms", done->live_ms},
+                {"in_force", done->in_force},     {"lost", 0},
+                {"warnings", done->warnings},     {"lists", Json::array()}};
+    for (const ListDiff &diff : done->lists) {
+      answer["lists"].push_back(diff_json(diff));
+      if (diff.name == list) {
+        answer["added"] = diff.change.added;
+        answer["removed"] = diff.change.removed;
+      }
+    }
+    if (done->from != 0) answer["from"] = done->from;
+    if (done->to != 0) answer["to"] = done->to;
+    if (done->in_force) answer["swap_ns"] = done->swap_ns;
+    if (done->reverts_at != 0) answer["reverts_at"] = done->reverts_at;
+    if (!done->note.empty()) answer["note"] = done->note;
+    answer["dataplane"] = {{"connected", engine_.pusher().channel().connected()}};
+    if (!done->in_force) return reply(std::move(answer));
+    ask_stats([answer = std::move(answer), reply](const Json &report) mutable {
+      if (report.is_object()) answer["lost"] = report.value("lost", Json(0));
+      reply(std::move(answer));
+    });
+  };
+}
+
+void Api::check(const Json &request, Reply reply) {
+  run_preview(engine_, request, std::move(reply), [](const Preview &seen) -> Result<Json> {
+    const RuleSet &rules = *seen.candidate.rules;
+    const Status filled = rules::check_not_empty(rules.config, seen.effective, false);
+    if (!filled) return std::unexpected(filled.error());
+    Json answer{
+        {"lists", Json::array()}, {"conflicts", Json::array()}, {"warnings", seen.candidate.warnings}};
+    for (const RuleList &list : rules.lists)
+      answer["lists"].push_back({{"name", list.definition.name},
+                                 {"action", image::name_of(list.definition.action)},
+                                 {"format", rules::name_of(list.definition.format)},
+                                 {"v4_hosts", list.body->counts.v4_hosts},
+                                 {"v4_prefixes", list.body->counts.v4_prefixes},
+                                 {"v6", list.body->counts.v6}});
+    for (const rules::Conflict &conflict : seen.effective.conflicts)
+      answer["conflicts"].push_back(conflict.text());
+    if (const Status allowed = check_changes(seen.candidate, false); !allowed)
+      answer["warnings"].push_back("apply will refuse this: " + allowed.error().message);
+    return answer;
+  });
+}
+
+void Api::diff(const Json &request, Reply reply) {
+  run_preview(engine_, request, std::move(reply),
+              [live = engine_.rules()](const Preview &seen) -> Result<Json> {
+                Json lists = Json::array();
+                for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
+                for (const RuleList &list : live ? live->lists : std::vector<RuleList>{})
+                  if (seen.candidate.rules->find(list.definition.name) == nullptr)
+                    lists.push_back({{"name", list.definition.name},
+                                     {"before", list.body->size()},
+                                     {"after", 0},
+                                     {"added", 0},
+                                     {"removed", list.body->size()},
+                                     {"examples", Json::array({"the list itself is gone"})}});
+                return Json{{"lists", std::move(lists)}};
+              });
+}
+
+void Api::plan(const Json &request, Reply reply) {
+  run_preview(engine_, request, std::move(reply),
+              [running = engine_.live_record().image_bytes](const Preview &seen) -> Result<Json> {
+                const config::Config &config = seen.candidate.rules->config;
+                const auto memory = plan::memory_free();
+                if (!memory) return std::unexpected(memory.error());
+                const auto plan = plan::make_plan(rules::build_input(seen.effective, config.policy), config,
+                                                  running, *memory);
+                if (!plan) return std::unexpected(plan.error());
+                Json answer = Json::parse(plan::to_json(*plan), nullptr, false);
+                if (!answer.is_object()) return fail(Errc::io, "the plan cannot be read");
+                return answer;
+              });
+}
+
+void Api::apply(const Json &request, Reply reply) {
+  engine_.apply(request.value("config", ""), request.value("confirm_s", std::uint64_t{0}),
+                request.value("force", false), change_reply(std::move(reply)));
+}
+
+void Api::confirm(const Json &, Reply reply) {
+  const auto generation = engine_.confirm();
+  if (!generation) return reply(std::unexpected(generation.error()));
+  reply(Json{{"generation", *generation}});
+}
+
+void Api::rollback(const Json &request, Reply reply) {
+  engine_.rollback(request.value("generation", std::uint64_t{0}), change_reply(std::move(reply)));
+}
+
+} // namespace weir::control

@@ -1,0 +1,203 @@
+#include "control/daemon/verbs.hpp"
+
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace weir::control {
+
+namespace {
+
+Json parsed(const std::string &text) {
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json() : value;
+}
+
+Json policy_json(const config::Config &config) {
+  const Policy &policy = config.policy;
+  return {{"match", name_of(policy.match)},
+          {"default", name_of(policy.fallthrough)},
+          {"non_ip", name_of(policy.non_ip)},
+          {"link_local", name_of(policy.link_local)},
+          {"malformed", name_of(policy.malformed)},
+          {"no_image", config.no_image == config::NoImage::open ? "open" : "closed"}};
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A counter by name, wherever the report has it; 0 otherwise.
+std::uint64_t count_of(const Json &report, const char *section, const std::string &name) {
+  const auto at = report.is_object() ? report.find(section) : report.end();
+  if (at == report.end() || !at->is_object()) return 0;
+  const auto value = at->find(name);
+  return value != at->end() && value->is_number() ? value->get<std::uint64_t>() : 0;
+}
+
+} // namespace
+
+void Api::ask_stats(const std::function<void(const Json &)> &then) {
+  if (!engine_.pusher().channel().connected()) return then(Json());
+  engine_.pusher().channel().query(R"({"what":"stats"})", [then](const Result<std::string> &text) {
+    then(text ? parsed(*text) : Json());
+  });
+}
+
+std::string Api::list_name(std::uint16_t number) const {
+  const RuleList *list = engine_.rules() ? engine_.rules()->find(number) : nullptr;
+  return list ? list->definition.name : fmt::format("list {}", number);
+}
+
+void Api::ping(const Json &, Reply reply) {
+  reply(Json{{"pid", getpid()}, {"generation", engine_.live_record().id}});
+}
+
+void Api::status(const Json &, Reply reply) {
+  const store::GenerationRecord &live = engine_.live_record();
+  Json answer{{"generation", live.id},
+              {"previous", 0},
+              {"applied_at", live.applied_at},
+              {"digest", rules::to_hex(live.digest)},
+              {"mode", "exact"},
+              {"uptime_s", now_s() - engine_.started_at()},
+              {"pending_confirm_s", engine_.pending_confirm_s().value_or(0)},
+              {"doing", engine_.doing()},
+              {"error", engine_.last_error()}};
+  if (const auto kept = engine_.store().generations())
+    for (const store::GenerationRecord &record : *kept)
+      if (record.id < live.id) answer["previous"] = record.id;
+  EntryCounts deny;
+  std::uint64_t allow = 0;
+  if (engine_.rules()) {
+    answer["policy"] = policy_json(engine_.rules()->config);
+    for (const RuleList &list : engine_.rules()->lists) {
+      const EntryCounts &file = list.body->counts, &dynamic = engine_.dynamic().counts(list.number);
+      if (list.definition.action == image::Side::allow) {
+        allow += file.total() + dynamic.total();
+        continue;
+      }
+      deny.v4_hosts += file.v4_hosts + dynamic.v4_hosts;
+      deny.v4_prefixes += file.v4_prefixes + dynamic.v4_prefixes;
+      deny.v6 += file.v6 + dynamic.v6;
+    }
+  }
+  answer["counts"] = {{"ipv4_hosts", deny.v4_hosts},
+                      {"ipv4_prefixes", deny.v4_prefixes},
+                      {"ipv6", deny.v6},
+                      {"allow", allow}};
+  answer["plan"] = parsed(live.plan_json);
+  const push::Pusher &pusher = engine_.pusher();
+  const wire::Hello hello = engine_.pusher().channel().hello();
+  answer["dataplane"] = {{"connected", pusher.state() != push::Pusher::State::absent},
+                         {"in_sync", pusher.state() == push::Pusher::State::live},
+                         {"pid", hello.process},
+                         {"sequence", pusher.applied_sequence()},
+                         {"generation", pusher.dataplane_generation()}};
+  answer["store"] = {{"bytes", engine_.store().bytes()},
+                     {"sequence", engine_.store().sequence()},
+                     {"id", [&] {
+                        std::string hex;
+                        for (const std::uint8_t byte : engine_.store().id())
+                          hex += fmt::format("{:02x}", byte);
+                        return hex;
+                      }()}};
+  answer["last_swap"] = {{"ns", engine_.last_swap().ns}, {"at", engine_.last_swap().at}, {"lost", 0}};
+  answer["memory"] = {
+      {"image_bytes", live.image_bytes}, {"kind", engine_.pages()}, {"resident_bytes", resident_bytes()}};
+  ask_stats([answer = std::move(answer), reply = std::move(reply)](const Json &report) mutable {
+    if (report.is_object()) {
+      answer["last_swap"]["lost"] = report.value("lost", Json(0));
+      if (const auto memory = report.find("memory"); memory != report.end() && memory->is_string())
+        answer["memory"]["kind"] = *memory;
+    }
+    reply(std::move(answer));
+  });
+}
+
+void Api::generations(const Json &, Reply reply) {
+  const auto kept = engine_.store().generations();
+  if (!kept) return reply(std::unexpected(kept.error()));
+  Json rows = Json::array();
+  for (const store::GenerationRecord &record : *kept)
+    rows.push_back({{"generation", record.id},
+                    {"applied_at", record.applied_at},
+                    {"digest", rules::to_hex(record.digest)},
+                    {"cause", record.cause},
+                    {"live", record.id == engine_.live_record().id},
+                    {"counts", parsed(record.counts_json)},
+                    {"plan", parsed(record.plan_json)},
+                    {"image_bytes", record.image_bytes},
+                    {"build_ms", record.build_ms}});
+  reply(Json{{"generations", std::move(rows)}});
+}
+
+// The report has objects by name; rows are easier for whoever draws a table.
+void Api::stats(const Json &, Reply reply) {
+  ask_stats([this, reply = std::move(reply)](const Json &report) {
+    if (!report.is_object())
+      return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
+    Json answer = report;
+    Json verdicts = Json::array(), lists = Json::array(), generations = Json::array();
+    for (const auto &[reason, counts] : report.value("reasons", Json::object()).items())
+      for (const char *verdict : {"pass", "drop"})
+        if (const std::uint64_t packets = counts.is_object() ? counts.value(verdict, std::uint64_t{0}) : 0;
+            packets > 0)
+          verdicts.push_back(
+              {{"verdict", verdict}, {"reason", reason}, {"family", "all"}, {"packets", packets}});
+    for (const auto &[name, hits] : report.value("lists", Json::object()).items()) {
+      const RuleList *list = engine_.rules() ? engine_.rules()->find(name) : nullptr;
+      lists.push_back({{"name", name}, {"hits", hits}});
+      if (list) lists.back()["entries"] = list->body->size() + engine_.dynamic().counts(list->number).total();
+    }
+    for (const auto &[generation, packets] : report.value("generations", Json::object()).items())
+      generations.push_back(
+          {{"generation", std::strtoull(generation.c_str(), nullptr, 10)}, {"packets", packets}});
+    answer["verdicts"] = std::move(verdicts);
+    answer["lists"] = std::move(lists);
+    answer["generations"] = std::move(generations);
+    reply(std::move(answer));
+  });
+}
+
+void Api::drops(const Json &, Reply reply) {
+  ask_stats([this, reply = std::move(reply)](const Json &report) {
+    if (!report.is_object())
+      return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
+    Json reasons = Json::array(), lists = Json::array(), recent = Json::array();
+    for (const auto &[reason, counts] : report.value("reasons", Json::object()).items())
+      if (const std::uint64_t packets = counts.is_object() ? counts.value("drop", std::uint64_t{0}) : 0;
+          packets > 0)
+        reasons.push_back({{"reason", reason}, {"packets", packets}});
+    if (engine_.rules())
+      for (const RuleList &list : engine_.rules()->lists)
+        if (list.definition.action == image::Side::deny)
+          lists.push_back(
+              {{"name", list.definition.name}, {"hits", count_of(report, "lists", list.definition.name)}});
+    for (const SampleTable::Row &row : samples_.top(SampleTable::rows_max))
+      if (row.denied && recent.size() < 20)
+        recent.push_back(
+            {{"address", to_string(row.address)}, {"list", list_name(row.list)}, {"count", row.count}});
+    reply(Json{{"reasons", std::move(reasons)}, {"lists", std::move(lists)}, {"recent", std::move(recent)}});
+  });
+}
+
+void Api::top(const Json &request, Reply reply) {
+  Json addresses = Json::array();
+  for (const SampleTable::Row &row : samples_.top(request.value("n", std::size_t{20}))) {
+    addresses.push_back({{"address", to_string(row.address)},
+                         {"packets", row.count},
+                         {"verdict", row.denied ? "drop" : "pass"}});
+    if (row.denied) addresses.back()["list"] = list_name(row.list);
+  }
+  reply(Json{{"addresses", std::move(addresses)}});
+}
+
+} // namespace weir::control

@@ -177,7 +177,7 @@ $(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_CON
 	$(link) $(LIBS.dataplane)
 
 $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL)
-	$(link) $(LIBS.control)
+	$(link) $(LIBS.control) -lsystemd
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_CONTROL)
 	$(link) $(LIBS.control) -lpcap

@@ -31,11 +31,10 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   if (!plan) return std::unexpected(plan.error());
   input.deny.front_filter = plan->deny_front_filter;
 
-  const auto bytes = image_bytes(input);
-  if (!bytes) return std::unexpected(bytes.error());
+  const std::uint64_t bytes = image_bytes(input);
   // The rules are in memory by now, so the image itself is all that is still to be found.
-  if (const Status fits = plan::check_memory(*bytes, 0, *memory); !fits) return std::unexpected(fits.error());
-  auto file = MemoryFile::make(*bytes, memory->fits_hugepages(*bytes));
+  if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits) return std::unexpected(fits.error());
+  auto file = MemoryFile::make(bytes, memory->fits_hugepages(bytes));
   if (!file) return std::unexpected(file.error());
   auto report = build_image(input, file->bytes());
   if (!report) return std::unexpected(report.error());
@@ -45,7 +44,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   return SealedImage{.fd = std::move(*fd),
                      .generation = request.generation,
                      .base_sequence = request.sequence,
-                     .image_bytes = *bytes,
+                     .image_bytes = bytes,
                      .pages = pages,
                      .digest = input.rules_digest,
                      .report = *report,

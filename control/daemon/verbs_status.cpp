@@ -34,6 +34,12 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// A part of the report; what is not an object is an empty one.
+Json section_of(const Json &report, const char *name) {
+  const auto at = report.find(name);
+  return at != report.end() && at->is_object() ? *at : Json::object();
+}
+
 // A counter by name, wherever the report has it; 0 otherwise.
 std::uint64_t count_of(const Json &report, const char *section, const std::string &name) {
   const auto at = report.is_object() ? report.find(section) : report.end();
@@ -145,19 +151,21 @@ void Api::stats(const Json &, Reply reply) {
     if (!report.is_object())
       return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
     Json answer = report;
+    const Json all_reasons = section_of(report, "reasons"), all_lists = section_of(report, "lists"),
+               all_generations = section_of(report, "generations");
     Json verdicts = Json::array(), lists = Json::array(), generations = Json::array();
-    for (const auto &[reason, counts] : report.value("reasons", Json::object()).items())
+    for (const auto &[reason, counts] : all_reasons.items())
       for (const char *verdict : {"pass", "drop"})
         if (const std::uint64_t packets = counts.is_object() ? counts.value(verdict, std::uint64_t{0}) : 0;
             packets > 0)
           verdicts.push_back(
               {{"verdict", verdict}, {"reason", reason}, {"family", "all"}, {"packets", packets}});
-    for (const auto &[name, hits] : report.value("lists", Json::object()).items()) {
+    for (const auto &[name, hits] : all_lists.items()) {
       const RuleList *list = engine_.rules() ? engine_.rules()->find(name) : nullptr;
       lists.push_back({{"name", name}, {"hits", hits}});
       if (list) lists.back()["entries"] = list->body->size() + engine_.dynamic().counts(list->number).total();
     }
-    for (const auto &[generation, packets] : report.value("generations", Json::object()).items())
+    for (const auto &[generation, packets] : all_generations.items())
       generations.push_back(
           {{"generation", std::strtoull(generation.c_str(), nullptr, 10)}, {"packets", packets}});
     answer["verdicts"] = std::move(verdicts);
@@ -171,8 +179,9 @@ void Api::drops(const Json &, Reply reply) {
   ask_stats([this, reply = std::move(reply)](const Json &report) {
     if (!report.is_object())
       return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
+    const Json all_reasons = section_of(report, "reasons");
     Json reasons = Json::array(), lists = Json::array(), recent = Json::array();
-    for (const auto &[reason, counts] : report.value("reasons", Json::object()).items())
+    for (const auto &[reason, counts] : all_reasons.items())
       if (const std::uint64_t packets = counts.is_object() ? counts.value("drop", std::uint64_t{0}) : 0;
           packets > 0)
         reasons.push_back({{"reason", reason}, {"packets", packets}});

@@ -1,0 +1,126 @@
+// Publishing under running readers: nobody sees an image after it was given up, nobody steps back.
+#include "dataplane/image_slot.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace weir::dataplane {
+namespace {
+
+constexpr std::uint64_t given_up = 0; // no published image has this generation
+
+std::unique_ptr<AttachedImage> image_of(std::uint64_t generation) {
+  auto image = std::make_unique<AttachedImage>();
+  image->generation = generation;
+  return image;
+}
+
+// Reads as a worker does: three bursts in flight, each with the image it began with.
+class Reader {
+public:
+  Reader(ImageSlot &slot, unsigned id) : slot_(slot), id_(id), thread_([this] { run(); }) {}
+  void stop() {
+    stop_ = true;
+    thread_.join();
+  }
+  std::atomic<std::uint64_t> finished{0}, latest{0};
+  std::atomic<std::uint64_t> dead{0}, backward{0};
+
+private:
+  void run() {
+    slot_.join(id_);
+    std::uint64_t last_token = 0;
+    while (!stop_) {
+      if (in_flight_ == held_.size()) finish_oldest();
+      held_[(first_ + in_flight_++) % held_.size()] = slot_.current();
+      if (slot_.report_wanted(last_token)) {
+        while (in_flight_ > 0) finish_oldest();
+        last_token = slot_.report(id_);
+        std::this_thread::yield(); // CPUs may be fewer than threads
+      }
+    }
+    while (in_flight_ > 0) finish_oldest();
+    slot_.leave(id_);
+  }
+
+  void finish_oldest() {
+    const AttachedImage *image = held_[first_];
+    first_ = (first_ + 1) % held_.size();
+    --in_flight_;
+    if (image == nullptr) return;
+    const std::uint64_t generation = __atomic_load_n(&image->generation, __ATOMIC_RELAXED);
+    if (generation == given_up) dead.fetch_add(1);
+    if (generation != given_up && generation < latest) backward.fetch_add(1);
+    latest = generation;
+    finished.fetch_add(1);
+  }
+
+  ImageSlot &slot_;
+  unsigned id_;
+  std::atomic<bool> stop_{false};
+  std::array<AttachedImage *, 3> held_{};
+  unsigned first_ = 0, in_flight_ = 0;
+  std::thread thread_;
+};
+
+TEST(ImageSlot, nobody_holds_an_image_after_its_grace_period_has_passed) {
+  constexpr std::uint64_t generations = 500;
+  ImageSlot slot(2);
+  Reader one(slot, 0), two(slot, 1);
+  for (std::uint64_t g = 1; g <= generations; ++g) {
+    auto published = slot.publish(image_of(g));
+    while (!slot.quiesced(published.token)) std::this_thread::yield();
+    if (published.previous) __atomic_store_n(&published.previous->generation, given_up, __ATOMIC_RELAXED);
+  }
+  while (one.latest < generations || two.latest < generations) std::this_thread::yield();
+  one.stop();
+  two.stop();
+  EXPECT_EQ(one.dead + two.dead, 0u);
+  EXPECT_EQ(one.backward + two.backward, 0u);
+  EXPECT_GT(one.finished, generations / 10);
+  EXPECT_EQ(slot.live_generation(), generations);
+}
+
+TEST(ImageSlot, a_reader_that_went_offline_holds_nothing_up) {
+  ImageSlot slot(1);
+  slot.join(0);
+  const auto first = slot.publish(image_of(1));
+  EXPECT_FALSE(slot.quiesced(first.token)) << "the reader has not reported yet";
+  slot.offline(0);
+  EXPECT_TRUE(slot.quiesced(first.token));
+  slot.online(0);
+  const auto second = slot.publish(image_of(2));
+  EXPECT_FALSE(slot.quiesced(second.token));
+  EXPECT_TRUE(slot.report_wanted(0));
+  const std::uint64_t token = slot.report(0);
+  EXPECT_TRUE(slot.quiesced(second.token));
+  EXPECT_FALSE(slot.report_wanted(token));
+  slot.leave(0);
+}
+
+TEST(ImageSlot, without_readers_a_grace_period_passes_at_once) {
+  ImageSlot slot(4);
+  EXPECT_EQ(slot.live_generation(), 0u);
+  EXPECT_EQ(slot.current(), nullptr);
+  const auto published = slot.publish(image_of(5));
+  EXPECT_EQ(published.previous, nullptr);
+  EXPECT_TRUE(slot.quiesced(published.token));
+  EXPECT_EQ(slot.current()->generation, 5u);
+}
+
+TEST(ListSlots, keep_their_name_for_ever) {
+  ListSlots slots;
+  const std::uint16_t a = slots.slot_of("a"), b = slots.slot_of("b");
+  EXPECT_NE(a, b);
+  EXPECT_NE(a, 0) << "slot 0 is for lists beyond the last";
+  EXPECT_EQ(slots.slot_of("a"), a);
+  EXPECT_EQ(slots.name_of(b), "b");
+  EXPECT_EQ(slots.names().size(), 3u);
+}
+
+} // namespace
+} // namespace weir::dataplane

@@ -131,12 +131,15 @@ void look_at_memory(Findings &out, const fs::path &root) {
 }
 
 void look_at_programs(Findings &out) {
+  std::string missing;
   for (const char *name : {"weir-dataplane", "weir-control"})
-    if (const auto program = sibling_program(name); !program)
-      out.push_back({Level::wrong, "programs", fmt::format("{} is missing", name), program.error().message});
-  if (out.empty() || out.back().topic != "programs")
+    if (!sibling_program(name)) missing += (missing.empty() ? "" : " and ") + std::string(name);
+  if (missing.empty())
     out.push_back(
         {Level::good, "programs", fmt::format("weirctl {}, both daemons beside it", version_text), ""});
+  else
+    out.push_back({Level::wrong, "programs", missing + " missing beside weirctl",
+                   "`make all` builds the three programs together; install them together too."});
 }
 
 std::optional<config::Config> look_at_configuration(Findings &out, const fs::path &file) {

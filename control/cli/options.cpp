@@ -46,7 +46,15 @@ public:
     const std::string name = nested ? parent->get_name() + ' ' + sub->get_name() : sub->get_name();
     return fmt::format("  {:<14}{}\n", sub->get_name(), help_of(name).summary);
   }
+  std::string make_description(const CLI::App *app) const override {
+    return CLI::Formatter::make_description(app) + '\n';
+  }
 };
+
+// Without the description that CLI11 would put into the help.
+CLI::Validator count_up_to(std::uint64_t limit) {
+  return CLI::Range(std::uint64_t{1}, limit).description("");
+}
 
 void describe(CLI::App &app, std::string_view name) {
   const VerbHelp &help = help_of(name);
@@ -94,7 +102,7 @@ void CommandLine::add_list_verbs() {
 void CommandLine::add_configuration_verbs() {
   const auto with_config = [this](std::string_view name, Verb which, const char *meaning) {
     CLI::App *sub = verb(app, name, which);
-    sub->add_option("CONFIG,-c,--config", options.config, meaning);
+    sub->add_option("CONFIG,-c,--config", options.config, meaning)->type_name("FILE");
     return sub;
   };
   with_config("check", Verb::check, "configuration to read (/etc/weir/weir.yaml)");
@@ -119,9 +127,10 @@ void CommandLine::add_watching_verbs() {
   verb(app, "drops", Verb::drops);
   verb(app, "top", Verb::top)
       ->add_option("-n,--count", options.count, "how many addresses (20)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{10000}));
+      ->check(count_up_to(10000));
   verb(app, "doctor", Verb::doctor)
-      ->add_option("-c,--config", options.config, "configuration to look at (/etc/weir/weir.yaml)");
+      ->add_option("-c,--config", options.config, "configuration to look at (/etc/weir/weir.yaml)")
+      ->type_name("FILE");
   verb(app, "completion", Verb::completion)
       ->add_option("SHELL", options.shell, "bash")
       ->check(CLI::IsMember({"bash"}));
@@ -131,14 +140,17 @@ void CommandLine::add_replay() {
   ReplayOptions &replay = options.replay;
   CLI::App *sub = verb(app, "replay", Verb::replay);
   sub->add_option("IN", replay.input, "capture to read, pcap or pcapng, link type Ethernet")->required();
-  sub->add_option("-c,--config", replay.config, "configuration with the lists and the policy")->required();
-  sub->add_option("-o,--out", replay.out, "capture to write what passes to");
-  sub->add_option("-d,--denied", replay.denied, "capture to write what is dropped to");
-  sub->add_option("--verdicts", replay.verdicts, "CSV to write: index,generation,verdict,reason,list");
+  sub->add_option("-c,--config", replay.config, "configuration with the lists and the policy")
+      ->type_name("FILE")
+      ->required();
+  sub->add_option("-o,--out", replay.out, "capture to write what passes to")->type_name("FILE");
+  sub->add_option("-d,--denied", replay.denied, "capture to write what is dropped to")->type_name("FILE");
+  sub->add_option("--verdicts", replay.verdicts, "CSV to write: index,generation,verdict,reason,list")
+      ->type_name("FILE");
   sub->add_option("--loop", replay.loop, "how often the capture is sent (1)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+      ->check(count_up_to(std::uint64_t{1} << 40));
   sub->add_option("--rate", replay.rate_pps, "packets per second (as fast as they are taken)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+      ->check(count_up_to(std::uint64_t{1} << 40));
   sub->add_option("--apply", raw.applies,
                   "configuration of the next generation, optionally after so many packets")
       ->type_name("CONFIG[@PACKETS]")
@@ -149,12 +161,20 @@ void CommandLine::add_replay() {
 CommandLine::CommandLine() {
   app.formatter(std::make_shared<SummaryFormatter>());
   app.get_formatter()->column_width(34);
+  for (const auto &[old, label] : {std::pair{"SUBCOMMAND", "VERB"},
+                                   {"Subcommands", "Verbs"},
+                                   {"Positionals", "Arguments"},
+                                   {"REQUIRED", ""},
+                                   {"TEXT", ""},
+                                   {"UINT", "N"}})
+    app.get_formatter()->label(old, label);
   app.footer(std::string(program_footer));
   app.fallthrough();
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", std::string("weirctl ") + version_text);
   app.add_flag("-j,--json", options.json, "print one JSON object instead of text");
-  app.add_option("-s,--socket", options.socket, "control socket (/run/weir/control.sock)");
+  app.add_option("-s,--socket", options.socket, "control socket (/run/weir/control.sock)")
+      ->type_name("SOCKET");
   add_replay();
   add_watching_verbs();
   add_list_verbs();

@@ -27,14 +27,32 @@ std::string ttl_text(const Json &list) {
   return seconds == 0 ? "-" : duration_text(seconds);
 }
 
+// Without a dataplane a change is stored; older answers say it by leaving the time out.
+bool in_force(const Json &answer) {
+  const Json &said = child(answer, "in_force");
+  return said.is_boolean() ? said.get<bool>()
+                           : has_number(answer, "in_force_ms") || has_number(answer, "live_ms");
+}
+
+// What weir-control wants people to know besides, a line each.
+std::string notes(const Json &answer) {
+  std::string text;
+  if (const std::string note = text_in(answer, "note", ""); !note.empty())
+    text += "note: " + note + '\n';
+  else if (!in_force(answer))
+    text += "note: the dataplane is not connected and takes it when it is back\n";
+  for (const Json &warning : child(answer, "warnings"))
+    if (warning.is_string()) text += "warning: " + warning.get<std::string>() + '\n';
+  return text;
+}
+
 // "generation 43 live after 18 ms, swap 2.1 us, lost 0"
 std::string live_text(const Json &answer) {
-  std::string text = fmt::format("generation {} live", text_in(answer, "generation"));
+  std::string text =
+      fmt::format("generation {} {}", text_in(answer, "generation"), in_force(answer) ? "live" : "stored");
   if (has_number(answer, "live_ms")) text += " after " + milliseconds_text(number_in(answer, "live_ms"));
   if (count_in(answer, "swap_ns") > 0) text += ", swap " + nanoseconds_text(number_in(answer, "swap_ns"));
   if (has_number(answer, "lost")) text += ", lost " + thousands_in(answer, "lost");
-  if (child(answer, "dataplane").is_object() && !flag_in(child(answer, "dataplane"), "connected"))
-    text += " (the dataplane is not connected and takes it when it is back)";
   return text;
 }
 
@@ -71,21 +89,20 @@ std::string render_list_show(const Json &answer, std::int64_t now) {
 }
 
 std::string render_list_change(const Options &options, const Json &answer, std::int64_t now) {
-  const auto in_force = [&] {
-    return has_number(answer, "in_force_ms")
-               ? ", in force after " + milliseconds_text(number_in(answer, "in_force_ms"))
-               : std::string(", stored; the dataplane is not connected and takes it when it is back");
+  const auto force_text = [&] {
+    return in_force(answer) ? ", in force after " + milliseconds_text(number_in(answer, "in_force_ms"))
+                            : std::string(", stored");
   };
   std::string text;
   switch (options.verb) {
   case Verb::list_add:
     text = fmt::format("{}: {} added, {} refreshed{}", options.list, thousands_in(answer, "added"),
-                       thousands(count_in(answer, "refreshed")), in_force());
+                       thousands(count_in(answer, "refreshed")), force_text());
     if (const auto expires = number_in(answer, "expires_at"); expires > 0)
       text += ", expires " + clock_text(static_cast<std::int64_t>(expires), now);
     break;
   case Verb::list_del:
-    text = fmt::format("{}: {} deleted{}", options.list, thousands_in(answer, "deleted"), in_force());
+    text = fmt::format("{}: {} deleted{}", options.list, thousands_in(answer, "deleted"), force_text());
     break;
   case Verb::list_replace:
     text = fmt::format("{}: {}, {}", options.list, change_counts(answer), live_text(answer));
@@ -93,8 +110,9 @@ std::string render_list_change(const Options &options, const Json &answer, std::
   default:
     text = fmt::format("{}: {} entries written to {}", options.list, thousands_in(answer, "entries"),
                        options.file.string());
+    return text + '\n';
   }
-  return text + '\n';
+  return text + '\n' + notes(answer);
 }
 
 std::string render_plan(const Json &answer) {
@@ -145,7 +163,8 @@ std::string render_confirm(const Json &answer) {
 
 std::string render_apply(const Json &answer, std::int64_t now) {
   std::string text = live_text(answer);
-  if (count_in(answer, "from") != 0) text += fmt::format(", from generation {}", text_in(answer, "from"));
+  if (count_in(answer, "to") != 0)
+    text += fmt::format(", with the lists of generation {}", text_in(answer, "to"));
   if (const auto reverts = number_in(answer, "reverts_at"); reverts > 0)
     text += fmt::format("; reverts in {} unless confirmed",
                         duration_text(static_cast<std::uint64_t>(
@@ -154,7 +173,7 @@ std::string render_apply(const Json &answer, std::int64_t now) {
   for (const Json &list : child(answer, "lists"))
     if (count_in(list, "added") + count_in(list, "removed") > 0)
       text += fmt::format("  {}: {}\n", text_in(list, "name"), change_counts(list));
-  return text;
+  return text + notes(answer);
 }
 
 } // namespace weir::cli

@@ -76,6 +76,10 @@ std::string render_status(const Json &answer, std::int64_t now) {
                       thousands(count_in(swap, "lost")), duration_text(count_in(answer, "uptime_s")),
                       bytes_text(count_in(store, "bytes")));
   text += dataplane_text(child(answer, "dataplane")) + '\n';
+  if (const auto doing = text_in(answer, "doing", ""); !doing.empty())
+    text += fmt::format("at work: {}\n", doing);
+  if (const auto error = text_in(answer, "error", ""); !error.empty())
+    text += fmt::format("last failure: {}\n", error);
   if (const auto left = count_in(answer, "pending_confirm_s"); left > 0)
     text +=
         fmt::format("waiting for `weirctl confirm`: the change is taken back in {}\n", duration_text(left));
@@ -93,6 +97,7 @@ std::string render_generations(const Json &answer, std::int64_t now) {
                {"IMAGE", right},
                {"BUILD", right},
                {"DIGEST", left},
+               {"CAUSE", left},
                {"", left}});
   for (const Json &generation : child(answer, "generations")) {
     const Json &counts = child(generation, "counts");
@@ -101,7 +106,7 @@ std::string render_generations(const Json &answer, std::int64_t now) {
                thousands_in(counts, "ipv6"), thousands_in(counts, "allow"),
                bytes_text(count_in(generation, "image_bytes")),
                milliseconds_text(number_in(generation, "build_ms")), short_digest(generation),
-               flag_in(generation, "live") ? "live" : ""});
+               text_in(generation, "cause"), flag_in(generation, "live") ? "live" : ""});
   }
   return table.empty() ? "no generation yet\n" : table.text();
 }

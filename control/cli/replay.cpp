@@ -85,6 +85,9 @@ private:
   Result<bool> wait(); // true when the dataplane has ended well
   Status advance();
   Status take_answer(const std::string &line);
+  Status take_apply(const Json &answer, const std::string &line);
+  Status take_status(const Json &answer);
+  Status take_counters(const Json &answer);
   Result<Json> report(const fs::path &file);
 
   const ReplayOptions &options_;
@@ -99,6 +102,7 @@ private:
   std::optional<Client> client_;
   std::optional<EndSignals> signals_;
   fs::path socket_;
+  bool started_ = false;  // the first generation is live
   bool asked_ = false;    // an answer is awaited
   bool applying_ = false; // and it is that of an apply
   Clock::time_point next_poll_{};
@@ -160,8 +164,9 @@ Status Replay::start_dataplane(const fs::path &folder) {
     with("--gate", fmt::format("{}:{}", step.first_packet, step.generation));
   with("--report", (folder / "report.json").string());
   fs::create_directory(folder / "dataplane");
+  // EAL's runtime folder is made under TMPDIR: it goes with the private one, however the process ends.
   auto child = Child::start("weir-dataplane", command, folder / "dataplane.log",
-                            {{"RUNTIME_DIRECTORY", (folder / "dataplane").string()}});
+                            {{"TMPDIR", (folder / "dataplane").string()}});
   if (!child) return std::unexpected(std::move(child.error()));
   dataplane_.emplace(std::move(*child));
   return {};
@@ -175,7 +180,7 @@ Status Replay::start_control(const fs::path &folder) {
   auto child = Child::start("weir-control",
                             {program->string(), "-c", fs::absolute(options_.config).string(), "--run-dir",
                              folder.string(), "--state-dir", state.string(), "--foreground-log"},
-                            folder / "control.log", {{"RUNTIME_DIRECTORY", folder.string()}});
+                            folder / "control.log", {{"TMPDIR", state.string()}});
   if (!child) return std::unexpected(std::move(child.error()));
   control_.emplace(std::move(*child));
   return {};
@@ -187,7 +192,7 @@ Result<bool> Replay::wait() {
                                  {dataplane_->fd(), POLLIN, 0},
                                  {control_->fd(), POLLIN, 0},
                                  {asked_ ? client_->fd() : -1, POLLIN, 0}}};
-  const bool busy = next_step_ < steps_.size() && !applying_;
+  const bool busy = (!started_ || next_step_ < steps_.size()) && !applying_;
   poll(waiting.data(), waiting.size(), busy ? static_cast<int>(poll_interval.count()) : 1000);
   if (const auto signal = signals_->take())
     return fail(Errc::refused, fmt::format("ended by signal {} ({}); the replay is not complete.", *signal,
@@ -212,39 +217,58 @@ Result<bool> Replay::wait() {
   return false;
 }
 
-// Asks for the counters from time to time until the next configuration is due, and then applies it.
+// Asks from time to time: at first whether the first generation has come, then for the counters
+// until the next configuration is due.
 Status Replay::advance() {
-  if (asked_ || next_step_ == steps_.size() || Clock::now() < next_poll_) return {};
+  const bool nothing_to_ask = started_ && next_step_ == steps_.size();
+  if (asked_ || nothing_to_ask || Clock::now() < next_poll_) return {};
   next_poll_ = Clock::now() + poll_interval;
   if (!client_) {
     auto client = Client::connect(socket_);
     if (!client) return {}; // it is still starting; wait() notices when it has ended
     client_.emplace(std::move(*client));
   }
-  auto sent = client_->send(R"({"verb":"stats"})");
+  auto sent = client_->send(started_ ? R"({"verb":"stats"})" : R"({"verb":"status"})");
   asked_ = sent.has_value();
   return sent;
 }
 
 Status Replay::take_answer(const std::string &line) {
   const Json answer = Json::parse(line, nullptr, false);
+  if (applying_) return take_apply(answer, line);
+  if (!flag_in(answer, "ok")) return {}; // no dataplane yet
+  return started_ ? take_counters(answer) : take_status(answer);
+}
+
+Status Replay::take_apply(const Json &answer, const std::string &line) {
   const ReplayStep &step = steps_[next_step_];
-  if (applying_) {
-    applying_ = false;
-    if (!flag_in(answer, "ok"))
-      return fail(Errc::refused,
-                  fmt::format("{}: {}", step.config.string(), text_in(answer, "message", line)));
-    if (const auto generation = count_in(answer, "generation"); generation != step.generation)
-      return fail(Errc::io, fmt::format("{} became generation {} where {} was expected.",
-                                        step.config.string(), generation, step.generation));
-    configurations_.push_back({{"generation", step.generation},
-                               {"config", step.config.string()},
-                               {"live_ms", child(answer, "live_ms")},
-                               {"swap_ns", child(answer, "swap_ns")}});
-    ++next_step_;
+  applying_ = false;
+  if (!flag_in(answer, "ok"))
+    return fail(Errc::refused, fmt::format("{}: {}", step.config.string(), text_in(answer, "message", line)));
+  if (const auto generation = count_in(answer, "generation"); generation != step.generation)
+    return fail(Errc::io, fmt::format("{} became generation {} where {} was expected.", step.config.string(),
+                                      generation, step.generation));
+  configurations_.push_back({{"generation", step.generation},
+                             {"config", step.config.string()},
+                             {"live_ms", child(answer, "live_ms")},
+                             {"swap_ns", child(answer, "swap_ns")}});
+  ++next_step_;
+  return {};
+}
+
+// Rules that cannot be loaded or pushed would leave the dataplane waiting for ever.
+Status Replay::take_status(const Json &answer) {
+  if (count_in(child(answer, "dataplane"), "generation") > 0) {
+    started_ = true;
     return {};
   }
-  if (!flag_in(answer, "ok")) return {}; // no dataplane yet
+  const std::string error = text_in(answer, "error", "");
+  if (error.empty() || !text_in(answer, "doing", "").empty()) return {};
+  return fail(Errc::refused, fmt::format("{}: {}", options_.config.string(), error));
+}
+
+Status Replay::take_counters(const Json &answer) {
+  const ReplayStep &step = steps_[next_step_];
   std::uint64_t judged = 0;
   bool current_judged_some = false;
   for (const Json &row : child(answer, "generations")) {
@@ -264,6 +288,13 @@ Result<Json> Replay::report(const fs::path &file) {
   if (!in) return fail(Errc::io, "weir-dataplane ended without a report.");
   Json report = Json::parse(in, nullptr, false);
   if (!report.is_object()) return fail(Errc::parse, "the report of weir-dataplane is no JSON object.");
+  // weir-dataplane also ends well when somebody else asks it to; that is no whole replay.
+  const Json &replayed = child(report, "replay");
+  if (!flag_in(replayed, "eof") || count_in(replayed, "read") != count_in(replayed, "written"))
+    return fail(Errc::io,
+                fmt::format("weir-dataplane was stopped before the end of {}: {} packets read, {} written.",
+                            options_.input.string(), count_in(replayed, "read"),
+                            count_in(replayed, "written")));
   report["input"] = options_.input.string();
   report["configurations"] = configurations_;
   report["actions"] = actions_;

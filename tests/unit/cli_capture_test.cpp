@@ -1,0 +1,87 @@
+#include "control/cli/capture.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <unistd.h>
+
+namespace weir::cli {
+namespace {
+
+using testing::HasSubstr;
+
+void put(std::string &bytes, std::uint32_t value) { bytes.append(reinterpret_cast<const char *>(&value), 4); }
+
+// A capture of `packets` frames of 60 bytes.
+std::string capture_bytes(unsigned packets, std::uint32_t link_type = 1) {
+  std::string bytes;
+  for (const std::uint32_t value : {0xA1B2C3D4u, 0x00040002u, 0u, 0u, 65535u, link_type}) put(bytes, value);
+  for (unsigned i = 0; i < packets; ++i) {
+    for (const std::uint32_t value : {i, 0u, 60u, 60u}) put(bytes, value);
+    bytes.append(60, '\0');
+  }
+  return bytes;
+}
+
+class CliCapture : public testing::Test {
+protected:
+  std::filesystem::path write(const std::string &bytes) {
+    std::ofstream(file_, std::ios::binary) << bytes;
+    return file_;
+  }
+  std::string fault(const std::filesystem::path &file) {
+    const auto facts = inspect_capture(file, true);
+    EXPECT_FALSE(facts);
+    return facts ? "" : facts.error().message;
+  }
+  ~CliCapture() override { std::filesystem::remove(file_); }
+  std::filesystem::path file_ =
+      std::filesystem::temp_directory_path() / ("weir-cli-capture-" + std::to_string(getpid()) + ".pcap");
+};
+
+TEST_F(CliCapture, whole_packets_are_counted) {
+  const auto facts = inspect_capture(write(capture_bytes(5)), true);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->packets, 5u);
+  EXPECT_FALSE(facts->cut);
+}
+
+TEST_F(CliCapture, one_cut_in_the_middle_of_a_packet_gives_what_is_whole) {
+  std::string bytes = capture_bytes(5);
+  bytes.resize(bytes.size() - 10);
+  const auto facts = inspect_capture(write(bytes), true);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->packets, 4u);
+  EXPECT_TRUE(facts->cut);
+}
+
+TEST_F(CliCapture, one_cut_in_the_middle_of_a_packet_header_gives_what_is_whole) {
+  std::string bytes = capture_bytes(5);
+  bytes.resize(bytes.size() - 70);
+  const auto facts = inspect_capture(write(bytes), true);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->packets, 4u);
+  EXPECT_TRUE(facts->cut);
+}
+
+TEST_F(CliCapture, another_link_type_is_refused_by_name) {
+  EXPECT_THAT(fault(write(capture_bytes(1, 101))), HasSubstr("only captures of Ethernet frames"));
+}
+
+TEST_F(CliCapture, what_is_no_capture_is_refused) {
+  EXPECT_THAT(fault(write("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n")), HasSubstr("not a capture"));
+  EXPECT_THAT(fault(write("")), HasSubstr("not a capture"));
+}
+
+TEST_F(CliCapture, a_missing_file_and_a_folder_are_named) {
+  EXPECT_THAT(fault("/nonexistent/in.pcap"), HasSubstr("/nonexistent/in.pcap: there is no such file"));
+  EXPECT_THAT(fault("/"), HasSubstr("folder"));
+}
+
+} // namespace
+} // namespace weir::cli

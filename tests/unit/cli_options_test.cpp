@@ -1,0 +1,126 @@
+#include "control/cli/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Options good(const std::vector<std::string> &arguments) {
+  auto parsed = parse(arguments);
+  if (const auto *end = std::get_if<Exit>(&parsed)) {
+    ADD_FAILURE() << end->out << end->err;
+    return {};
+  }
+  return std::get<Options>(parsed);
+}
+
+Exit refused(const std::vector<std::string> &arguments) {
+  auto parsed = parse(arguments);
+  if (const auto *end = std::get_if<Exit>(&parsed)) return *end;
+  ADD_FAILURE() << "accepted";
+  return {};
+}
+
+TEST(CliOptions, global_options_may_stand_before_or_after_the_verb) {
+  for (const auto &line :
+       {std::vector<std::string>{"-j", "-s", "/x.sock", "status"}, {"status", "-j", "-s", "/x.sock"}}) {
+    const Options options = good(line);
+    EXPECT_EQ(options.verb, Verb::status);
+    EXPECT_TRUE(options.json);
+    EXPECT_EQ(options.socket, "/x.sock");
+  }
+}
+
+TEST(CliOptions, list_add_takes_entries_a_time_to_live_and_a_comment) {
+  const Options options =
+      good({"list", "add", "bans", "203.0.113.9", "2001:db8::/32", "--ttl", "1h30m", "--comment", "ssh"});
+  EXPECT_EQ(options.verb, Verb::list_add);
+  EXPECT_EQ(options.list, "bans");
+  EXPECT_THAT(options.entries, ElementsAre("203.0.113.9", "2001:db8::/32"));
+  EXPECT_EQ(options.ttl, std::chrono::seconds(5400));
+  EXPECT_EQ(options.comment, "ssh");
+}
+
+TEST(CliOptions, replay_takes_several_applies_with_and_without_a_packet_number) {
+  const Options options =
+      good({"replay", "in.pcap", "--config", "a.yaml", "--apply", "b.yaml@50", "--apply", "c.yaml", "--loop",
+            "3", "--rate", "1000", "--out", "p.pcap", "--denied", "d.pcap", "--verdicts", "v.csv", "-j"});
+  EXPECT_EQ(options.verb, Verb::replay);
+  EXPECT_EQ(options.replay.input, "in.pcap");
+  EXPECT_EQ(options.replay.loop, 3u);
+  EXPECT_EQ(options.replay.rate_pps, 1000u);
+  ASSERT_EQ(options.replay.applies.size(), 2u);
+  EXPECT_EQ(options.replay.applies[0].config, "b.yaml");
+  EXPECT_EQ(options.replay.applies[0].at, 50u);
+  EXPECT_EQ(options.replay.applies[1].config, "c.yaml");
+  EXPECT_FALSE(options.replay.applies[1].at);
+}
+
+TEST(CliOptions, apply_takes_its_configuration_as_a_word_or_an_option) {
+  EXPECT_EQ(good({"apply", "next.yaml", "--confirm", "60s"}).config, "next.yaml");
+  EXPECT_EQ(good({"apply", "-c", "next.yaml"}).config, "next.yaml");
+  EXPECT_EQ(good({"apply", "next.yaml", "--confirm", "60s"}).confirm, std::chrono::seconds(60));
+  EXPECT_TRUE(good({"apply"}).config.empty());
+}
+
+TEST(CliOptions, an_unknown_verb_suggests_the_nearest) {
+  const Exit end = refused({"sttus"});
+  EXPECT_EQ(end.code, exit_usage);
+  EXPECT_THAT(end.err, HasSubstr("did you mean \"status\"?"));
+  EXPECT_THAT(refused({"list", "ad", "bans", "10.0.0.1"}).err, HasSubstr("did you mean \"add\"?"));
+}
+
+TEST(CliOptions, an_unknown_option_suggests_the_nearest) {
+  const Exit end = refused({"apply", "x.yaml", "--confrim", "60s"});
+  EXPECT_EQ(end.code, exit_usage);
+  EXPECT_THAT(end.err, HasSubstr("--confirm"));
+  EXPECT_THAT(end.err, HasSubstr("weirctl apply --help"));
+}
+
+TEST(CliOptions, what_makes_no_sense_is_a_usage_error_that_names_the_value) {
+  const std::vector<std::pair<std::vector<std::string>, const char *>> cases{
+      {{}, "a verb is missing"},
+      {{"list"}, "a verb is missing"},
+      {{"status", "now"}, "\"now\""},
+      {{"list", "add", "bans", "10.0.0.300"}, "10.0.0.300"},
+      {{"list", "add", "bans", "10.0.0.5/8"}, "10.0.0.5/8"},
+      {{"list", "add", "bans", "10.0.0.5", "--ttl", "soon"}, "soon"},
+      {{"explain", "example.org"}, "example.org"},
+      {{"replay", "in.pcap"}, "config"},
+      {{"replay", "in.pcap", "--config", "a", "--apply", "b@x"}, "b@x"},
+      {{"replay", "in.pcap", "--config", "a", "--loop", "0"}, "loop"},
+      {{"replay", "in.pcap", "--config", "a", "--apply", "b@9", "--apply", "c@9"}, "rise"},
+      {{"rollback", "last"}, "last"},
+      {{"completion", "fish"}, "fish"},
+  };
+  for (const auto &[line, named] : cases) {
+    const Exit end = refused(line);
+    EXPECT_EQ(end.code, exit_usage) << end.err;
+    EXPECT_THAT(end.err, HasSubstr(named));
+    EXPECT_TRUE(end.out.empty());
+  }
+}
+
+TEST(CliOptions, every_verb_has_help_with_an_example) {
+  const Exit all = refused({"--help"});
+  EXPECT_EQ(all.code, exit_done);
+  for (const VerbWords &words : verb_words()) {
+    std::vector<std::string> line;
+    const std::size_t space = words.verb.find(' ');
+    line.push_back(words.verb.substr(0, space));
+    EXPECT_THAT(all.out, HasSubstr("  " + line.front()));
+    if (space != std::string::npos) line.push_back(words.verb.substr(space + 1));
+    line.emplace_back("--help");
+    const Exit help = refused(line);
+    EXPECT_EQ(help.code, exit_done) << words.verb;
+    EXPECT_THAT(help.out, HasSubstr("Example:\n")) << words.verb;
+    EXPECT_THAT(help.out, HasSubstr("weirctl " + words.verb)) << words.verb;
+  }
+}
+
+} // namespace
+} // namespace weir::cli

@@ -1,0 +1,100 @@
+#include "control/cli/render.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t now = 1'700'000'000;
+
+TEST(CliRender, status_reads_as_a_few_lines) {
+  const Json answer = Json::parse(R"json({
+    "ok": true, "generation": 42, "previous": 41, "applied_at": 1699999820, "digest": "9f2c0011223344",
+    "policy": {"match": "source", "default": "pass", "no_image": "open"}, "mode": "exact",
+    "counts": {"ipv4_hosts": 1826004, "ipv4_prefixes": 56211, "ipv6": 41220, "allow": 312},
+    "memory": {"image_bytes": 32505856, "kind": "hugepages (2 MiB)"},
+    "plan": {"predictor": "inline_bits", "front_filter": "none"},
+    "last_swap": {"ns": 2100, "lost": 0}, "uptime_s": 259200, "store": {"bytes": 63963136},
+    "dataplane": {"connected": true, "pid": 77, "generation": 42, "sequence": 1200}
+})json");
+  EXPECT_EQ(
+      render_status(answer, now),
+      "generation 42 (applied 3m ago, previous 41, rules digest 9f2c0011…)\n"
+      "policy match=source default=pass no_image=open   mode exact\n"
+      "ipv4 1,826,004 hosts 56,211 prefixes   ipv6 41,220   allow 312   memory 31 MiB hugepages (2 MiB)\n"
+      "plan: predictor inline_bits, front filter none\n"
+      "last swap 2.1 us, lost 0   control up 3d, store 61 MiB\n"
+      "dataplane connected, pid 77, generation 42, sequence 1,200\n");
+}
+
+TEST(CliRender, status_says_when_nothing_is_enforced_and_when_the_dataplane_is_away) {
+  const std::string text =
+      render_status(Json::parse(R"json({"generation": 0, "dataplane": {"connected": false}})json"), now);
+  EXPECT_THAT(text, HasSubstr("nothing is enforced"));
+  EXPECT_THAT(text, HasSubstr("dataplane not connected"));
+}
+
+TEST(CliRender, lists_are_an_aligned_table) {
+  const Json answer = Json::parse(R"json({"lists": [
+    {"name": "ops", "action": "allow", "format": "plain", "v4_hosts": 12, "v4_prefixes": 3, "v6": 1, "hits": 88120, "updated_at": 1699992800, "ttl": null},
+    {"name": "bans", "action": "deny", "format": "dynamic", "v4_hosts": 41003, "v4_prefixes": 0, "v6": 9, "hits": 17220, "updated_at": 1699999997, "ttl": 3600}]})json");
+  EXPECT_EQ(render_list_show(answer, now),
+            "NAME  ACTION  FORMAT   V4 HOSTS  V4 NETS  V6    HITS  UPDATED  TTL\n"
+            "ops   allow   plain          12        3   1  88,120  2h ago   -\n"
+            "bans  deny    dynamic    41,003        0   9  17,220  3s ago   1h\n");
+}
+
+TEST(CliRender, explain_shows_the_entry_and_the_path) {
+  const Json answer =
+      Json::parse(R"json({"verdict": "drop", "reason": "deny", "list": "drop", "entry": "203.0.113.0/24",
+    "comment": "SBL256894", "added_at": 1699992800,
+    "path": [{"step": "parse", "text": "ipv4 source 203.0.113.9"}, {"step": "/24", "text": "table 1: match"}]})json");
+  EXPECT_EQ(render_explain(answer, now),
+            "DROP  reason deny  list drop  entry 203.0.113.0/24 \"SBL256894\"  added 2h ago\n"
+            "  parse  ipv4 source 203.0.113.9\n"
+            "  /24    table 1: match\n");
+}
+
+TEST(CliRender, a_replay_shows_verdicts_generations_and_the_sum) {
+  const Json report = Json::parse(R"json({
+    "packets": 10000, "pass": 9412, "drop": 588, "lost": 0, "mpps": 1.9, "memory": "ordinary pages (no hugepages free)",
+    "reasons": {"default": {"pass": 9000, "drop": 0}, "allow": {"pass": 412, "drop": 0}, "deny": {"pass": 0, "drop": 588}},
+    "lists": {"ops": 412, "drop": 571, "bans": 17}, "actions": {"ops": "allow", "drop": "deny", "bans": "deny"},
+    "generations": {"1": 6000, "2": 4000}, "swaps": [{"generation": 1, "swap_ns": 900}, {"generation": 2, "swap_ns": 2100}],
+    "configurations": [{"generation": 1, "config": "a.yaml"}, {"generation": 2, "config": "b.yaml", "live_ms": 18}],
+    "truncated": true, "input": "in.pcap"})json");
+  EXPECT_EQ(render_replay(report),
+            "VERDICT  REASON   LIST  PACKETS\n"
+            "pass     allow    ops       412\n"
+            "pass     default  -       9,000\n"
+            "drop     deny     bans       17\n"
+            "drop     deny     drop      571\n"
+            "\n"
+            "GENERATION  PACKETS JUDGED  LIVE AFTER    SWAP  CONFIGURATION\n"
+            "         1           6,000           -  900 ns  a.yaml\n"
+            "         2           4,000       18 ms  2.1 us  b.yaml\n"
+            "\n"
+            "packets 10,000   pass 9,412   drop 588   lost 0   1.9 Mpps   memory: ordinary pages (no "
+            "hugepages free)\n"
+            "in.pcap ends in the middle of a packet: everything before that was replayed\n");
+}
+
+TEST(CliRender, fields_that_are_missing_or_of_another_type_do_no_harm) {
+  for (const char *text :
+       {"{}", R"json({"lists": 5, "counts": "x", "generation": "y", "reasons": [1], "path": null})json"}) {
+    const Json answer = Json::parse(text);
+    for (int verb = 0; verb <= static_cast<int>(Verb::completion); ++verb) {
+      Options options;
+      options.verb = static_cast<Verb>(verb);
+      EXPECT_NO_THROW((void)render(options, answer, now)) << text << " verb " << verb;
+    }
+  }
+}
+
+} // namespace
+} // namespace weir::cli

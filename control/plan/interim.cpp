@@ -2,6 +2,8 @@
 // which they replace.
 #include "control/plan/plan.hpp"
 
+#include "weir/build/image_builder.hpp"
+
 namespace weir::plan {
 
 Result<MemoryFree> memory_free(const std::filesystem::path &) {

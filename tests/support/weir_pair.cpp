@@ -92,8 +92,9 @@ void WeirPair::start_dataplane() {
 
 void WeirPair::start_control() {
   for (const char *name : {"run", "state"}) fs::create_directories(folder() / name);
-  control_ = Child(
-      {.arguments = {program("weir-control"), "-c", config(), "--foreground-log"}, .output = control_log()});
+  std::vector<std::string> command = setup_.control_runner;
+  command.insert(command.end(), {program("weir-control"), "-c", config(), "--foreground-log"});
+  control_ = Child({.arguments = command, .output = control_log()});
 }
 
 void WeirPair::start() {
@@ -109,7 +110,7 @@ bool WeirPair::ready(std::chrono::milliseconds time_max) {
                const Json status = ctl({"status"}).json();
                const Json peer = status.value("dataplane", Json::object());
                const auto generation = status.value("generation", std::uint64_t{0});
-               return peer.value("connected", false) && generation > 0 &&
+               return peer.value("in_sync", false) && generation > 0 &&
                       peer.value("generation", std::uint64_t{0}) == generation;
              },
              time_max) &&

@@ -15,12 +15,13 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 
 struct PairSetup {
-  std::string netns;              // where the dataplane runs
-  std::vector<std::string> vdevs; // two, which become the ports wan (outside) and lan (inside)
-  std::string lists;              // the value of `lists:`, YAML; a text of lines starting with "- "
-  std::string more;               // further top-level YAML
-  bool hugepages = false;         // use them when there are some
-  static PairSetup idle();        // ports that never see a packet
+  std::string netns;                       // where the dataplane runs
+  std::vector<std::string> vdevs;          // two, which become the ports wan (outside) and lan (inside)
+  std::string lists;                       // the value of `lists:`, YAML; a text of lines starting with "- "
+  std::string more;                        // further top-level YAML
+  bool hugepages = false;                  // use them when there are some
+  std::vector<std::string> control_runner; // a command in front of weir-control that ends in executing it
+  static PairSetup idle();                 // ports that never see a packet
   static PairSetup between(const std::string &netns); // af_packet on the devices wan and lan
 };
 

@@ -1,6 +1,7 @@
 // Plans nothing: enough to build images until the planner's own sources stand beside this file,
 // which they replace.
 #include "control/plan/plan.hpp"
+#include "weir/build/image_builder.hpp"
 
 #include "weir/build/image_builder.hpp"
 

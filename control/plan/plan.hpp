@@ -1,13 +1,14 @@
 // What a generation will be, before anything is built: sizes, expected lines per lookup, the choice
 // of front filter and predictor with the reason, and whether memory suffices.
 //
-// Model of this version. The image's size is exact (build::image_bytes). Lines per lookup are the
-// measured means of inline_bits tables as the builder shapes them (lines_hit, lines_absent); after a
-// build the report's own figures replace them. Building needs the image once more beside the
-// running one (a swap holds two), in hugepages when enough are free, else in ordinary pages.
+// Model of this version. The image's size is exact (build::image_bytes). Lines per probe follow from
+// the load of table 1 (model.hpp). A host lookup probes once for each prefix length in use near the
+// address. Building needs the image once more beside the running one (a swap holds two), in hugepages
+// when enough are free, else in ordinary pages, and some working memory.
 #pragma once
 
 #include "control/config/config.hpp"
+#include "weir/base/bits.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
 
@@ -23,7 +24,7 @@ namespace weir::plan {
 
 struct MemoryFree {
   std::uint64_t available_bytes = 0;              // MemAvailable
-  std::optional<std::uint64_t> cgroup_free_bytes; // limit minus use of the tightest group; none: no limit
+  std::optional<std::uint64_t> cgroup_free_bytes{}; // limit minus use of the tightest group; none: no limit
   std::uint64_t hugepage_bytes = 2u << 20;
   std::uint64_t hugepages_free_bytes = 0;
 
@@ -32,7 +33,7 @@ struct MemoryFree {
     return cgroup_free_bytes && *cgroup_free_bytes < available_bytes ? *cgroup_free_bytes : available_bytes;
   }
   [[nodiscard]] bool fits_hugepages(std::uint64_t bytes) const noexcept {
-    return bytes + hugepage_bytes - 1 <= hugepages_free_bytes;
+    return round_up(bytes, hugepage_bytes) <= hugepages_free_bytes;
   }
 };
 
@@ -40,8 +41,8 @@ struct MemoryFree {
 [[nodiscard]] Result<MemoryFree> memory_free(const std::filesystem::path &root = "/");
 
 // "No free memory for a new image: needs X, Y free" unless an image of this size can be had now;
-// `rules_bytes` is what building will take besides.
-[[nodiscard]] Status check_memory(std::uint64_t image_bytes, std::uint64_t rules_bytes,
+// `besides_bytes` is what building will take in ordinary pages besides.
+[[nodiscard]] Status check_memory(std::uint64_t image_bytes, std::uint64_t besides_bytes,
                                   const MemoryFree &memory);
 
 // ---- plan --------------------------------------------------------------------------------------
@@ -50,9 +51,10 @@ struct TablePlan {
   std::string name; // "deny ipv4", "deny ipv6", "allow ipv4", "allow ipv6"
   std::uint64_t keys = 0;
   std::uint64_t hosts = 0, prefixes = 0;
-  std::uint64_t prefix_lengths = 0; // different lengths in use
-  std::uint64_t bytes = 0;          // estimated share of the image
-  double lines_hit = 0, lines_absent = 0;
+  std::uint64_t prefix_lengths = 0;       // different lengths in use
+  std::uint64_t bytes = 0;                // of table, overlay and lengths in the image
+  double lines_hit = 0, lines_absent = 0; // of one probe; 0 without keys
+  double probes = 0; // of an address taken at random: the lengths in use around it that have to be asked
 };
 
 struct Choice {
@@ -64,7 +66,7 @@ struct Choice {
 struct Candidate {
   std::string front_filter, predictor;
   std::uint64_t image_bytes = 0;
-  double lines_hit = 0, lines_absent = 0; // deny ipv4, weighted as a host lookup
+  double lines_hit = 0, lines_absent = 0; // of one probe of the largest deny table, filter included
   bool chosen = false;
 };
 
@@ -74,10 +76,11 @@ struct Plan {
   Choice front_filter, predictor;
   bool deny_front_filter = false; // goes into BuildInput::deny
   std::uint64_t image_bytes = 0;
-  std::uint64_t before_bytes = 0; // the running image, 0 when there is none
-  std::uint64_t swap_bytes = 0;   // both at once
-  std::uint64_t rules_bytes = 0;  // effective state while building
-  std::uint64_t needed_bytes = 0; // that must be free now
+  std::uint64_t before_bytes = 0;  // the running image, 0 when there is none
+  std::uint64_t swap_bytes = 0;    // both at once
+  std::uint64_t rules_bytes = 0;   // effective state, in memory while planning and building
+  std::uint64_t scratch_bytes = 0; // working memory of the builder
+  std::uint64_t needed_bytes = 0;  // image and scratch: what must be free now
   MemoryFree memory;
   bool hugepages = false; // the image will lie in hugepages
   bool fits = true;

@@ -8,11 +8,14 @@
 #include <rte_pause.h>
 
 #include <sched.h>
+#include <time.h>
 
 namespace weir::dataplane {
 namespace {
 constexpr unsigned bursts_in_flight_max = 3;
 constexpr unsigned empty_rounds_before_yield = 64;
+constexpr unsigned yields_before_sleep = 64;
+constexpr timespec short_sleep{0, 20'000};
 } // namespace
 
 struct Worker::State {
@@ -32,10 +35,11 @@ struct Worker::State {
   WorkerCounters &counters;
   Sampler sampler;
   Verdict without_image;
-  unsigned next = 0;      // place of the next burst in the ring
-  unsigned in_flight = 0; // not yet judged
-  unsigned unprobed = 0;  // of those, asked but not probed
-  unsigned empty_rounds = 0;
+  unsigned next = 0;         // place of the next burst in the ring
+  unsigned in_flight = 0;    // not yet judged
+  unsigned unprobed = 0;     // of those, asked but not probed
+  unsigned empty_rounds = 0; // in a row
+  unsigned yields = 0;       // since the last packet
   Burst ring[bursts_in_flight_max];
 };
 
@@ -95,7 +99,7 @@ void Worker::State::drain() noexcept {
   while (in_flight > 0) finish_oldest();
 }
 
-// Nothing came for a while: lets others have the CPU, off the grace period's list meanwhile.
+// Nothing came for a while: lets others have the CPU, and no grace period waits for us meanwhile.
 void Worker::State::rest() noexcept {
   if (setup.when_idle == WhenIdle::spin || ++empty_rounds < empty_rounds_before_yield) {
     rte_pause();
@@ -103,7 +107,10 @@ void Worker::State::rest() noexcept {
   }
   empty_rounds = 0;
   slot.offline(setup.id);
-  sched_yield();
+  if (++yields < yields_before_sleep)
+    sched_yield();
+  else
+    nanosleep(&short_sleep, nullptr);
   slot.online(setup.id);
 }
 
@@ -134,7 +141,10 @@ void Worker::run(const std::atomic<bool> &stop) {
     (any ? s.counters.busy_cycles : s.counters.idle_cycles).add(now - then);
     if (any) s.counters.saw_packets(then, now);
     then = now;
-    if (!any) s.rest();
+    if (any)
+      s.empty_rounds = s.yields = 0;
+    else
+      s.rest();
   }
   s.drain();
   s.slot.leave(s.setup.id);

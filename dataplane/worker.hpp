@@ -31,7 +31,7 @@ struct RxQueue {
   std::uint16_t tx_port_index = 0;
 };
 
-enum class WhenIdle : std::uint8_t { spin, yield };  // yield: CPUs are shared with others
+enum class WhenIdle : std::uint8_t { spin, yield };  // yield: CPUs are shared, give way and then sleep
 enum class WhenTxFull : std::uint8_t { drop, wait }; // wait: replay sinks never drop
 
 struct WorkerSetup {

@@ -130,6 +130,15 @@ Json WeirPair::must(std::vector<std::string> words) const {
   return reply.json();
 }
 
+std::string WeirPair::verdict(const std::string &address) const {
+  const Reply reply = ctl({"explain", address});
+  // An address that no list names is "no match": exit 1, like grep.
+  EXPECT_TRUE(reply.status == 0 || reply.status == 1) << reply.out << reply.err;
+  const std::string verdict = reply.json().value("verdict", "");
+  EXPECT_TRUE(verdict == "pass" || verdict == "drop") << reply.out << reply.err;
+  return verdict;
+}
+
 std::string numbered_address(std::uint64_t index) {
   std::string text;
   append_dotted(text, numbered(index));

@@ -50,6 +50,8 @@ public:
   Reply ctl(std::vector<std::string> words, std::chrono::milliseconds time_max = 120s) const;
   // The same for what has to work: a test failure otherwise.
   nlohmann::json must(std::vector<std::string> words) const;
+  // What the dataplane would do with this address: "pass" or "drop".
+  [[nodiscard]] std::string verdict(const std::string &address) const;
   void write_config(const std::string &lists, const std::string &more = {}) const;
 
   [[nodiscard]] Child &dataplane() { return dataplane_; }

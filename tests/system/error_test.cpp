@@ -39,9 +39,7 @@ protected:
   [[nodiscard]] std::filesystem::path feed_file() const { return files_.path() / "feed.txt"; }
   [[nodiscard]] std::filesystem::path file(const std::string &name) const { return files_.path() / name; }
   [[nodiscard]] WeirPair &pair() { return *pair_; }
-  [[nodiscard]] std::string verdict(const std::string &address) {
-    return pair_->must({"explain", address}).value("verdict", "");
-  }
+  [[nodiscard]] std::string verdict(const std::string &address) { return pair_->verdict(address); }
   [[nodiscard]] std::uint64_t generation() {
     return pair_->must({"status"}).value("generation", std::uint64_t{0});
   }
@@ -162,12 +160,12 @@ TEST_F(Errors, without_memory_for_a_new_image_the_old_generation_stays) {
   EXPECT_EQ(reply.status, 1) << reply.out;
   EXPECT_TRUE(says(reply, {"memory", "MiB"}));
   EXPECT_EQ(pair.must({"status"}).value("generation", std::uint64_t{0}), before);
-  EXPECT_EQ(pair.must({"explain", "192.0.2.1"}).value("verdict", ""), "drop");
-  EXPECT_EQ(pair.must({"explain", numbered_address(7)}).value("verdict", ""), "pass");
+  EXPECT_EQ(pair.verdict("192.0.2.1"), "drop");
+  EXPECT_EQ(pair.verdict(numbered_address(7)), "pass");
 
   available_is(4096);
   EXPECT_TRUE(pair.ctl({"list", "replace", "--force", "feed", file("big.txt")}).ok());
-  EXPECT_EQ(pair.must({"explain", numbered_address(7)}).value("verdict", ""), "drop");
+  EXPECT_EQ(pair.verdict(numbered_address(7)), "drop");
 }
 
 TEST_F(Errors, a_second_control_on_the_same_state_is_refused) {

@@ -36,10 +36,6 @@ private:
   std::string before_;
 };
 
-std::string verdict(const WeirPair &pair, const std::string &address) {
-  return pair.must({"explain", address}).value("verdict", "");
-}
-
 } // namespace
 
 TEST(Scale, a_rule_file_of_ten_million_addresses_loads_builds_and_is_enforced) {
@@ -65,11 +61,11 @@ TEST(Scale, a_rule_file_of_ten_million_addresses_loads_builds_and_is_enforced) {
   begin = std::chrono::steady_clock::now();
   const Json applied = pair.must({"apply", pair.config()});
   const double enforced_s = seconds_since(begin);
-  EXPECT_EQ(verdict(pair, numbered_address(0)), "drop");
-  EXPECT_EQ(verdict(pair, numbered_address(entries / 2)), "drop");
-  EXPECT_EQ(verdict(pair, numbered_address(entries - 1)), "drop");
-  EXPECT_EQ(verdict(pair, numbered_address(entries)), "pass");
-  EXPECT_EQ(verdict(pair, numbered_address(entries + 1'000'000)), "pass");
+  EXPECT_EQ(pair.verdict(numbered_address(0)), "drop");
+  EXPECT_EQ(pair.verdict(numbered_address(entries / 2)), "drop");
+  EXPECT_EQ(pair.verdict(numbered_address(entries - 1)), "drop");
+  EXPECT_EQ(pair.verdict(numbered_address(entries)), "pass");
+  EXPECT_EQ(pair.verdict(numbered_address(entries + 1'000'000)), "pass");
   const Json status = pair.must({"status"});
   EXPECT_EQ(status.value("counts", Json::object()).value("ipv4_hosts", std::uint64_t{0}), entries + 1);
   const Json memory = status.value("memory", Json::object());
@@ -90,7 +86,7 @@ TEST(Scale, a_rule_file_of_ten_million_addresses_loads_builds_and_is_enforced) {
   ASSERT_TRUE(pair.ready());
   std::cout << fmt::format("dataplane killed; restarted and in step again after {:.2f} s\n",
                            seconds_since(begin));
-  EXPECT_EQ(verdict(pair, numbered_address(entries - 1)), "drop");
+  EXPECT_EQ(pair.verdict(numbered_address(entries - 1)), "drop");
 
   // One more entry costs what one entry costs.
   const Reply add = [&] {
@@ -103,7 +99,7 @@ TEST(Scale, a_rule_file_of_ten_million_addresses_loads_builds_and_is_enforced) {
   EXPECT_TRUE(add.ok()) << add.out << add.err;
   std::cout << fmt::format("list add over ten million entries: in force after {} ms\n",
                            add.json().value("in_force_ms", 0.0));
-  EXPECT_EQ(verdict(pair, "203.0.113.7"), "drop");
+  EXPECT_EQ(pair.verdict("203.0.113.7"), "drop");
 }
 
 TEST(Scale, a_list_that_grows_past_every_earlier_size_never_meets_a_fixed_limit) {
@@ -123,15 +119,15 @@ TEST(Scale, a_list_that_grows_past_every_earlier_size_never_meets_a_fixed_limit)
                             << added.err;
     total += batch;
     for (const std::uint64_t index : {std::uint64_t{0}, total / 2, total - 1})
-      ASSERT_EQ(verdict(*pair, numbered_address(index)), "drop") << index << " of " << total;
-    ASSERT_EQ(verdict(*pair, numbered_address(total)), "pass");
+      ASSERT_EQ(pair->verdict(numbered_address(index)), "drop") << index << " of " << total;
+    ASSERT_EQ(pair->verdict(numbered_address(total)), "pass");
   }
   std::cout << fmt::format("0 to {} entries by list add in {:.1f} s\n", total, seconds_since(begin));
   // Every entry is there, on both sides of the socket.
   const auto exported = folder / "export.txt";
   EXPECT_EQ(pair->must({"list", "export", "bans", exported}).value("entries", std::uint64_t{0}), total);
   for (std::uint64_t index = 0; index < total; index += 997)
-    ASSERT_EQ(verdict(*pair, numbered_address(index)), "drop") << index;
+    ASSERT_EQ(pair->verdict(numbered_address(index)), "drop") << index;
 }
 
 } // namespace weir::test

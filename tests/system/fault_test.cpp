@@ -70,7 +70,8 @@ protected:
       else
         take(entry, add);
     }
-    for (Child *child : {&pair().control(), &pair().dataplane()}) (void)child->wait(50ms);
+    if (victims & 1) (void)pair().control().wait(10s);
+    if (victims & 2) (void)pair().dataplane().wait(10s);
   }
 
   void restart(bool control_first) {

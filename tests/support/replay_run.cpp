@@ -174,7 +174,10 @@ bool ReplayRun::wait_for_judged(std::uint64_t packets) {
 }
 
 int ReplayRun::finish(std::chrono::seconds limit) {
-  const int code = dataplane.wait(limit).value_or(-1);
+  const bool alone = control.pid() <= 0;
+  (void)wait_until([&] { return !dataplane.running() || (!alone && !control.running()); }, limit);
+  // Without control nothing more will come into force: what is not over soon never will be.
+  const int code = dataplane.wait(2s).value_or(-1);
   control.signal(SIGTERM);
   if (!control.wait(5s)) control.signal(SIGKILL);
   return code;

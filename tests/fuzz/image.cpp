@@ -9,7 +9,7 @@
 // What attach() accepts is asked and changed; the sanitizers watch the borders. Without repair, any
 // change of a byte that a checksum covers must be refused.
 #include "tests/fuzz/fuzz.hpp"
-#include "weir/build/image_builder.hpp"
+#include "tests/fuzz/honest_image.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/table/burst_lookup.hpp"
@@ -20,58 +20,10 @@
 namespace {
 
 using namespace weir;
+using fuzz::Buffer;
+using fuzz::honest_image;
 using fuzz::require;
-
-struct Free {
-  void operator()(std::byte *p) const { std::free(p); }
-};
-
-// Exactly `bytes` long and aligned, so that the address sanitizer sees the first byte too far.
-struct Buffer {
-  std::unique_ptr<std::byte, Free> data;
-  std::size_t bytes = 0;
-
-  explicit Buffer(Bytes content) : bytes(content.size()) {
-    void *p = nullptr;
-    if (posix_memalign(&p, cache_line_bytes, std::max<std::size_t>(bytes, 1)) != 0) std::abort();
-    data.reset(static_cast<std::byte *>(p));
-    std::ranges::copy(content, data.get());
-  }
-  [[nodiscard]] MutableBytes all() const { return {data.get(), bytes}; }
-};
-
-constexpr std::uint32_t test_hosts[] = {0, 0x0A000001, 0x0A000002, 0xC0000201, 0xFFFFFFFF};
-
-const Buffer &honest_image() {
-  static const Buffer image = [] {
-    std::vector<build::EntryV4> v4;
-    for (const std::uint32_t host : test_hosts) v4.push_back({.host = host, .length = 32, .list = 1});
-    v4.push_back({.host = 0x0A000000, .length = 8, .list = 1});
-    v4.push_back({.host = 0x0A000000, .length = 24, .list = 2});
-    for (std::uint32_t i = 0; i < 64; ++i)
-      v4.push_back({.host = 0x51000000 + i * 7919, .length = 32, .list = 2});
-    std::ranges::sort(v4);
-    std::vector<build::EntryV6> v6;
-    for (std::uint8_t i = 0; i < 40; ++i) {
-      build::EntryV6 entry{.address = {0x20, 0x01, 0x0D, 0xB8, i}, .length = 64, .list = 1};
-      v6.push_back(entry);
-    }
-    const std::vector<build::EntryV4> allowed{{.host = 0x0A000007, .length = 32, .list = 0}};
-    build::BuildInput input;
-    input.lists = {{.name = "ops", .number = 0, .side = image::Side::allow},
-                   {.name = "drop", .number = 1, .side = image::Side::deny},
-                   {.name = "bans", .number = 2, .side = image::Side::deny}};
-    input.deny = {.v4 = v4, .v6 = v6, .front_filter = true};
-    input.allow = {.v4 = allowed, .v6 = {}, .front_filter = false};
-    input.generation = 7;
-    input.seed = 11;
-    Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));
-    require(build::build_image(input, bytes.all()).has_value(), "the honest image is built");
-    require(image::attach(bytes.all()).has_value(), "the honest image is accepted");
-    return bytes;
-  }();
-  return image;
-}
+using fuzz::test_hosts;
 
 image::ImageHeader *header_of(MutableBytes image) {
   return reinterpret_cast<image::ImageHeader *>(image.data());

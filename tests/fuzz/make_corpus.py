@@ -115,12 +115,12 @@ def messages():
     yield "hello", message(1, STORE + struct.pack("<QQQII", 3, 17, 0, 4242, 0), request=0)
     yield "stage", message(2, STORE + struct.pack("<QQQ", 4, 17, 65536))
     yield "staged", message(3, struct.pack("<QQ", 4, 120))
-    yield "deltas", message(4, struct.pack("<QII", 18, 0, 3) + deltas)
+    yield "deltas", message(4, struct.pack("<QII", 1, 0, 3) + deltas)
     yield "deltas_none", message(4, struct.pack("<QII", 18, 1, 0))
     yield "deltas_too_many", message(4, struct.pack("<QII", 18, 0, 4) + deltas)
     yield "deltas_count_overflow", message(4, struct.pack("<QII", 18, 0, 0x0AAAAAAB) + deltas)
-    yield "deltas_bad_length", message(4, struct.pack("<QII", 18, 0, 1) + delta(1, 0, 4, 33, 0, (1, 2, 3, 4)))
-    yield "deltas_unmasked", message(4, struct.pack("<QII", 18, 0, 1) + delta(1, 0, 4, 8, 0, (10, 0, 0, 5)))
+    yield "deltas_bad_length", message(4, struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 33, 0, (1, 2, 3, 4)))
+    yield "deltas_unmasked", message(4, struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 8, 0, (10, 0, 0, 5)))
     yield "applied", message(5, struct.pack("<QII", 20, 0, 1))
     yield "commit", message(6, struct.pack("<QQ", 4, 20))
     yield "committed", message(7, struct.pack("<QQ", 4, 2100))
@@ -165,7 +165,12 @@ def main():
     for name, data in images():
         write("image", name, data)
     for name, data in messages():
-        write("wire", name, data)
+        framed = struct.pack("<H", len(data)) + data
+        write("wire", "dataplane_" + name, b"\0" + framed)
+        write("wire", "control_" + name, b"\1" + framed)
+    every = b"".join(struct.pack("<H", len(data)) + data for _, data in list(messages())[:12])
+    write("wire", "dataplane_all", b"\0" + every)
+    write("wire", "control_all", b"\1" + every)
     for name, text in RULES.items():
         write("rules", name, text.encode())
 

@@ -1,0 +1,306 @@
+#include "tests/support/fake_dataplane.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace weir::test {
+
+struct FakeDataplane::Attached {
+  MutableBytes bytes;
+  std::optional<image::ImageWriter> writer;
+  image::StoreId store_id{};
+  std::uint64_t generation = 0, sequence = 0;
+
+  ~Attached() {
+    if (!bytes.empty()) munmap(bytes.data(), bytes.size());
+  }
+};
+
+namespace {
+
+template <class T> std::vector<std::byte> bytes_of(const T &value) {
+  const auto *from = reinterpret_cast<const std::byte *>(&value);
+  return {from, from + sizeof value};
+}
+
+bool send_message(int fd, wire::Type type, std::uint32_t request, std::span<const std::byte> payload) {
+  wire::Header header;
+  header.type = type;
+  header.request = request;
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  std::vector<std::byte> message = bytes_of(header);
+  message.insert(message.end(), payload.begin(), payload.end());
+  return send(fd, message.data(), message.size(), MSG_NOSIGNAL) >= 0;
+}
+
+int receive(int connection, std::vector<std::byte> &buffer, ssize_t &got) {
+  iovec part{buffer.data(), buffer.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr head{};
+  head.msg_iov = &part;
+  head.msg_iovlen = 1;
+  head.msg_control = control;
+  head.msg_controllen = sizeof control;
+  got = recvmsg(connection, &head, MSG_CMSG_CLOEXEC);
+  const cmsghdr *rights = CMSG_FIRSTHDR(&head);
+  if (got <= 0 || rights == nullptr || rights->cmsg_type != SCM_RIGHTS) return -1;
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(rights), sizeof fd);
+  return fd;
+}
+
+} // namespace
+
+FakeDataplane::FakeDataplane(std::filesystem::path socket_path) : socket_(std::move(socket_path)) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, socket_.c_str(), sizeof address.sun_path - 1);
+  unlink(socket_.c_str());
+  listening_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bind(listening_, reinterpret_cast<sockaddr *>(&address), sizeof address) != 0 ||
+      listen(listening_, 4) != 0)
+    throw std::runtime_error("the fake dataplane cannot listen at " + socket_.string());
+  thread_ = std::thread([this] { run(); });
+}
+
+FakeDataplane::~FakeDataplane() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  const std::uint64_t one = 1;
+  (void)!write(bell_, &one, sizeof one);
+  thread_.join();
+  close(listening_);
+  close(bell_);
+  unlink(socket_.c_str());
+}
+
+void FakeDataplane::run() {
+  for (;;) {
+    pollfd wait[2] = {{listening_, POLLIN, 0}, {bell_, POLLIN, 0}};
+    poll(wait, 2, -1);
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      hanging_up_ = false;
+    }
+    std::uint64_t count = 0;
+    (void)!read(bell_, &count, sizeof count);
+    if (!(wait[0].revents & POLLIN)) continue;
+    const int connection = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (connection < 0) continue;
+    serve(connection);
+    close(connection);
+    const std::lock_guard lock(mutex_);
+    staged_.reset(); // staged images die with the connection
+  }
+}
+
+void FakeDataplane::serve(int connection) {
+  wire::Hello greeting;
+  {
+    const std::lock_guard lock(mutex_);
+    greeting = hello();
+  }
+  if (!send_message(connection, wire::Type::hello, 0, bytes_of(greeting))) return;
+  std::vector<std::byte> buffer(wire::message_bytes_max);
+  for (;;) {
+    pollfd wait[2] = {{connection, POLLIN, 0}, {bell_, POLLIN, 0}};
+    poll(wait, 2, -1);
+    if (wait[1].revents & POLLIN) {
+      const std::lock_guard lock(mutex_);
+      if (stopping_ || hanging_up_) return;
+    }
+    if (!(wait[0].revents & (POLLIN | POLLHUP))) continue;
+    ssize_t got = 0;
+    const int fd = receive(connection, buffer, got);
+    if (got <= 0) return;
+    const bool goes_on =
+        take(connection, std::span<const std::byte>(buffer).first(static_cast<std::size_t>(got)), fd);
+    if (fd >= 0) close(fd);
+    if (!goes_on) return;
+  }
+}
+
+bool FakeDataplane::take(int connection, std::span<const std::byte> message, int fd) {
+  const auto header = load_unaligned<wire::Header>(message.data());
+  const auto payload = message.subspan(sizeof header);
+  Seen seen{.type = header.type};
+  if (header.type == wire::Type::deltas) {
+    const auto about = load_unaligned<wire::Deltas>(payload.data());
+    seen.target = about.target;
+    seen.first_sequence = about.first_sequence;
+  }
+  Hook hook;
+  {
+    const std::lock_guard lock(mutex_);
+    hook = hook_;
+  }
+  const Reaction reaction = hook ? hook(seen) : Reaction();
+  if (reaction.act == Act::hang_up) return false;
+  wire::Type type{};
+  auto said = reaction.refuse ? Result<std::vector<std::byte>>(std::unexpected(*reaction.refuse))
+                              : answer(header, payload, fd, type);
+  if (said) return send_message(connection, type, header.request, *said);
+  const wire::Refused refused{static_cast<std::uint32_t>(said.error().code), 0};
+  std::vector<std::byte> text = bytes_of(refused);
+  const auto *from = reinterpret_cast<const std::byte *>(said.error().message.data());
+  text.insert(text.end(), from, from + said.error().message.size());
+  return send_message(connection, wire::Type::refused, header.request, text);
+}
+
+Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
+                                                     std::span<const std::byte> payload, int fd,
+                                                     wire::Type &type) {
+  const std::lock_guard lock(mutex_);
+  switch (header.type) {
+  case wire::Type::stage:
+    type = wire::Type::staged;
+    return stage(load_unaligned<wire::Stage>(payload.data()), fd);
+  case wire::Type::deltas:
+    type = wire::Type::applied;
+    return apply(load_unaligned<wire::Deltas>(payload.data()), payload.subspan(sizeof(wire::Deltas)));
+  case wire::Type::commit:
+    type = wire::Type::committed;
+    return commit(load_unaligned<wire::Commit>(payload.data()));
+  case wire::Type::discard:
+    type = wire::Type::staged;
+    staged_.reset();
+    return bytes_of(wire::Staged{});
+  case wire::Type::query: {
+    type = wire::Type::answer;
+    std::vector<std::byte> text = bytes_of(wire::Answer{});
+    const std::string json =
+        R"({"lost":0,"lists":{},"reasons":{},"generations":{},"verdict":"drop","reason":"deny",)"
+        R"("list":"bans","path":[]})";
+    const auto *from = reinterpret_cast<const std::byte *>(json.data());
+    text.insert(text.end(), from, from + json.size());
+    return text;
+  }
+  default: return fail(Errc::parse, "a message that is not for a dataplane");
+  }
+}
+
+Result<std::vector<std::byte>> FakeDataplane::stage(const wire::Stage &claim, int fd) {
+  void *memory = mmap(nullptr, claim.image_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return fail(Errc::bad_image, "the image cannot be mapped");
+  auto attached = std::make_unique<Attached>();
+  attached->bytes = {static_cast<std::byte *>(memory), claim.image_bytes};
+  auto writer = image::ImageWriter::attach(attached->bytes, [] {}, image::Check::everything);
+  if (!writer) return std::unexpected(writer.error());
+  const image::ImageHeader &header = *writer->view().header;
+  if (header.store_id != claim.store_id || header.generation != claim.generation ||
+      header.sequence != claim.base_sequence)
+    return fail(Errc::bad_image, "the image is not the one that was announced");
+  attached->writer.emplace(std::move(*writer));
+  attached->store_id = claim.store_id;
+  attached->generation = claim.generation;
+  attached->sequence = claim.base_sequence;
+  staged_ = std::move(attached);
+  ++stages_;
+  return bytes_of(wire::Staged{claim.generation, 0});
+}
+
+Result<std::vector<std::byte>> FakeDataplane::apply(const wire::Deltas &about,
+                                                    std::span<const std::byte> rest) {
+  Attached *image = about.target == wire::Target::live ? live_.get() : staged_.get();
+  if (image == nullptr) return fail(Errc::refused, "deltas for an image that is not there");
+  if (about.first_sequence > image->sequence + 1) return fail(Errc::bad_sequence, "deltas after a gap");
+  for (std::uint32_t i = 0; i < about.count; ++i) {
+    const auto delta = load_unaligned<wire::Delta>(rest.data() + i * sizeof(wire::Delta));
+    if (Status good = image->writer->check(delta); !good) return std::unexpected(good.error());
+    if (image->writer->apply(delta) == image::Change::needs_rebuild)
+      return fail(Errc::needs_rebuild, "no room for a delta");
+    image->sequence = std::max(image->sequence, about.first_sequence + i);
+  }
+  image->writer->grace_passed();
+  if (about.target == wire::Target::live) deltas_ += about.count;
+  return bytes_of(wire::Applied{image->sequence, about.target, 0});
+}
+
+Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted) {
+  if (!staged_ || staged_->generation != wanted.generation) return fail(Errc::refused, "that is not staged");
+  if (staged_->sequence < wanted.sequence) return fail(Errc::bad_sequence, "the staged image is behind");
+  if (live_ && live_->store_id == staged_->store_id && live_->sequence > staged_->sequence)
+    return fail(Errc::bad_sequence, "acknowledged entries would be lost");
+  live_ = std::move(staged_);
+  return bytes_of(wire::Committed{live_->generation, 1000});
+}
+
+wire::Hello FakeDataplane::hello() const {
+  wire::Hello greeting;
+  greeting.process = static_cast<std::uint32_t>(getpid());
+  if (!live_) return greeting;
+  greeting.store_id = live_->store_id;
+  greeting.generation = live_->generation;
+  greeting.sequence = live_->sequence;
+  return greeting;
+}
+
+// ---- for tests ---------------------------------------------------------------------------------
+
+void FakeDataplane::set_hook(Hook hook) {
+  const std::lock_guard lock(mutex_);
+  hook_ = std::move(hook);
+}
+
+void FakeDataplane::hang_up() {
+  {
+    const std::lock_guard lock(mutex_);
+    hanging_up_ = true;
+  }
+  const std::uint64_t one = 1;
+  (void)!write(bell_, &one, sizeof one);
+}
+
+void FakeDataplane::forget() {
+  const std::lock_guard lock(mutex_);
+  live_.reset();
+}
+
+void FakeDataplane::pretend(image::StoreId store, std::uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  if (!live_) return;
+  live_->store_id = store;
+  live_->generation = generation;
+}
+
+std::uint64_t FakeDataplane::generation() const {
+  const std::lock_guard lock(mutex_);
+  return live_ ? live_->generation : 0;
+}
+
+std::uint64_t FakeDataplane::sequence() const {
+  const std::lock_guard lock(mutex_);
+  return live_ ? live_->sequence : 0;
+}
+
+std::uint64_t FakeDataplane::stages() const {
+  const std::lock_guard lock(mutex_);
+  return stages_;
+}
+
+std::uint64_t FakeDataplane::deltas() const {
+  const std::lock_guard lock(mutex_);
+  return deltas_;
+}
+
+std::string FakeDataplane::list_of(image::Side side, std::string_view address) const {
+  const std::lock_guard lock(mutex_);
+  if (!live_) return {};
+  const image::ImageView &view = live_->writer->view();
+  const std::uint32_t value = image::lookup(view, side, parse_address(address).value());
+  return image::value::is_set(value) ? std::string(image::list_name(view, image::value::list_of(value)))
+                                     : std::string();
+}
+
+} // namespace weir::test

@@ -1,0 +1,81 @@
+// The dataplane's side of the channel without packets: one thread that takes images through the
+// trust border, applies deltas with the real writer and answers as include/weir/wire/messages.hpp
+// says. What it runs survives its connections, as it does in the real one. Tests may make it refuse,
+// hang up or forget.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/image/writer.hpp"
+#include "weir/key/text.hpp"
+#include "weir/wire/messages.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace weir::test {
+
+class FakeDataplane {
+public:
+  struct Seen { // what a hook is told about a message
+    wire::Type type{};
+    wire::Target target{}; // of deltas
+    std::uint64_t first_sequence = 0;
+  };
+  enum class Act : std::uint8_t { answer, hang_up };
+  struct Reaction {
+    Act act = Act::answer;
+    std::optional<Error> refuse;
+  };
+  using Hook = std::function<Reaction(const Seen &)>; // on the fake's thread
+
+  explicit FakeDataplane(std::filesystem::path socket);
+  ~FakeDataplane();
+  FakeDataplane(const FakeDataplane &) = delete;
+  FakeDataplane &operator=(const FakeDataplane &) = delete;
+
+  void set_hook(Hook hook);
+  void hang_up(); // closes the connection, keeps listening
+  void forget();  // loses its image, as after a restart without state
+  void pretend(image::StoreId store, std::uint64_t generation); // relabels what it runs
+
+  [[nodiscard]] std::uint64_t generation() const;
+  [[nodiscard]] std::uint64_t sequence() const;
+  [[nodiscard]] std::uint64_t stages() const; // images accepted so far
+  [[nodiscard]] std::uint64_t deltas() const; // taken for the live image, so far
+  // The name of the list that the live image gives for an address; empty: none.
+  [[nodiscard]] std::string list_of(image::Side side, std::string_view address) const;
+  [[nodiscard]] std::string denies(std::string_view address) const {
+    return list_of(image::Side::deny, address);
+  }
+
+private:
+  struct Attached;
+
+  void run();
+  void serve(int connection);
+  bool take(int connection, std::span<const std::byte> message, int fd);
+  Result<std::vector<std::byte>> answer(const wire::Header &header, std::span<const std::byte> payload,
+                                        int fd, wire::Type &type);
+  Result<std::vector<std::byte>> stage(const wire::Stage &claim, int fd);
+  Result<std::vector<std::byte>> apply(const wire::Deltas &about, std::span<const std::byte> rest);
+  Result<std::vector<std::byte>> commit(const wire::Commit &wanted);
+  [[nodiscard]] wire::Hello hello() const;
+
+  std::filesystem::path socket_;
+  int listening_ = -1, bell_ = -1;
+  mutable std::mutex mutex_;
+  bool stopping_ = false, hanging_up_ = false;
+  Hook hook_;
+  std::unique_ptr<Attached> live_, staged_;
+  std::uint64_t stages_ = 0, deltas_ = 0;
+  std::thread thread_;
+};
+
+} // namespace weir::test

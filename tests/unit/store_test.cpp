@@ -1,0 +1,310 @@
+#include "control/store/store.hpp"
+
+#include "tests/support/process.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/key/text.hpp"
+
+#include <csignal>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+namespace weir::store {
+namespace {
+
+using test::TempDir;
+
+Prefix prefix(std::string_view text) { return parse_prefix(text).value(); }
+
+DynamicChange adding(std::uint16_t list, std::string_view text, std::string comment = {}) {
+  DynamicChange change;
+  change.put.push_back({{list, prefix(text)}, std::move(comment), 100, 0});
+  change.touched.push_back({image::Side::deny, prefix(text)});
+  return change;
+}
+
+std::uint64_t write_content(Store &store, const std::vector<std::pair<std::string, std::string>> &entries) {
+  auto writer = store.begin_content().value();
+  for (const auto &[text, comment] : entries) EXPECT_TRUE(writer.add(prefix(text), comment));
+  return writer.finish().value();
+}
+
+std::vector<std::string> content_of(const Store &store, std::uint64_t version) {
+  std::vector<std::string> entries;
+  EXPECT_TRUE(store.read_content(version, [&](const Prefix &p, std::string_view comment) {
+    entries.push_back(to_string(p) + (comment.empty() ? "" : " " + std::string(comment)));
+  }));
+  return entries;
+}
+
+GenerationRecord generation(std::uint64_t id, std::uint64_t version) {
+  GenerationRecord record;
+  record.id = id;
+  record.config_text = "version: 1";
+  record.lists.push_back({.number = 3, .name = "bans", .content_version = version});
+  return record;
+}
+
+TEST(Store, keeps_its_id_and_numbers_over_a_restart) {
+  const TempDir folder;
+  image::StoreId id{};
+  {
+    auto store = Store::open(folder.path()).value();
+    id = store.id();
+    EXPECT_NE(id, image::StoreId{});
+    EXPECT_EQ(store.number_of("ops").value(), 0);
+    EXPECT_EQ(store.number_of("bans").value(), 1);
+    EXPECT_EQ(store.take_generation_number().value(), 1u);
+    EXPECT_EQ(store.take_generation_number(7).value(), 8u);
+  }
+  auto store = Store::open(folder.path()).value();
+  EXPECT_EQ(store.id(), id);
+  EXPECT_EQ(store.number_of("bans").value(), 1);
+  EXPECT_EQ(store.number_of("new").value(), 2);
+  EXPECT_EQ(store.take_generation_number().value(), 9u);
+}
+
+TEST(Store, two_stores_have_different_ids) {
+  const TempDir one, two;
+  EXPECT_NE(Store::open(one.path()).value().id(), Store::open(two.path()).value().id());
+}
+
+TEST(Store, a_second_process_is_refused_with_a_reason) {
+  const TempDir folder;
+  const auto store = Store::open(folder.path());
+  ASSERT_TRUE(store);
+  const auto second = Store::open(folder.path());
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("another weir-control"), std::string::npos);
+}
+
+TEST(Store, dynamic_entries_and_their_comments_come_back) {
+  const TempDir folder;
+  {
+    auto store = Store::open(folder.path()).value();
+    EXPECT_EQ(store.write(adding(3, "203.0.113.9", "ssh")).value(), 1u);
+    EXPECT_EQ(store.write(adding(3, "2001:db8::/32")).value(), 2u);
+    DynamicChange removal;
+    removal.erase.push_back({3, prefix("2001:db8::/32")});
+    removal.touched.push_back({image::Side::deny, prefix("2001:db8::/32")});
+    EXPECT_EQ(store.write(removal).value(), 3u);
+  }
+  auto store = Store::open(folder.path()).value();
+  EXPECT_EQ(store.sequence(), 3u);
+  std::vector<DynamicEntry> entries;
+  ASSERT_TRUE(store.read_dynamic([&](const DynamicEntry &e) { entries.push_back(e); }));
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].key.list, 3);
+  EXPECT_EQ(to_string(entries[0].key.prefix), "203.0.113.9");
+  EXPECT_EQ(entries[0].comment, "ssh");
+  EXPECT_EQ(store.dynamic_entry({3, prefix("203.0.113.9")}).value()->added_at, 100u);
+  EXPECT_FALSE(store.dynamic_entry({4, prefix("203.0.113.9")}).value());
+}
+
+TEST(Store, the_log_is_trimmed_to_its_bound_and_stays_without_gaps) {
+  const TempDir folder;
+  {
+    auto store = Store::open(folder.path(), {.log_entries_max = 64}).value();
+    for (unsigned i = 0; i < 500; ++i)
+      ASSERT_TRUE(store.write(adding(0, "10.0." + std::to_string(i % 250) + ".1")));
+  }
+  auto store = Store::open(folder.path(), {.log_entries_max = 64}).value();
+  std::vector<std::uint64_t> sequences;
+  ASSERT_TRUE(store.read_log([&](std::uint64_t s, const Touched &) { sequences.push_back(s); }));
+  ASSERT_GE(sequences.size(), 64u);
+  EXPECT_LE(sequences.size(), 72u);
+  EXPECT_EQ(sequences.back(), 500u);
+  for (std::size_t i = 1; i < sequences.size(); ++i) EXPECT_EQ(sequences[i], sequences[i - 1] + 1);
+}
+
+TEST(Store, a_content_is_read_back_in_order_with_its_comments) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  const std::uint64_t version = write_content(store, {{"0.0.0.0/0", ""},
+                                                      {"10.0.0.0/8", "SBL1"},
+                                                      {"10.0.0.0/16", ""},
+                                                      {"255.255.255.255", "last"},
+                                                      {"::/0", "six"}});
+  EXPECT_EQ(content_of(store, version),
+            (std::vector<std::string>{"0.0.0.0/0", "10.0.0.0/8 SBL1", "10.0.0.0/16", "255.255.255.255 last",
+                                      "::/0 six"}));
+  EXPECT_EQ(store.content_comment(version, prefix("10.0.0.0/8")).value(), "SBL1");
+  EXPECT_EQ(store.content_comment(version, prefix("10.0.0.0/9")).value(), std::nullopt);
+}
+
+TEST(Store, an_empty_content_is_a_version_too) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  const std::uint64_t version = write_content(store, {});
+  EXPECT_GT(version, 0u);
+  EXPECT_TRUE(content_of(store, version).empty());
+}
+
+TEST(Store, a_content_that_was_never_finished_leaves_nothing) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  {
+    auto writer = store.begin_content().value();
+    ASSERT_TRUE(writer.add(prefix("10.0.0.1"), ""));
+  }
+  const std::uint64_t version = write_content(store, {{"10.0.0.2", ""}});
+  EXPECT_EQ(content_of(store, version), std::vector<std::string>{"10.0.0.2"});
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "ingest"));
+}
+
+TEST(Store, versions_that_no_kept_generation_names_are_dropped) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  std::vector<std::uint64_t> versions;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    versions.push_back(write_content(store, {{"10.0.0." + std::to_string(id), ""}}));
+    ASSERT_TRUE(store.make_live(generation(id, versions.back()), 2));
+  }
+  EXPECT_EQ(store.live(), 4u);
+  const auto kept = store.generations().value();
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].id, 3u);
+  EXPECT_TRUE(content_of(store, versions[0]).empty());
+  EXPECT_TRUE(content_of(store, versions[1]).empty());
+  EXPECT_EQ(content_of(store, versions[2]).size(), 1u);
+  EXPECT_EQ(content_of(store, versions[3]).size(), 1u);
+}
+
+TEST(Store, a_version_that_never_went_live_is_gone_after_a_restart) {
+  const TempDir folder;
+  std::uint64_t orphan = 0, used = 0;
+  {
+    auto store = Store::open(folder.path()).value();
+    orphan = write_content(store, {{"10.0.0.1", ""}});
+    used = write_content(store, {{"10.0.0.2", ""}});
+    ASSERT_TRUE(store.make_live(generation(1, used), 5));
+    EXPECT_EQ(content_of(store, orphan).size(), 1u) << "a change at hand may still need it";
+  }
+  auto store = Store::open(folder.path()).value();
+  EXPECT_TRUE(content_of(store, orphan).empty());
+  EXPECT_EQ(content_of(store, used).size(), 1u);
+}
+
+TEST(Store, a_rebuild_takes_the_place_of_its_generation) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  const std::uint64_t version = write_content(store, {{"10.0.0.1", ""}});
+  ASSERT_TRUE(store.make_live(generation(1, version), 2));
+  ASSERT_TRUE(store.make_live(generation(2, version), 2));
+  ASSERT_TRUE(store.make_live(generation(3, version), 2, 2));
+  const auto kept = store.generations().value();
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].id, 1u);
+  EXPECT_EQ(kept[1].id, 3u);
+  EXPECT_EQ(content_of(store, version).size(), 1u);
+}
+
+TEST(Store, notes_outlive_the_process_until_they_are_cleared) {
+  const TempDir folder;
+  {
+    auto store = Store::open(folder.path()).value();
+    ASSERT_TRUE(store.set_note("unconfirmed", "3 17"));
+  }
+  auto store = Store::open(folder.path()).value();
+  EXPECT_EQ(store.note("unconfirmed"), "3 17");
+  ASSERT_TRUE(store.set_note("unconfirmed", ""));
+  EXPECT_EQ(store.note("unconfirmed"), "");
+}
+
+// Writes entries and now and then a whole generation, and says each number through the pipe once
+// the store has acknowledged it. Runs in a process of its own, which is killed in the middle.
+Status write_until_killed(const std::filesystem::path &folder, int pipe) {
+  auto opened = Store::open(folder, {.log_entries_max = 256});
+  if (!opened) return std::unexpected(opened.error());
+  Store store = std::move(*opened);
+  for (auto i = static_cast<std::uint32_t>(store.sequence());; ++i) {
+    DynamicChange change;
+    const Prefix entry{Address::from_host(0x0A000000 + i), 32};
+    change.put.push_back({{1, entry}, "number " + std::to_string(i), i, 0});
+    change.touched.push_back({image::Side::deny, entry});
+    if (const auto written = store.write(change); !written) return std::unexpected(written.error());
+    (void)!::write(pipe, &i, sizeof i);
+    if (i % 16 != 0) continue;
+    const std::uint64_t id = store.take_generation_number().value();
+    auto writer = store.begin_content().value();
+    for (std::uint32_t k = 0; k < 200; ++k) (void)writer.add({Address::from_host(k << 8), 24}, "");
+    const auto version = writer.finish();
+    if (!version) return std::unexpected(version.error());
+    if (const Status live = store.make_live(generation(id, *version), 3); !live) return live;
+  }
+}
+
+// Not a test: what the one below starts. A fork alone would lack RocksDB's threads.
+TEST(StoreWriter, DISABLED_writes_until_it_is_killed) {
+  const char *folder = std::getenv("WEIR_STORE_FOLDER");
+  const char *pipe = std::getenv("WEIR_STORE_PIPE");
+  ASSERT_TRUE(folder && pipe);
+  const Status ended = write_until_killed(folder, std::atoi(pipe));
+  FAIL() << ended.error().message;
+}
+
+pid_t start_writer(const std::filesystem::path &folder, int pipe) {
+  const std::string pipe_text = std::to_string(pipe);
+  const pid_t child = fork();
+  if (child != 0) return child;
+  setenv("WEIR_STORE_FOLDER", folder.c_str(), 1);
+  setenv("WEIR_STORE_PIPE", pipe_text.c_str(), 1);
+  execl("/proc/self/exe", "store-writer", "--gtest_also_run_disabled_tests", "--gtest_brief=1",
+        "--gtest_filter=StoreWriter.*", nullptr);
+  _exit(1);
+}
+
+TEST(Store, every_acknowledged_entry_is_there_after_a_kill_at_any_moment) {
+  const std::uint64_t seed = test::seed_or(2208);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  const TempDir folder;
+  std::uint32_t acknowledged = 0; // entries 0 .. acknowledged - 1
+  image::StoreId id{};
+  for (int round = 0; round < 12; ++round) {
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    const pid_t child = start_writer(folder.path(), pipe_ends[1]);
+    close(pipe_ends[1]);
+    std::this_thread::sleep_for(std::chrono::microseconds(60'000 + random() % 200'000));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer failed by itself";
+    for (std::uint32_t number; read(pipe_ends[0], &number, sizeof number) == sizeof number;)
+      acknowledged = number + 1;
+    close(pipe_ends[0]);
+
+    const auto store = Store::open(folder.path(), {.log_entries_max = 256});
+    ASSERT_TRUE(store) << store.error().message;
+    if (round > 0) {
+      ASSERT_EQ(store->id(), id);
+    }
+    id = store->id();
+    ASSERT_GE(store->sequence(), acknowledged);
+    std::uint32_t found = 0;
+    ASSERT_TRUE(store->read_dynamic([&](const DynamicEntry &entry) {
+      EXPECT_EQ(entry.key.prefix.address.host(), 0x0A000000 + found);
+      EXPECT_EQ(entry.comment, "number " + std::to_string(found));
+      ++found;
+    }));
+    ASSERT_GE(found, acknowledged);
+    std::uint64_t last = 0;
+    ASSERT_TRUE(store->read_log([&](std::uint64_t sequence, const Touched &) {
+      EXPECT_TRUE(last == 0 || sequence == last + 1) << last << " then " << sequence;
+      last = sequence;
+    }));
+    EXPECT_EQ(last, store->sequence());
+    const auto kept = store->generations().value();
+    for (const GenerationRecord &record : kept)
+      EXPECT_EQ(content_of(*store, record.lists.at(0).content_version).size(), 200u);
+  }
+  EXPECT_GT(acknowledged, 0u);
+}
+
+} // namespace
+} // namespace weir::store

@@ -33,13 +33,16 @@ constexpr std::array<VerbHelp, 21> verbs{{
      "Without a name: every list with its size, its hits and when it last changed. With a name: the first\n"
      "thousand entries of that list. `list export` writes all of them to a file.",
      "weirctl list show\n  weirctl list show bans"},
-    {"list add", "add entries to a dynamic list",
-     "Adds addresses or prefixes to a dynamic list. When the command returns, the entries are stored and in\n"
-     "force on every worker. Adding an entry again refreshes its time to live. `-` reads entries from\n"
-     "standard input, one a line.",
+    {"list add", "add entries to a list",
+     "Adds addresses or prefixes to a list. When the command returns, the entries are stored and in force "
+     "on\n"
+     "every worker. Adding an entry again refreshes its time to live. On a list with a file they stand\n"
+     "beside the content of the file and survive its reload. `-` reads entries from standard input, one a\n"
+     "line.",
      "weirctl list add bans 203.0.113.9 2001:db8:bad::/48 --ttl 10m --comment \"ssh\""},
-    {"list del", "delete entries from a dynamic list",
-     "Deletes addresses or prefixes from a dynamic list. If one of them is not on the list, nothing is\n"
+    {"list del", "delete entries that were added",
+     "Deletes addresses or prefixes that were added with `list add`. If one of them is not there, nothing "
+     "is\n"
      "deleted and the exit code is 1. `-` reads entries from standard input, one a line.",
      "weirctl list del bans 203.0.113.9"},
     {"list replace", "replace the whole content of a list by a file",

@@ -80,7 +80,7 @@ void CommandLine::add_list_verbs() {
   for (const auto &[name, which] :
        {std::pair{"list add", Verb::list_add}, std::pair{"list del", Verb::list_del}}) {
     CLI::App *change = verb(*list, name, which);
-    change->add_option("LIST", options.list, "name of a dynamic list")->required();
+    change->add_option("LIST", options.list, "name of a list")->required();
     change->add_option("ENTRY", options.entries, "addresses or prefixes, or - for standard input")
         ->required();
     if (which == Verb::list_del) continue;

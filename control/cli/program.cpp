@@ -97,12 +97,28 @@ Result<Json> request_of(const Options &options, std::istream &in) {
   return request;
 }
 
+// A weir-control that is stopped takes a connection and says nothing. What only reads is answered at
+// once; a change of the rules takes as long as it takes.
+std::chrono::milliseconds patience(Verb verb) {
+  switch (verb) {
+  case Verb::list_replace:
+  case Verb::list_export:
+  case Verb::plan:
+  case Verb::diff:
+  case Verb::apply:
+  case Verb::rollback: return std::chrono::milliseconds::max();
+  case Verb::list_add:
+  case Verb::list_del: return std::chrono::seconds(60);
+  default: return std::chrono::seconds(10);
+  }
+}
+
 Result<Json> asked(const Options &options, std::istream &in) {
   const auto request = request_of(options, in);
   if (!request) return std::unexpected(request.error());
   auto client = Client::connect(options.socket);
   if (!client) return std::unexpected(std::move(client.error()));
-  const auto line = client->ask(request->dump());
+  const auto line = client->ask(request->dump(), patience(options.verb));
   if (!line) return std::unexpected(line.error());
   Json answer = Json::parse(*line, nullptr, false);
   if (!answer.is_object())

@@ -117,30 +117,38 @@ std::string render_list_change(const Options &options, const Json &answer, std::
 
 std::string render_plan(const Json &answer) {
   using enum Table::Align;
-  const Json &chosen = child(answer, "chosen");
-  Table table(
-      {{""}, {"PREDICTOR"}, {"FRONT FILTER"}, {"SIZE", right}, {"LINES/LOOKUP", right}, {"RATE", right}});
-  const auto lines_of = [](const Json &candidate) {
-    for (const char *name : {"lines_per_lookup", "predicted_lines", "lines"})
-      if (child(candidate, name).is_number()) return fmt::format("{:.2f}", number_in(candidate, name));
-    return std::string("-");
+  Table tables({{"TABLE"}, {"HOSTS", right}, {"PREFIXES", right}, {"LENGTHS", right}, {"SIZE", right}});
+  for (const Json &table : child(answer, "tables"))
+    if (count_in(table, "keys") > 0)
+      tables.add({text_in(table, "name"), thousands_in(table, "hosts"), thousands_in(table, "prefixes"),
+                  thousands_in(table, "prefix_lengths"), bytes_text(count_in(table, "bytes"))});
+  std::string text = tables.empty() ? "" : tables.text() + '\n';
+
+  Table candidates({{""},
+                    {"PREDICTOR"},
+                    {"FRONT FILTER"},
+                    {"SIZE", right},
+                    {"LINES, HIT", right},
+                    {"LINES, ABSENT", right}});
+  const auto lines = [](const Json &candidate, const char *name) {
+    return has_number(candidate, name) ? fmt::format("{:.2f}", number_in(candidate, name)) : std::string("-");
   };
-  for (const Json &candidate : child(answer, "candidates")) {
-    const bool is_chosen = flag_in(candidate, "chosen") || candidate == chosen ||
-                           (text_in(candidate, "predictor") == text_in(chosen, "predictor") &&
-                            text_in(candidate, "front_filter") == text_in(chosen, "front_filter"));
-    const double rate = number_in(candidate, "mpps");
-    table.add({is_chosen ? "->" : "", text_in(candidate, "predictor"), text_in(candidate, "front_filter"),
-               bytes_text(count_in(candidate, "bytes")), lines_of(candidate),
-               rate > 0 ? rate_text(rate * 1e6) : "-"});
-  }
-  std::string text = table.empty() ? "" : table.text();
-  if (const std::string why = text_in(answer, "why", ""); !why.empty()) text += "chosen: " + why + '\n';
+  for (const Json &candidate : child(answer, "candidates"))
+    candidates.add({flag_in(candidate, "chosen") ? "->" : "", text_in(candidate, "predictor"),
+                    text_in(candidate, "front_filter"), bytes_text(count_in(candidate, "bytes")),
+                    lines(candidate, "lines_hit"), lines(candidate, "lines_absent")});
+  if (!candidates.empty()) text += candidates.text();
+  if (const std::string why = text_in(answer, "why", ""); !why.empty()) text += "why: " + why + '\n';
+
   const Json &memory = child(answer, "memory");
   text +=
-      fmt::format("memory: image {} now, {} after, {} needed during the change\n",
+      fmt::format("memory: image {} now, {} after; {} needed during the change, {} free in {}{}\n",
                   bytes_text(count_in(memory, "before_bytes")), bytes_text(count_in(memory, "after_bytes")),
-                  bytes_text(count_in(memory, "needed_bytes")));
+                  bytes_text(count_in(memory, "needed_bytes")), bytes_text(count_in(memory, "free_bytes")),
+                  text_in(memory, "kind", "ordinary pages"),
+                  has_number(memory, "needed_bytes") && !flag_in(memory, "fits") ? ": too little" : "");
+  if (has_number(answer, "build_ms"))
+    text += fmt::format("build: about {}\n", milliseconds_text(number_in(answer, "build_ms")));
   return text;
 }
 

@@ -145,21 +145,14 @@ void Api::generations(const Json &, Reply reply) {
   reply(Json{{"generations", std::move(rows)}});
 }
 
-// The report has objects by name; rows are easier for whoever draws a table.
+// The report has lists and generations as objects by name; rows are easier for whoever draws a table.
 void Api::stats(const Json &, Reply reply) {
   ask_stats([this, reply = std::move(reply)](const Json &report) {
     if (!report.is_object())
       return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
     Json answer = report;
-    const Json all_reasons = section_of(report, "reasons"), all_lists = section_of(report, "lists"),
-               all_generations = section_of(report, "generations");
-    Json verdicts = Json::array(), lists = Json::array(), generations = Json::array();
-    for (const auto &[reason, counts] : all_reasons.items())
-      for (const char *verdict : {"pass", "drop"})
-        if (const std::uint64_t packets = counts.is_object() ? counts.value(verdict, std::uint64_t{0}) : 0;
-            packets > 0)
-          verdicts.push_back(
-              {{"verdict", verdict}, {"reason", reason}, {"family", "all"}, {"packets", packets}});
+    const Json all_lists = section_of(report, "lists"), all_generations = section_of(report, "generations");
+    Json lists = Json::array(), generations = Json::array();
     for (const auto &[name, hits] : all_lists.items()) {
       const RuleList *list = engine_.rules() ? engine_.rules()->find(name) : nullptr;
       lists.push_back({{"name", name}, {"hits", hits}});
@@ -168,7 +161,6 @@ void Api::stats(const Json &, Reply reply) {
     for (const auto &[generation, packets] : all_generations.items())
       generations.push_back(
           {{"generation", std::strtoull(generation.c_str(), nullptr, 10)}, {"packets", packets}});
-    answer["verdicts"] = std::move(verdicts);
     answer["lists"] = std::move(lists);
     answer["generations"] = std::move(generations);
     reply(std::move(answer));

@@ -69,9 +69,24 @@ std::string namespaces_missing() {
   return {};
 }
 
-GatedNetwork::GatedNetwork() {
-  cable(client, "c0", middle, "wan");
-  cable(server, "s0", middle, "lan");
+void GatedNetwork::connect(const Netns &end, const std::string &device, const std::string &trunk,
+                           const std::vector<std::string> &tags) {
+  if (tags.empty()) return cable(end, device, middle, trunk);
+  const Netns &relay = *relay_namespaces_.emplace_back(std::make_unique<Netns>("relay"));
+  cable(end, device, relay, "plain");
+  cable(relay, "trunk", middle, trunk);
+  for (const auto &[ns, name] : {std::pair{&relay, "plain"}, {&relay, "trunk"}, {&middle, trunk.c_str()}}) {
+    ns->must({"sysctl", "-qw", fmt::format("net.ipv6.conf.{}.disable_ipv6=1", name)});
+    ns->must({"ip", "link", "set", name, "mtu", "1508", "up"});
+  }
+  std::vector<std::string> command{"python3", source_tree() / "tests/support/tag_relay.py", "plain", "trunk"};
+  command.insert(command.end(), tags.begin(), tags.end());
+  relays_.emplace_back(Child::Setup{.arguments = command, .netns = relay.name()});
+}
+
+GatedNetwork::GatedNetwork(const std::vector<std::string> &tags) {
+  connect(client, "c0", "wan", tags);
+  connect(server, "s0", "lan", tags);
   for (const char *device : {"wan", "lan"}) {
     middle.must({"sysctl", "-qw", fmt::format("net.ipv6.conf.{}.disable_ipv6=1", device)});
     middle.must({"ip", "link", "set", device, "up"});

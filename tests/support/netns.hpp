@@ -3,6 +3,7 @@
 
 #include "tests/support/process.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,9 @@ void cable(const Netns &a, const std::string &device_a, const Netns &b, const st
 // addresses and say nothing by themselves.
 struct GatedNetwork {
   Netns client{"client"}, middle{"middle"}, server{"server"};
-  GatedNetwork();
+  // With tags ("8100:100"), relays between the ends and the middle put them on every frame: the middle
+  // sees tagged frames alone, and the ends none.
+  explicit GatedNetwork(const std::vector<std::string> &tags = {});
 
   static constexpr const char *client4 = "192.0.2.10";
   static constexpr const char *other4 = "192.0.2.11"; // a second address of the client
@@ -60,6 +63,10 @@ struct GatedNetwork {
   void serve_iperf3(const std::filesystem::path &log);
 
 private:
+  void connect(const Netns &end, const std::string &device, const std::string &trunk,
+               const std::vector<std::string> &tags);
+  std::vector<std::unique_ptr<Netns>> relay_namespaces_;
+  std::vector<Child> relays_;
   Child web_, iperf3_;
 };
 

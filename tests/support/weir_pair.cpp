@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 #include <iostream>
+#include <sstream>
 #include <unistd.h>
 
 namespace weir::test {
@@ -137,6 +138,19 @@ std::string WeirPair::verdict(const std::string &address) const {
   const std::string verdict = reply.json().value("verdict", "");
   EXPECT_TRUE(verdict == "pass" || verdict == "drop") << reply.out << reply.err;
   return verdict;
+}
+
+std::set<std::string> WeirPair::exported(const std::string &list) const {
+  const fs::path file = folder() / "export.txt";
+  must({"list", "export", list, file});
+  std::istringstream lines(read_text(file));
+  std::set<std::string> entries;
+  for (std::string line; std::getline(lines, line);) {
+    line.resize(std::min(line.find_first_of(" #"), line.size()));
+    if (line.ends_with("/32")) line.resize(line.size() - 3);
+    if (!line.empty()) entries.insert(line);
+  }
+  return entries;
 }
 
 std::string numbered_address(std::uint64_t index) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ public:
   nlohmann::json must(std::vector<std::string> words) const;
   // What the dataplane would do with this address: "pass" or "drop".
   [[nodiscard]] std::string verdict(const std::string &address) const;
+  // The entries of a list as `list export` writes them; hosts without their length.
+  [[nodiscard]] std::set<std::string> exported(const std::string &list) const;
   void write_config(const std::string &lists, const std::string &more = {}) const;
 
   [[nodiscard]] Child &dataplane() { return dataplane_; }

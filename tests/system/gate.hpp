@@ -13,9 +13,11 @@ namespace weir::test {
 // A client and a server with weir between them. Skips where namespaces do not work.
 class Gate : public ::testing::Test {
 protected:
+  explicit Gate(std::vector<std::string> tags = {}) : tags_(std::move(tags)) {}
+
   void SetUp() override {
     if (const std::string why = namespaces_missing(); !why.empty()) GTEST_SKIP() << why;
-    network_ = std::make_unique<GatedNetwork>();
+    network_ = std::make_unique<GatedNetwork>(tags_);
   }
 
   // Starts the pair with these lists (YAML) and waits until the server answers through it.
@@ -35,6 +37,7 @@ protected:
   static constexpr const char *bans = "- {name: bans, action: deny, dynamic: true}\n";
 
 private:
+  std::vector<std::string> tags_;
   std::unique_ptr<GatedNetwork> network_; // outlives the pair: its namespace holds weir's ports
   std::unique_ptr<WeirPair> pair_;
 };

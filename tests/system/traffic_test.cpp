@@ -15,6 +15,11 @@ using Json = nlohmann::json;
 
 class Traffic : public Gate {};
 
+class TaggedTraffic : public Gate {
+protected:
+  TaggedTraffic() : Gate({"8100:100"}) {}
+};
+
 // What weir did with the packets it took in, and what the kernel never handed over.
 struct Balance {
   std::int64_t rx = 0, tx = 0, drops = 0, kernel_losses = 0;
@@ -125,6 +130,14 @@ TEST_F(Traffic, an_allowed_host_inside_a_denied_network_passes) {
                                "- {name: nets, action: deny, entries: [192.0.2.0/27]}\n"));
   EXPECT_TRUE(network().ping(GatedNetwork::server4, GatedNetwork::client4));
   EXPECT_FALSE(network().ping(GatedNetwork::server4, GatedNetwork::other4));
+}
+
+TEST_F(TaggedTraffic, a_host_behind_a_vlan_tag_is_judged_like_any_other) {
+  ASSERT_NO_FATAL_FAILURE(open(bans));
+  EXPECT_TRUE(network().ping(GatedNetwork::server6));
+  pair().must({"list", "add", "bans", GatedNetwork::other4});
+  EXPECT_FALSE(network().ping(GatedNetwork::server4, GatedNetwork::other4));
+  EXPECT_TRUE(network().ping(GatedNetwork::server4, GatedNetwork::client4));
 }
 
 TEST_F(Traffic, a_list_of_a_million_entries_is_replaced_ten_times_under_load_and_no_packet_is_lost) {

@@ -17,7 +17,7 @@ using build::EntryV4;
 using build::EntryV6;
 
 // Measured on one core with every key asked afterwards; a rough figure for people who wait.
-constexpr double build_ns_per_key = 110;
+constexpr double build_ns_per_key = 200;
 
 // How many probes an address taken at random costs: the mean over all /16 of the lengths from 17 on
 // that are in use below it.

@@ -84,26 +84,26 @@ std::vector<Conflict> ConflictFinder::take() {
 }
 
 std::string Conflict::text() const {
-  const auto entries = [this](const char *one, const char *many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
-  };
+  const bool one = count == 1;
+  const std::string entries =
+      fmt::format("{} {} of deny list {} {}", count, one ? "entry" : "entries", deny_list,
+                  kind == ConflictKind::same_prefix ? one ? "is" : "are"
+                  : one                             ? "lies"
+                                                    : "lie");
   std::string sentence;
   switch (kind) {
   case ConflictKind::same_prefix:
-    sentence = fmt::format("{} of deny list {} on allow list {} too; allow wins",
-                           entries("entry is", "entries are"), deny_list, allow_list);
+    sentence = fmt::format("{} on allow list {} too, and allow wins", entries, allow_list);
     break;
   case ConflictKind::inside_allow:
-    sentence = fmt::format("{} of deny list {} inside allow list {}; allow wins",
-                           entries("entry lies", "entries lie"), deny_list, allow_list);
+    sentence = fmt::format("{} inside prefixes of allow list {}, and allow wins", entries, allow_list);
     break;
   case ConflictKind::inside_never_deny:
-    sentence = fmt::format("{} of deny list {} inside guard.never_deny; they do nothing",
-                           entries("entry lies", "entries lie"), deny_list);
+    sentence = fmt::format("{} inside guard.never_deny without effect", entries);
     break;
   case ConflictKind::covers_never_deny:
-    sentence = fmt::format("{} of guard.never_deny under deny list {}; they stay exempt",
-                           entries("prefix lies", "prefixes lie"), deny_list);
+    sentence = fmt::format("{} {} of guard.never_deny {} under deny list {}, exempt all the same", count,
+                           one ? "prefix" : "prefixes", one ? "lies" : "lie", deny_list);
     break;
   }
   for (std::size_t i = 0; i < examples.size(); ++i) sentence += (i == 0 ? ": " : ", ") + examples[i];

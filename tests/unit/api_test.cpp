@@ -1,0 +1,175 @@
+// The verbs over a real socket, as weirctl asks them.
+#include "control/daemon/server.hpp"
+#include "control/daemon/verbs.hpp"
+#include "tests/support/engine_bench.hpp"
+#include "tests/support/fake_dataplane.hpp"
+
+#include <nlohmann/json.hpp>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace weir::control {
+namespace {
+
+using test::EngineBench;
+using test::FakeDataplane;
+
+class ApiTest : public testing::Test {
+protected:
+  ApiTest() : bench(rules), dataplane(bench.socket()) {
+    api = std::make_unique<Api>(bench.engine());
+    server =
+        std::make_unique<Server>(bench.loop(), [this](const std::string &line, const Server::Reply &reply) {
+          api->handle(line, reply);
+        });
+    EXPECT_TRUE(server->listen(bench.path(control_socket_name)));
+    EXPECT_TRUE(bench.run_until_live());
+    socket_fd = connect_to(bench.path(control_socket_name));
+  }
+  ~ApiTest() override { close(socket_fd); }
+
+  static int connect_to(const std::filesystem::path &path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
+    return fd;
+  }
+
+  // Sends text and turns the loop until `lines` answers have come.
+  std::vector<Json> ask_raw(const std::string &text, std::size_t lines = 1) {
+    EXPECT_EQ(send(socket_fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    std::string received;
+    EXPECT_TRUE(bench.run_until([&] {
+      char buffer[4096];
+      const ssize_t got = recv(socket_fd, buffer, sizeof buffer, MSG_DONTWAIT);
+      if (got > 0) received.append(buffer, static_cast<std::size_t>(got));
+      return static_cast<std::size_t>(std::ranges::count(received, '\n')) >= lines;
+    }));
+    std::vector<Json> answers;
+    for (std::size_t at = 0; at < received.size(); at = received.find('\n', at) + 1)
+      answers.push_back(Json::parse(received.substr(at, received.find('\n', at) - at)));
+    return answers;
+  }
+  Json ask(const Json &request) { return ask_raw(request.dump() + "\n").at(0); }
+
+  static constexpr const char *rules = "version: 1\n"
+                                       "lists:\n"
+                                       "- {name: drop, action: deny, entries: [10.0.0.0/8]}\n"
+                                       "- {name: bans, action: deny, dynamic: true, ttl: 1h}\n";
+  EngineBench bench;
+  FakeDataplane dataplane;
+  std::unique_ptr<Api> api;
+  std::unique_ptr<Server> server;
+  int socket_fd = -1;
+};
+
+TEST_F(ApiTest, status_says_what_is_in_force) {
+  const Json status = ask({{"verb", "status"}});
+  EXPECT_EQ(status["ok"], true);
+  EXPECT_EQ(status["generation"], 1);
+  EXPECT_EQ(status["counts"]["ipv4_prefixes"], 1);
+  EXPECT_EQ(status["dataplane"]["connected"], true);
+  EXPECT_EQ(status["dataplane"]["generation"], 1);
+  EXPECT_EQ(status["digest"].get<std::string>().size(), 64u);
+  EXPECT_EQ(status["policy"]["default"], "pass");
+}
+
+TEST_F(ApiTest, list_add_is_in_force_when_it_is_answered_and_shows_its_comment) {
+  const Json added =
+      ask({{"verb", "list_add"},
+           {"list", "bans"},
+           {"entries", {{{"prefix", "203.0.113.9"}, {"ttl", 600}, {"comment", "ssh"}}, "2001:db8::/32"}}});
+  EXPECT_EQ(added["ok"], true) << added;
+  EXPECT_EQ(added["added"], 2);
+  EXPECT_EQ(added["in_force"], true);
+  EXPECT_TRUE(added["in_force_ms"].is_number());
+  EXPECT_EQ(dataplane.denies("203.0.113.9"), "bans");
+  EXPECT_EQ(dataplane.denies("2001:db8::5"), "bans");
+  const Json shown = ask({{"verb", "list_show"}, {"list", "bans"}});
+  ASSERT_EQ(shown["entries"].size(), 2u);
+  EXPECT_EQ(shown["entries"][0]["comment"], "ssh");
+  EXPECT_EQ(shown["lists"][0]["v6"], 1);
+  const Json explained = ask({{"verb", "explain"}, {"address", "203.0.113.9"}});
+  EXPECT_EQ(explained["entry"], "203.0.113.9");
+  EXPECT_EQ(explained["comment"], "ssh");
+}
+
+TEST_F(ApiTest, refusals_carry_a_code_and_a_sentence) {
+  const auto code = [&](const Json &request) { return ask(request).value("code", "none"); };
+  EXPECT_EQ(code({{"verb", "list_del"}, {"list", "bans"}, {"entries", {"203.0.113.9"}}}), "not_found");
+  EXPECT_EQ(code({{"verb", "list_add"}, {"list", "nobody"}, {"entries", {"203.0.113.9"}}}), "not_found");
+  EXPECT_EQ(code({{"verb", "list_add"}, {"list", "bans"}, {"entries", {"10.0.0.5/8"}}}), "parse");
+  EXPECT_EQ(code({{"verb", "dance"}}), "usage");
+  EXPECT_EQ(code({{"verb", "list_add"}, {"list", 7}, {"entries", 3}}), "usage");
+  EXPECT_EQ(code({{"verb", "rollback"}, {"generation", 77}}), "not_found");
+  EXPECT_EQ(code({{"verb", "confirm"}}), "not_found");
+}
+
+TEST_F(ApiTest, lines_that_are_not_json_are_answered_and_the_connection_goes_on) {
+  const auto answers = ask_raw("nonsense\n[]\n{\"verb\":\"ping\"}\n", 3);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0]["code"], "usage");
+  EXPECT_EQ(answers[1]["code"], "usage");
+  EXPECT_EQ(answers[2]["pid"], getpid());
+}
+
+TEST_F(ApiTest, requests_sent_together_are_answered_in_order) {
+  std::string text;
+  for (int i = 0; i < 20; ++i)
+    text += R"({"verb":"list_add","list":"bans","entries":["203.0.113.)" + std::to_string(i) + "\"]}\n";
+  const auto answers = ask_raw(text, 20);
+  for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i]["sequence"], i + 1);
+}
+
+TEST_F(ApiTest, apply_diff_generations_and_rollback_tell_one_story) {
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, entries: [10.0.0.0/8, 172.16.0.1]}\n");
+  const Json diff = ask({{"verb", "diff"}});
+  EXPECT_EQ(diff["lists"][0]["added"], 1);
+  EXPECT_EQ(diff["lists"][1]["name"], "bans") << "a list that goes is a difference";
+  const Json applied = ask({{"verb", "apply"}});
+  EXPECT_EQ(applied["generation"], 2) << applied;
+  EXPECT_EQ(applied["in_force"], true);
+  EXPECT_EQ(applied["lost"], 0);
+  EXPECT_EQ(dataplane.denies("172.16.0.1"), "drop");
+  const Json generations = ask({{"verb", "generations"}});
+  ASSERT_EQ(generations["generations"].size(), 2u);
+  EXPECT_EQ(generations["generations"][1]["live"], true);
+  const Json back = ask({{"verb", "rollback"}});
+  EXPECT_EQ(back["from"], 2);
+  EXPECT_EQ(back["to"], 1);
+  EXPECT_EQ(back["generation"], 3);
+  EXPECT_EQ(dataplane.denies("172.16.0.1"), "");
+}
+
+TEST_F(ApiTest, an_export_can_be_read_back_by_replace) {
+  ASSERT_EQ(ask({{"verb", "list_add"},
+                 {"list", "drop"},
+                 {"entries", {{{"prefix", "172.16.0.1"}, {"comment", "by hand"}}}}})["ok"],
+            true);
+  const std::string file = bench.path("out.txt").string();
+  EXPECT_EQ(ask({{"verb", "list_export"}, {"list", "drop"}, {"file", file}})["entries"], 2);
+  const Json replaced = ask({{"verb", "list_replace"}, {"list", "drop"}, {"file", file}});
+  EXPECT_EQ(replaced["ok"], true) << replaced;
+  EXPECT_EQ(replaced["added"], 1);
+  EXPECT_EQ(replaced["removed"], 0);
+  const Json unwritable = ask({{"verb", "list_export"}, {"list", "drop"}, {"file", "/proc/no/where"}});
+  EXPECT_EQ(unwritable["code"], "io");
+}
+
+TEST_F(ApiTest, check_and_plan_change_nothing) {
+  const Json checked = ask({{"verb", "check"}});
+  EXPECT_EQ(checked["ok"], true) << checked;
+  EXPECT_EQ(checked["lists"].size(), 2u);
+  const Json plan = ask({{"verb", "plan"}});
+  EXPECT_EQ(plan["ok"], true) << plan;
+  EXPECT_TRUE(plan["candidates"].is_array());
+  EXPECT_EQ(dataplane.stages(), 1u);
+}
+
+} // namespace
+} // namespace weir::control

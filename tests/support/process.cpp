@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <sched.h>
+#include <sstream>
 #include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -102,6 +103,7 @@ Child::Child(const Setup &setup) {
   else
     redirect(setup.errors, STDERR_FILENO);
   if (!netns.empty()) enter(netns);
+  for (const auto &[name, value] : setup.environment) setenv(name.c_str(), value.c_str(), 1);
   if (!setup.directory.empty() && chdir(setup.directory.c_str()) != 0) _exit(126);
   execvp(arguments[0], arguments.data());
   _exit(127);
@@ -143,6 +145,16 @@ std::optional<int> Child::wait(std::chrono::milliseconds limit) {
 std::optional<int> Child::stop(int number, std::chrono::milliseconds limit) {
   signal(number);
   return wait(limit);
+}
+
+std::optional<pid_t> Child::child(const std::string &program_name) const {
+  const std::string self = std::to_string(pid_);
+  std::istringstream children(read_text("/proc/" + self + "/task/" + self + "/children"));
+  for (pid_t pid = 0; children >> pid;) {
+    const std::string name = read_text("/proc/" + std::to_string(pid) + "/comm"); // at most 15 characters
+    if (!name.empty() && program_name.starts_with(name.substr(0, name.size() - 1))) return pid;
+  }
+  return std::nullopt;
 }
 
 long Child::peak_rss_kib() const { return status_kib(pid_, "VmHWM:"); }

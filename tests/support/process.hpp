@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <utility>
 #include <vector>
 
 namespace weir::test {
@@ -42,6 +43,7 @@ public:
     std::filesystem::path errors = {};    // stderr; empty: with stdout
     std::filesystem::path directory = {}; // to run in; empty: this one
     std::string netns = {};               // network namespace to run in; empty: this one
+    std::vector<std::pair<std::string, std::string>> environment = {}; // on top of this process's
   };
   Child() = default;
   explicit Child(const Setup &setup);
@@ -56,6 +58,8 @@ public:
   [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit);
   // Sends a signal and waits for the end that it should bring.
   std::optional<int> stop(int number, std::chrono::milliseconds limit);
+  // Its children by the name of the program.
+  [[nodiscard]] std::optional<pid_t> child(const std::string &program_name) const;
   // Highest resident set so far, and the present one, in KiB; read while it runs.
   [[nodiscard]] long peak_rss_kib() const;
   [[nodiscard]] long rss_kib() const;

@@ -103,11 +103,10 @@ Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds
     const int ready = ::poll(&waiting, 1, endless ? -1 : static_cast<int>(std::max<std::int64_t>(0, left)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0)
-      return fail(
-          Errc::unreachable,
-          fmt::format("weir-control did not answer within {}: it is stopped or busy. "
-                      "looks at it.",
-                      milliseconds_text(static_cast<double>(wait_max.count()))));
+      return fail(Errc::unreachable,
+                  fmt::format("weir-control did not answer within {}: it is stopped or busy. "
+                              "`weirctl doctor` looks further.",
+                              milliseconds_text(static_cast<double>(wait_max.count()))));
     auto answer = receive();
     if (!answer) return std::unexpected(std::move(answer.error()));
     if (*answer) return std::move(**answer);

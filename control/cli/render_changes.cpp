@@ -52,7 +52,7 @@ std::string live_text(const Json &answer) {
       fmt::format("generation {} {}", text_in(answer, "generation"), in_force(answer) ? "live" : "stored");
   if (has_number(answer, "live_ms")) text += " after " + milliseconds_text(number_in(answer, "live_ms"));
   if (count_in(answer, "swap_ns") > 0) text += ", swap " + nanoseconds_text(number_in(answer, "swap_ns"));
-  if (has_number(answer, "lost")) text += ", lost " + thousands_in(answer, "lost");
+  if (in_force(answer) && has_number(answer, "lost")) text += ", lost " + thousands_in(answer, "lost");
   return text;
 }
 

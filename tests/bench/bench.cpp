@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <sys/mman.h>
 
@@ -18,6 +19,12 @@ Figure figure_of(std::vector<double> samples) {
   };
   const double median = at(0.5);
   return {median, median == 0 ? 0 : 50 * (at(0.75) - at(0.25)) / median};
+}
+
+double cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
 JsonLines::JsonLines(const Options &options, const std::string &name) {

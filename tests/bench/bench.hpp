@@ -36,6 +36,10 @@ using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
+// Time that this thread spent on a CPU: neighbours on the machine count for what they do to the
+// caches, not for the turns they take.
+[[nodiscard]] double cpu_ns();
+
 // One JSON object a line in <out>/<name>.jsonl, replaced at the first line of a run.
 class JsonLines {
 public:
@@ -87,5 +91,6 @@ private:
 
 void bench_lookup(const Options &options, std::vector<Standing> &standings);
 void bench_memory(const Options &options, std::vector<Standing> &standings);
+void bench_swap(const Options &options, std::vector<Standing> &standings);
 
 } // namespace weir::bench

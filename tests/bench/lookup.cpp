@@ -21,9 +21,9 @@ std::vector<Figure> compete(const std::vector<Contender> &contenders, std::span<
   std::uint64_t expected = 0;
   for (unsigned round = 0; round <= rounds; ++round) // round 0 warms up
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-      const auto start = Clock::now();
+      const double start = cpu_ns();
       const std::uint64_t found = contenders[i].run(queries);
-      const double ns = ns_since(start);
+      const double ns = cpu_ns() - start;
       if (round > 0) samples[i].push_back(static_cast<double>(queries.size()) / ns * 1e3);
       if (!contenders[i].exact) continue;
       if (expected == 0) expected = found;

@@ -72,6 +72,7 @@ int main() {
   std::vector<Standing> standings;
   bench_lookup(options, standings);
   bench_memory(options, standings);
+  bench_swap(options, standings);
   print_standings(options, standings);
   return 0;
 }

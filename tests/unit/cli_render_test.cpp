@@ -84,6 +84,41 @@ TEST(CliRender, a_replay_shows_verdicts_generations_and_the_sum) {
             "in.pcap ends in the middle of a packet: everything before that was replayed\n");
 }
 
+TEST(CliRender, a_plan_shows_tables_candidates_and_memory) {
+  const Json answer = Json::parse(R"json({
+    "tables": [{"name": "deny ipv4", "keys": 1000, "hosts": 990, "prefixes": 10, "prefix_lengths": 3, "bytes": 536576},
+               {"name": "deny ipv6", "keys": 0, "hosts": 0, "prefixes": 0, "prefix_lengths": 0, "bytes": 4544}],
+    "candidates": [{"predictor": "inline_bits", "front_filter": "none", "bytes": 1067712, "lines_hit": 1.09, "lines_absent": 1.07, "chosen": true},
+                   {"predictor": "inline_bits", "front_filter": "split_block_bloom", "bytes": 2135424, "lines_hit": 2.09, "lines_absent": 1.0, "chosen": false}],
+    "why": "no hit ratio is measured yet", "build_ms": 12,
+    "memory": {"before_bytes": 0, "after_bytes": 1067712, "needed_bytes": 2097152, "free_bytes": 1048576, "kind": "ordinary pages", "fits": false}})json");
+  EXPECT_EQ(render_plan(answer), "TABLE      HOSTS  PREFIXES  LENGTHS     SIZE\n"
+                                 "deny ipv4    990        10        3  524 KiB\n"
+                                 "\n"
+                                 "    PREDICTOR    FRONT FILTER        SIZE  LINES, HIT  LINES, ABSENT\n"
+                                 "->  inline_bits  none               1 MiB        1.09           1.07\n"
+                                 "    inline_bits  split_block_bloom  2 MiB        2.09           1.00\n"
+                                 "why: no hit ratio is measured yet\n"
+                                 "memory: image 0 B now, 1 MiB after; 2 MiB needed during the change, 1 MiB "
+                                 "free in ordinary pages: too little\n"
+                                 "build: about 12 ms\n");
+}
+
+TEST(CliRender, a_change_that_is_stored_alone_says_so) {
+  Options options;
+  options.verb = Verb::list_add;
+  options.list = "bans";
+  const Json answer =
+      Json::parse(R"({"added": 1, "refreshed": 0, "in_force": false, "note": "no dataplane"})");
+  EXPECT_EQ(render_list_change(options, answer, now),
+            "bans: 1 added, 0 refreshed, stored\nnote: no dataplane\n");
+  const Json applied =
+      Json::parse(R"({"generation": 2, "live_ms": 17, "lost": 0, "in_force": false, "warnings": ["odd"]})");
+  EXPECT_EQ(render_apply(applied, now), "generation 2 stored after 17 ms\n"
+                                        "note: the dataplane is not connected and takes it when it is back\n"
+                                        "warning: odd\n");
+}
+
 TEST(CliRender, fields_that_are_missing_or_of_another_type_do_no_harm) {
   for (const char *text :
        {"{}", R"json({"lists": 5, "counts": "x", "generation": "y", "reasons": [1], "path": null})json"}) {

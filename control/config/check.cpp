@@ -11,7 +11,6 @@ namespace weir::config {
 namespace {
 
 constexpr std::size_t port_name_bytes_max = 31;
-constexpr std::size_t shown_bytes_max = 60;
 
 void check_port_names(const Config &config, const Places &places, Faults &faults) {
   std::unordered_map<std::string_view, std::size_t> names, devices;
@@ -104,14 +103,9 @@ void check_lists(const Config &config, const Places &places, Faults &faults) {
 
 } // namespace
 
-std::string shown(std::string_view value) {
-  return value.size() <= shown_bytes_max ? std::string(value)
-                                         : std::string(value.substr(0, shown_bytes_max)) + "...";
-}
-
 void Faults::add(int line, std::string_view key, std::string_view sentence) {
   line = std::max(line, 1);
-  lines_.emplace_back(line, fmt::format("{}:{}: {}: {}", file_, line, key, sentence));
+  lines_.emplace_back(line, fmt::format("{}:{}: {}: {}", file_, line, printable(key), printable(sentence)));
 }
 
 std::string Faults::text() const {

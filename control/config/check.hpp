@@ -38,7 +38,4 @@ struct Places {
 // Also settles the default that depends on other keys: policy.match.
 void check(Config &config, const Places &places, Faults &faults);
 
-// A value in a message: cut to a length that a terminal can bear.
-[[nodiscard]] std::string shown(std::string_view value);
-
 } // namespace weir::config

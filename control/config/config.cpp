@@ -369,7 +369,8 @@ Result<Config> parse(const std::string &text, const std::filesystem::path &name)
   try {
     reader.read(YAML::Load(text));
   } catch (const YAML::Exception &e) {
-    return fail(Errc::config, fmt::format("{}:{}: not YAML: {}", name.string(), e.mark.line + 1, e.msg));
+    return fail(Errc::config,
+                fmt::format("{}:{}: not YAML: {}", name.string(), e.mark.line + 1, printable(e.msg)));
   }
   if (!reader.faults.empty()) return fail(Errc::config, reader.faults.text());
   reader.config.source = name;

@@ -50,7 +50,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
 
 Result<std::chrono::seconds> parse_duration(std::string_view text) {
   const auto bad = [&] {
-    return fail(Errc::parse, fmt::format("\"{}\" is not a duration; write 60s, 10m, 1h or 7d", text));
+    return fail(Errc::parse, fmt::format("\"{}\" is not a duration; write 60s, 10m, 1h or 7d", shown(text)));
   };
   std::string_view rest = text;
   std::int64_t total = 0;
@@ -65,12 +65,12 @@ Result<std::chrono::seconds> parse_duration(std::string_view text) {
     if (unit == units.end()) return bad();
     unit_from = static_cast<std::size_t>(unit - units.begin()) + 1;
     if (static_cast<std::int64_t>(*number) > (duration_s_max - total) / unit->second)
-      return fail(Errc::parse, fmt::format("\"{}\" is longer than a hundred years", text));
+      return fail(Errc::parse, fmt::format("\"{}\" is longer than a hundred years", shown(text)));
     total += static_cast<std::int64_t>(*number) * unit->second;
     rest.remove_prefix(digits + 1);
   }
   if (total == 0)
-    return fail(Errc::parse, fmt::format("\"{}\" is no time at all; leave the key out instead", text));
+    return fail(Errc::parse, fmt::format("\"{}\" is no time at all; leave the key out instead", shown(text)));
   return std::chrono::seconds(total);
 }
 
@@ -94,7 +94,8 @@ Result<double> parse_share(std::string_view text) {
   const double limit = percent ? 100 : 1;
   if (number.empty() || fault != std::errc{} || end != number.data() + number.size() ||
       !std::isfinite(value) || value < 0 || value > limit)
-    return fail(Errc::parse, fmt::format("\"{}\" is not a share; write 30% or 0.3, from 0% to 100%", text));
+    return fail(Errc::parse,
+                fmt::format("\"{}\" is not a share; write 30% or 0.3, from 0% to 100%", shown(text)));
   return percent ? value / 100 : value;
 }
 
@@ -127,6 +128,42 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   if (meant.empty() || edit_distance(word.substr(0, 200), meant) > std::max<std::size_t>(1, meant.size() / 2))
     return {};
   return fmt::format("; did you mean \"{}\"?", meant);
+}
+
+std::size_t utf8_length(std::string_view s) noexcept {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char first = at(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xC2 ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
+  if (length == 0 || length > s.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((at(i) & 0xC0) != 0x80) return 0;
+  if ((first == 0xE0 && at(1) < 0xA0) || (first == 0xED && at(1) > 0x9F)) return 0;
+  if ((first == 0xF0 && at(1) < 0x90) || (first == 0xF4 && at(1) > 0x8F)) return 0;
+  return length;
+}
+
+std::string printable(std::string_view text, std::size_t bytes_max) {
+  std::string out;
+  std::string_view rest = text.substr(0, bytes_max);
+  while (!rest.empty()) {
+    const std::size_t length = utf8_length(rest);
+    const auto first = static_cast<unsigned char>(rest[0]);
+    const bool control = length == 1
+                             ? first < 0x20 || first == 0x7F
+                             : length == 2 && first == 0xC2 && static_cast<unsigned char>(rest[1]) < 0xA0;
+    if (length == 0 || control)
+      out += first == '\t' ? std::string("\\t") : fmt::format("\\x{:02x}", first);
+    else
+      out += rest.substr(0, length);
+    rest.remove_prefix(length == 0 || control ? 1 : length);
+  }
+  if (text.size() > bytes_max) out += fmt::format("... ({} bytes)", text.size());
+  return out;
 }
 
 } // namespace weir::config

@@ -34,4 +34,14 @@ namespace weir::config {
 // "; did you mean \"X\"?" when a known word is near enough to have been meant, else nothing.
 [[nodiscard]] std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
+// Bytes of unknown origin as they may stand in a message: control characters and what is not UTF-8
+// become \xNN; beyond `bytes_max` only the size is told.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t bytes_max = std::string_view::npos);
+
+// A value in a message: printable and short.
+[[nodiscard]] inline std::string shown(std::string_view value) { return printable(value, 60); }
+
+// The bytes of the UTF-8 sequence at the front of `text` (not empty); 0 when there is none.
+[[nodiscard]] std::size_t utf8_length(std::string_view text) noexcept;
+
 } // namespace weir::config

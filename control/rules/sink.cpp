@@ -1,5 +1,6 @@
 #include "control/rules/sink.hpp"
 
+#include "control/config/values.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -15,43 +16,11 @@ constexpr std::size_t text_bytes_max = 60;
 constexpr std::size_t comment_bytes_max = 255;
 constexpr std::size_t radix_from = 4096; // below, comparing is faster
 
-// A bad line for a message: short, and safe for any terminal or JSON text.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, text_bytes_max)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7F)
-      out += c;
-    else
-      out += c == '\t' ? std::string("\\t") : fmt::format("\\x{:02x}", byte);
-  }
-  if (text.size() > text_bytes_max) out += fmt::format("... ({} bytes)", text.size());
-  return out;
-}
-
-// The length of the UTF-8 sequence at the front, 0 when there is none.
-std::size_t utf8_length(std::string_view s) noexcept {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char first = at(0);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xC2 ? 0
-                             : first < 0xE0 ? 2
-                             : first < 0xF0 ? 3
-                             : first < 0xF5 ? 4
-                                            : 0;
-  if (length == 0 || length > s.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((at(i) & 0xC0) != 0x80) return 0;
-  if ((first == 0xE0 && at(1) < 0xA0) || (first == 0xED && at(1) > 0x9F)) return 0;
-  if ((first == 0xF0 && at(1) < 0x90) || (first == 0xF4 && at(1) > 0x8F)) return 0;
-  return length;
-}
-
 // A comment as it is kept: valid UTF-8 without control characters, so that it can be shown anywhere.
 std::string clean(std::string_view comment) {
   std::string out;
   while (!comment.empty() && out.size() < comment_bytes_max) {
-    const std::size_t length = utf8_length(comment);
+    const std::size_t length = config::utf8_length(comment);
     if (out.size() + length > comment_bytes_max) break;
     if (length == 0)
       out += '?';
@@ -143,7 +112,8 @@ void Sink::note(const Prefix &prefix, std::string_view comment, std::uint64_t tt
 }
 
 void Sink::fault(std::uint64_t line, std::string_view text, std::string_view reason) {
-  if (fault_count++ < faults_listed_max) faults.push_back({line, printable(text), std::string(reason)});
+  if (fault_count++ < faults_listed_max)
+    faults.push_back({line, config::printable(text, text_bytes_max), config::printable(reason)});
 }
 
 bool Sink::take(std::uint64_t line, std::string_view text, std::string_view prefix_text, Prefix &out) {

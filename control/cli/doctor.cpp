@@ -249,22 +249,35 @@ void look_at_state(Findings &out, const fs::path &folder) {
     out.push_back({Level::good, "state", fmt::format("{}: {} free", folder.string(), bytes_text(room)), ""});
 }
 
-// A replay that was killed with SIGKILL cannot remove its folder. One whose sockets nobody holds is stale.
+bool dataplane_runs(const fs::path &root) {
+  std::error_code fault;
+  for (const fs::directory_entry &process : fs::directory_iterator(root / "proc", fault))
+    if (first_line(process.path() / "comm") == "weir-dataplane") return true;
+  return false;
+}
+
+// What was killed with SIGKILL cannot remove its folder. A replay's is stale when nobody holds its
+// socket; EAL's runtime folder does not tell whose it is, so it is only named while no dataplane runs.
 void look_at_stale_files(Findings &out, const fs::path &root) {
   std::error_code fault;
   std::vector<std::string> stale;
+  const bool running = dataplane_runs(root);
   for (const fs::directory_entry &entry : fs::directory_iterator(root / "tmp", fault)) {
-    if (!entry.path().filename().string().starts_with("weir-replay-")) continue;
-    if (Client::connect(entry.path() / control::control_socket_name)) continue; // at work
+    const std::string name = entry.path().filename();
+    const bool replay =
+        name.starts_with("weir-replay-") && !Client::connect(entry.path() / control::control_socket_name);
+    const bool eal = name.starts_with("weir-eal-") && !running;
+    if (!replay && !eal) continue;
     const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), fault);
     if (age > std::chrono::minutes(1)) stale.push_back(entry.path().string());
   }
   if (stale.empty())
     out.push_back({Level::good, "stale files", "none", ""});
   else
-    out.push_back({Level::note, "stale files",
-                   fmt::format("{} folders of replays that were killed", stale.size()),
-                   fmt::format("rm -r {}", fmt::join(stale, " "))});
+    out.push_back(
+        {Level::note, "stale files",
+         fmt::format("{} folder{} of processes that were killed", stale.size(), stale.size() == 1 ? "" : "s"),
+         fmt::format("rm -r {}", fmt::join(stale, " "))});
 }
 
 } // namespace

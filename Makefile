@@ -208,10 +208,16 @@ check-now: tests
 	$(call run_tests,tidy unit property fuzz functional system)
 check-memory-now: $(filter-out %/functional %/system %/tidy,$(TEST_PROGRAMS))
 	$(call run_tests,unit property fuzz)
-check-races-now: $(filter %/unit %/property,$(TEST_PROGRAMS))
-	$(call run_tests,unit property) --filter '$(RACE_TESTS)'
+check-races-now: $(BIN)/tests/races
+	$(Q)tests/support/run_tests.py --out $(OUT)/results $<
 
-RACE_TESTS := *Concurrency*:*Concurrent*:*Readers*:*ImageSlot*:*Channel*
+# Under TSan only what readers and writers share: table, overlay, image slot, channel.
+RACE_TESTS := $(wildcard tests/unit/*_race_test.cpp tests/unit/image_slot_test.cpp tests/unit/channel_test.cpp)
+RACE_SUPPORT := $(wildcard $(addprefix tests/support/,$(addsuffix .cpp,eal dataplane_client packets ring_gate test_image)))
+RACE_CONFIG := $(call find_cpp,control/config)
+
+$(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(LIB_DATAPLANE)
+	$(link) -lgtest -lgmock -lgtest_main $(LIBS.dataplane)
 
 # ---- lint --------------------------------------------------------------------------------------
 SOURCES = $(shell find include control dataplane tests 2>/dev/null -name '*.[ch]pp')

@@ -14,7 +14,12 @@ id=weir$$
 work=$(mktemp -d /tmp/weir-record.XXXXXX)
 started=()
 
+# Clients and servers speak into a log; it is shown when something fails.
+exec 3>&1 4>&2 >>"$work/log" 2>&1
+
 finish() {
+  local status=$?
+  [ $status = 0 ] || tail -n 20 "$work/log" >&4
   for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
   wait 2>/dev/null || true
   for name in server office newcomer guest wire tagged tserver; do ip netns del "$id-$name" 2>/dev/null || true; done
@@ -24,7 +29,7 @@ trap finish EXIT
 
 in_ns() { local name=$1; shift; ip netns exec "$id-$name" "$@"; }
 # background NS COMMAND...
-background() { local name=$1; shift; (exec ip netns exec "$id-$name" "$@") >>"$work/log" 2>&1 & started+=($!); }
+background() { local name=$1; shift; (exec ip netns exec "$id-$name" "$@") & started+=($!); }
 new_ns() { ip netns add "$id-$1"; in_ns "$1" ip link set lo up; }
 
 # What a wire would carry: checksums filled in, no frame longer than the MTU.
@@ -43,10 +48,10 @@ record() {
   (exec ip netns exec "$id-$2" tcpdump -Z root -i "$3" -s "$4" --immediate-mode -U --time-stamp-precision=$precision \
     -w "$out/$1.pcap" "$6") 2>"$work/$1.log" &
   recorder=$!
-  started+=($recorder)
+  started+=("$recorder")
   until grep -q 'listening on' "$work/$1.log"; do sleep 0.05; done
 }
-stop_record() { sleep 0.3; kill $recorder; wait $recorder 2>/dev/null || true; }
+stop_record() { sleep 0.3; kill "$recorder"; wait "$recorder" 2>/dev/null || true; }
 
 # ---- the office --------------------------------------------------------------------------------
 mkdir -p "$out"
@@ -69,9 +74,9 @@ in_ns server sysctl -qw net.ipv6.conf.all.forwarding=1
 
 in_ns office sysctl -qw net.ipv6.conf.eth0.accept_ra=0
 in_ns office ip link set eth0 up
-for host in $(seq 20 39); do in_ns office ip addr add 192.168.1.$host/24 dev eth0; done
+for host in $(seq 20 39); do in_ns office ip addr add "192.168.1.$host/24" dev eth0; done
 in_ns office ip route add default via 192.168.1.1
-for host in $(seq 20 24); do in_ns office ip -6 addr add 2001:db8:1::$host/64 dev eth0 nodad; done
+for host in $(seq 20 24); do in_ns office ip -6 addr add "2001:db8:1::$host/64" dev eth0 nodad; done
 in_ns office ip -6 route add default via 2001:db8:1::1
 
 in_ns guest sysctl -qw net.ipv6.conf.eth0.accept_ra=0
@@ -99,16 +104,16 @@ background server iperf3 -s
 sleep 2
 
 record ping server eth0 256 ns 'icmp or arp'
-in_ns office ping -q -c 12 -i 0.05 198.51.100.80 >>"$work/log"
-in_ns office ping -q -c 6 -i 0.05 -I 192.168.1.25 192.168.1.1 >>"$work/log"
-in_ns office ping -q -c 3 -i 0.05 -s 4000 198.51.100.80 >>"$work/log"      # fragments
-in_ns guest ping -q -c 8 -i 0.05 198.51.100.80 >>"$work/log"
+in_ns office ping -q -c 12 -i 0.05 198.51.100.80
+in_ns office ping -q -c 6 -i 0.05 -I 192.168.1.25 192.168.1.1
+in_ns office ping -q -c 3 -i 0.05 -s 4000 198.51.100.80      # fragments
+in_ns guest ping -q -c 8 -i 0.05 198.51.100.80
 stop_record
 
 record dhcp server eth0 512 us 'port 67 or port 68 or arp'
 in_ns newcomer ip link set eth0 up
-in_ns newcomer udhcpc -i eth0 -n -q -f -x hostname:newcomer -s "$work/dhcp.sh" >>"$work/log" 2>&1
-in_ns newcomer ping -q -c 2 -i 0.05 192.168.1.1 >>"$work/log"
+in_ns newcomer udhcpc -i eth0 -n -q -f -x hostname:newcomer -s "$work/dhcp.sh"
+in_ns newcomer ping -q -c 2 -i 0.05 192.168.1.1
 stop_record
 
 # Router solicitation and advertisement, duplicate address detection, then echo requests.
@@ -116,39 +121,39 @@ record ndp server eth0 256 ns 'icmp6 or udp port 5353'
 in_ns newcomer ip link set eth0 down
 in_ns newcomer ip link set eth0 up
 sleep 6
-in_ns newcomer ping -6 -q -c 6 -i 0.05 2001:db8:80::80 >>"$work/log"
-in_ns office ping -6 -q -c 3 -i 0.05 -s 3000 2001:db8:80::80 >>"$work/log" # fragments
-in_ns guest ping -6 -q -c 6 -i 0.05 2001:db8:80::80 >>"$work/log"
+in_ns newcomer ping -6 -q -c 6 -i 0.05 2001:db8:80::80
+in_ns office ping -6 -q -c 3 -i 0.05 -s 3000 2001:db8:80::80 # fragments
+in_ns guest ping -6 -q -c 6 -i 0.05 2001:db8:80::80
 stop_record
 
 record dns server eth0 512 us 'port 53'
 for host in 20 21 22; do
-  in_ns office dig -b 192.168.1.$host @192.168.1.1 +tries=1 +short www.example.test A >>"$work/log"
-  in_ns office dig -b 192.168.1.$host @192.168.1.1 +tries=1 +short www.example.test AAAA >>"$work/log"
+  in_ns office dig -b "192.168.1.$host" @192.168.1.1 +tries=1 +short www.example.test A
+  in_ns office dig -b "192.168.1.$host" @192.168.1.1 +tries=1 +short www.example.test AAAA
 done
-in_ns office dig @192.168.1.1 +tries=1 +short note.example.test TXT >>"$work/log"
-in_ns office dig @192.168.1.1 +tcp +short www.example.test A >>"$work/log"
-in_ns office dig @2001:db8:1::1 +tries=1 +short www.example.test AAAA >>"$work/log"
-in_ns guest dig @203.0.113.1 +tries=1 +short www.example.test A >>"$work/log"
-in_ns guest dig @2001:db8:bad::1 +tries=1 +short www.example.test AAAA >>"$work/log"
+in_ns office dig @192.168.1.1 +tries=1 +short note.example.test TXT
+in_ns office dig @192.168.1.1 +tcp +short www.example.test A
+in_ns office dig @2001:db8:1::1 +tries=1 +short www.example.test AAAA
+in_ns guest dig @203.0.113.1 +tries=1 +short www.example.test A
+in_ns guest dig @2001:db8:bad::1 +tries=1 +short www.example.test AAAA
 stop_record
 
 record http server eth0 192 ns 'tcp port 80'
 for host in $(seq 20 39); do
-  in_ns office curl -sS --interface 192.168.1.$host -o /dev/null http://198.51.100.80/page.html
+  in_ns office curl -sS --interface "192.168.1.$host" -o /dev/null http://198.51.100.80/page.html
 done
 for host in $(seq 20 24); do
-  in_ns office curl -sS --interface 2001:db8:1::$host -o /dev/null 'http://[2001:db8:80::80]/page.html'
+  in_ns office curl -sS --interface "2001:db8:1::$host" -o /dev/null 'http://[2001:db8:80::80]/page.html'
 done
 for _ in 1 2 3; do in_ns guest curl -sS -o /dev/null http://198.51.100.80/page.html; done
 in_ns guest curl -sS -o /dev/null 'http://[2001:db8:80::80]/page.html'
 stop_record
 
 record iperf3 server eth0 96 ns 'port 5201'
-in_ns office iperf3 -c 198.51.100.80 -B 192.168.1.30 -n 200K >>"$work/log"
-in_ns office iperf3 -c 2001:db8:80::80 -n 100K >>"$work/log"
-in_ns office iperf3 -c 192.168.1.1 -u -b 2M -l 1200 -n 60K >>"$work/log"
-in_ns guest iperf3 -c 198.51.100.80 -n 60K -R >>"$work/log"
+in_ns office iperf3 -c 198.51.100.80 -B 192.168.1.30 -n 200K
+in_ns office iperf3 -c 2001:db8:80::80 -n 100K
+in_ns office iperf3 -c 192.168.1.1 -u -b 2M -l 1200 -n 60K
+in_ns guest iperf3 -c 198.51.100.80 -n 60K -R
 stop_record
 
 # ---- tagged wires ------------------------------------------------------------------------------
@@ -171,18 +176,18 @@ tagged_wire() {
     local host=1; [ $ns = tagged ] && host=2
     in_ns $ns sysctl -qw net.ipv6.conf.eth0.router_solicitations=0
     in_ns $ns ip link set eth0 up
-    in_ns $ns ip addr add 10.$net.0.$host/24 dev eth0
-    in_ns $ns ip -6 addr add fd00:$net::$host/64 dev eth0 nodad
+    in_ns $ns ip addr add "10.$net.0.$host/24" dev eth0
+    in_ns $ns ip -6 addr add "fd00:$net::$host/64" dev eth0 nodad
   done
-  in_ns tagged ip addr add 10.$net.0.66/24 dev eth0
+  in_ns tagged ip addr add "10.$net.0.66/24" dev eth0
   background tserver python3 -m http.server --directory "$work/www" --bind :: 80
   sleep 1
 
-  record $name wire trunk1 200 ns 'inbound or outbound'
-  in_ns tagged ping -q -c 8 -i 0.05 10.$net.0.1 >>"$work/log"
-  in_ns tagged ping -q -c 4 -i 0.05 -I 10.$net.0.66 10.$net.0.1 >>"$work/log"
-  in_ns tagged ping -6 -q -c 6 -i 0.05 fd00:$net::1 >>"$work/log"
-  for _ in 1 2 3; do in_ns tagged curl -sS -o /dev/null http://10.$net.0.1/page.html; done
+  record "$name" wire trunk1 200 ns 'inbound or outbound'
+  in_ns tagged ping -q -c 8 -i 0.05 "10.$net.0.1"
+  in_ns tagged ping -q -c 4 -i 0.05 -I "10.$net.0.66" "10.$net.0.1"
+  in_ns tagged ping -6 -q -c 6 -i 0.05 "fd00:$net::1"
+  for _ in 1 2 3; do in_ns tagged curl -sS -o /dev/null "http://10.$net.0.1/page.html"; done
   in_ns tagged curl -sS -o /dev/null "http://[fd00:$net::1]/page.html"
   stop_record
   for pid in "${started[@]:$relays}"; do kill "$pid" 2>/dev/null || true; done
@@ -193,6 +198,7 @@ tagged_wire() {
 tagged_wire vlan 100 8100:100
 tagged_wire qinq 200 88a8:200 8100:100
 
+exec >&3 2>&4
 python3 "$here/merge.py" "$out/office.pcap" "$out"/{ping,dhcp,ndp,dns,http,iperf3,vlan,qinq}.pcap
 for file in "$out"/*.pcap; do
   printf '%-12s %6d packets %7d bytes\n' "$(basename "$file")" "$(tcpdump -r "$file" 2>/dev/null | wc -l)" "$(stat -c %s "$file")"

@@ -40,7 +40,7 @@ def run(program, args):
         lines = text.read().splitlines()
     result = from_report(name, report, lines) if os.path.exists(report) else from_log(name, lines)
     if code is None:
-        result["failed"].append((name, f"still running after {args.timeout} s", lines[-30:]))
+        result["failed"].append((name, f"still running after {args.timeout} s in {result['unfinished'] or 'no test'}", lines[-30:]))
     elif code < 0:
         last = f"killed by {signal.Signals(-code).name} in {result['unfinished'] or 'no test'}"
         result["failed"].append((name, last, lines[-30:]))
@@ -63,6 +63,11 @@ def output_of(test, lines):
     return lines[first + 1:last]
 
 
+def reason(said):
+    """Why a test was skipped, without the place where it says so."""
+    return " ".join(re.sub(r"\S+:\d+: Skipped", "", " ".join(said)).split())
+
+
 def from_report(name, report, lines):
     result = {"passed": [], "failed": [], "skipped": [], "unfinished": None}
     with open(report, encoding="utf-8") as text:
@@ -73,7 +78,7 @@ def from_report(name, report, lines):
             if case.get("result") == "SKIPPED":
                 said = [m["message"].split("\n", 1)[-1].strip() for m in case.get("skipped", []) if m.get("message")]
                 said = said or output_of(test, lines)
-                result["skipped"].append((f"{name}: {test}", " ".join(" ".join(said).split())))
+                result["skipped"].append((f"{name}: {test}", reason(said)))
             elif case.get("failures"):
                 result["failed"].append((f"{name}: {test}", "", output_of(test, lines)))
             elif case.get("result") == "COMPLETED":
@@ -95,7 +100,7 @@ def from_log(name, lines):
         elif what == "FAILED":
             result["failed"].append((f"{name}: {test}", "", output_of(test, lines)))
         elif what == "SKIPPED":
-            result["skipped"].append((f"{name}: {test}", " ".join(" ".join(output_of(test, lines)).split())))
+            result["skipped"].append((f"{name}: {test}", reason(output_of(test, lines))))
     return result
 
 

@@ -8,6 +8,7 @@
 #include "weir/image/writer.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -49,7 +50,7 @@ struct AttachedImage {
   bool hugepages = false;
   std::uint64_t image_bytes = 0; // of the image, without the rounding of the mapping
   std::uint64_t generation = 0;
-  std::uint64_t sequence = 0; // last delta applied
+  std::atomic<std::uint64_t> sequence{0}; // last delta applied; the service thread writes, others look
   image::StoreId store_id{};
   std::optional<image::ImageWriter> writer;
   // Makes the writer's grace callback wait for workers; false while nobody reads this image.

@@ -5,7 +5,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace weir::dataplane {
@@ -14,9 +14,11 @@ namespace weir::dataplane {
 struct LcoreEntry {
   Worker *worker;
   const std::atomic<bool> *stop;
+  std::atomic<unsigned> *running;
   static int run(void *argument) {
     const std::unique_ptr<LcoreEntry> self(static_cast<LcoreEntry *>(argument));
     self->worker->run(*self->stop);
+    self->running->fetch_sub(1, std::memory_order_release);
     return 0;
   }
 };
@@ -68,9 +70,12 @@ Status Dataplane::start_workers() {
     }
     workers_.push_back(std::make_unique<Worker>(std::move(worker), slot, counters));
     counters.worker(id).lcore = lcore;
-    auto entry = std::make_unique<LcoreEntry>(LcoreEntry{workers_.back().get(), &stop_});
-    if (rte_eal_remote_launch(&LcoreEntry::run, entry.get(), lcore) != 0)
+    auto entry = std::make_unique<LcoreEntry>(LcoreEntry{workers_.back().get(), &stop_, &running_});
+    running_.fetch_add(1);
+    if (rte_eal_remote_launch(&LcoreEntry::run, entry.get(), lcore) != 0) {
+      running_.fetch_sub(1);
       return fail(Errc::io, fmt::format("lcore {} cannot be started", lcore));
+    }
     static_cast<void>(entry.release()); // the lcore frees it
     lcores_.push_back(lcore);
     ++id;
@@ -82,6 +87,7 @@ Status Dataplane::start_workers() {
 
 void Dataplane::stop_workers() {
   stop_.store(true, std::memory_order_release);
+  while (running_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
   for (const unsigned lcore : std::exchange(lcores_, {})) rte_eal_wait_lcore(lcore);
 }
 

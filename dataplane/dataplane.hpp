@@ -57,6 +57,7 @@ private:
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<unsigned> lcores_;
   std::atomic<bool> stop_{false};
+  std::atomic<unsigned> running_{0}; // workers that have not returned
   friend struct LcoreEntry;
 };
 

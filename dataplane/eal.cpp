@@ -99,6 +99,8 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
   plan.arguments.push_back(options.program);
   const bool replay = options.replay.has_value();
   plan.private_runtime_folder = replay || !machine.root;
+  // Whoever gave a run folder removes it, even after a process was killed.
+  plan.runtime_parent = options.run_dir.value_or("");
   if (options.eal_arguments) {
     plan.arguments.insert(plan.arguments.end(), options.eal_arguments->begin(), options.eal_arguments->end());
     const bool ordinary =
@@ -127,7 +129,11 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
 Result<Eal> Eal::start(const EalPlan &plan) {
   std::filesystem::path folder;
   if (plan.private_runtime_folder) {
-    std::string name = (std::filesystem::temp_directory_path() / "weir-eal-XXXXXX").string();
+    std::error_code failed;
+    const auto parent = plan.runtime_parent.empty() ? std::filesystem::temp_directory_path(failed)
+                                                    : std::filesystem::absolute(plan.runtime_parent, failed);
+    std::filesystem::create_directories(parent, failed);
+    std::string name = (parent / "weir-eal-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) return fail(Errc::io, "cannot make a runtime folder in " + name);
     folder = name;
     setenv("RUNTIME_DIRECTORY", name.c_str(), 1);

@@ -15,8 +15,9 @@ namespace weir::dataplane {
 struct EalPlan {
   std::vector<std::string> arguments; // program name first
   bool private_runtime_folder = false;
-  bool shared_cpus = false; // lcores float over CPUs that others use too
-  std::string memory;       // for people: "hugepages (2 MiB)" or "ordinary pages (why)"
+  std::filesystem::path runtime_parent; // where to make it; empty: the system's temporary folder
+  bool shared_cpus = false;             // lcores float over CPUs that others use too
+  std::string memory;                   // for people: "hugepages (2 MiB)" or "ordinary pages (why)"
 };
 
 // What the machine offers; a parameter so that tests can say what it is.

@@ -112,7 +112,7 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   if (about.first_sequence > image.sequence + 1)
     return fail(Errc::bad_sequence,
                 fmt::format("delta {} came, but the {} image has reached {} only", about.first_sequence,
-                            *image.in_force ? "live" : "staged", image.sequence));
+                            *image.in_force ? "live" : "staged", image.sequence.load()));
   DeltasDone done;
   std::uint64_t sequence = about.first_sequence - 1;
   for (const wire::Delta &delta : deltas) {
@@ -132,7 +132,7 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
     image.writer->grace_passed();
     return done;
   }
-  after(done.token, [this, generation = image.generation, reached = image.sequence] {
+  after(done.token, [this, generation = image.generation, reached = image.sequence.load()] {
     AttachedImage *now = live();
     const bool nothing_since = now != nullptr && now->generation == generation && now->sequence == reached;
     if (nothing_since) now->writer->grace_passed();
@@ -147,15 +147,15 @@ Status Generations::commit(const wire::Commit &commit, std::function<void(const 
                 fmt::format("generation {} is staged, not {}", staged_->generation, commit.generation));
   if (staged_->sequence < commit.sequence)
     return fail(Errc::bad_sequence, fmt::format("the staged image has reached delta {}, not {}",
-                                                staged_->sequence, commit.sequence));
+                                                staged_->sequence.load(), commit.sequence));
   const AttachedImage *now = live();
   if (now != nullptr && now->store_id == staged_->store_id && now->sequence > staged_->sequence)
     return fail(Errc::bad_sequence,
                 fmt::format("the live image has reached delta {}, the staged one only {}: acknowledged "
                             "entries would be lost",
-                            now->sequence, staged_->sequence));
+                            now->sequence.load(), staged_->sequence.load()));
+  keep_as_last(); // first: once COMMITTED is out, a restart must find it
   publish(std::move(staged_), std::move(done));
-  keep_as_last();
   return {};
 }
 

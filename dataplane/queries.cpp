@@ -87,7 +87,7 @@ Json info(const Dataplane &dataplane) {
   const auto guard = dataplane.generations.lock();
   const AttachedImage *live = dataplane.slot.current();
   json["generation"] = live != nullptr ? live->generation : 0;
-  json["sequence"] = live != nullptr ? live->sequence : 0;
+  json["sequence"] = live != nullptr ? live->sequence.load() : 0;
   json["sections"] = Json::array();
   if (live == nullptr) return json;
   json["image_bytes"] = live->image_bytes;

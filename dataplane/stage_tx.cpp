@@ -1,4 +1,5 @@
 // Packets leave: to the peer's queue, to the denied ring, or back to their pool.
+#include "dataplane/handover.hpp"
 #include "dataplane/replay_port.hpp"
 #include "dataplane/stages.hpp"
 
@@ -85,6 +86,7 @@ void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters
       passed.add(burst, i);
       passed_bytes += rte_pktmbuf_pkt_len(burst.packets[i]);
     }
+    hands_over(burst.packets[i]);
   }
 
   const unsigned sent = transmit(*burst.from, passed, setup.when_tx_full);

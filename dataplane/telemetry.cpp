@@ -55,7 +55,7 @@ int generation(const char *, const char *, rte_tel_data *data) {
     const auto guard = d.generations.lock();
     const AttachedImage *live = d.slot.current();
     add_number(data, "generation", live != nullptr ? live->generation : 0);
-    add_number(data, "sequence", live != nullptr ? live->sequence : 0);
+    add_number(data, "sequence", live != nullptr ? live->sequence.load() : 0);
     add_number(data, "image_bytes", live != nullptr ? live->image_bytes : 0);
     add_number(data, "packets", live != nullptr ? live->packets() : 0);
     return 0;

@@ -1,5 +1,6 @@
 #include "dataplane/worker.hpp"
 
+#include "dataplane/handover.hpp"
 #include "dataplane/samples.hpp"
 #include "dataplane/stages.hpp"
 
@@ -53,7 +54,10 @@ bool Worker::State::poll(const RxQueue &queue) noexcept {
   if (burst.count == 0) return false;
 
   std::uint64_t bytes = 0;
-  for (unsigned i = 0; i < burst.count; ++i) bytes += rte_pktmbuf_pkt_len(burst.packets[i]);
+  for (unsigned i = 0; i < burst.count; ++i) {
+    takes_over(burst.packets[i]);
+    bytes += rte_pktmbuf_pkt_len(burst.packets[i]);
+  }
   PortCounters &port = counters.ports[queue.port_index];
   port.rx_packets.add(burst.count);
   port.rx_bytes.add(bytes);

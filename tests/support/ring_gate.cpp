@@ -1,5 +1,7 @@
 #include "tests/support/ring_gate.hpp"
 
+#include "dataplane/handover.hpp"
+
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -35,21 +37,29 @@ RingGate::RingGate(const RingGateOptions &options) {
   must(pool_ != nullptr, "a pool");
 
   dataplane::DataplaneSetup setup;
+  setup.workers = queues_ = options.workers;
   setup.state_dir = folder_;
   setup.no_image = options.no_image;
   setup.when_idle = dataplane::WhenIdle::yield;
   dataplane_ = std::make_unique<dataplane::Dataplane>(setup);
   for (unsigned p = 0; p < 2; ++p) {
     const std::string port = "g" + tag + "p" + std::to_string(p);
-    rx_[p] = rte_ring_create((port + "rx").c_str(), ring_slots, SOCKET_ID_ANY, 0);
-    tx_[p] = rte_ring_create((port + "tx").c_str(), ring_slots, SOCKET_ID_ANY, 0);
-    must(rx_[p] != nullptr && tx_[p] != nullptr, "rings");
-    const int id = rte_eth_from_rings(port.c_str(), &rx_[p], 1, &tx_[p], 1, 0);
+    for (unsigned q = 0; q < queues_; ++q) {
+      const std::string ring = port + "q" + std::to_string(q);
+      rx_[p][q] = rte_ring_create((ring + "rx").c_str(), ring_slots, SOCKET_ID_ANY, 0);
+      tx_[p][q] = rte_ring_create((ring + "tx").c_str(), ring_slots, SOCKET_ID_ANY, 0);
+      must(rx_[p][q] != nullptr && tx_[p][q] != nullptr, "rings");
+    }
+    const int id = rte_eth_from_rings(port.c_str(), rx_[p], queues_, tx_[p], queues_, 0);
     must(id >= 0, "a port");
     port_ids_[p] = static_cast<std::uint16_t>(id);
-    must(dataplane::start_port(port_ids_[p], port, {1, 1, pool_}).has_value(), "a started port");
-    dataplane_->ports.adopt(
-        {p == 0 ? "wan" : "lan", port_ids_[p], 1, options.sides[p], static_cast<std::uint16_t>(1 - p)});
+    must(dataplane::start_port(
+             port_ids_[p], port,
+             {static_cast<std::uint16_t>(queues_), static_cast<std::uint16_t>(queues_), pool_})
+             .has_value(),
+         "a started port");
+    dataplane_->ports.adopt({p == 0 ? "wan" : "lan", port_ids_[p], static_cast<std::uint16_t>(queues_),
+                             options.sides[p], static_cast<std::uint16_t>(1 - p)});
   }
   service_ = std::make_unique<dataplane::Service>(*dataplane_);
   must(service_->listen(socket()).has_value(), "a socket");
@@ -70,8 +80,10 @@ RingGate::~RingGate() {
     take(p);
     rte_eth_dev_stop(port_ids_[p]);
     rte_eth_dev_close(port_ids_[p]);
-    rte_ring_free(rx_[p]);
-    rte_ring_free(tx_[p]);
+    for (unsigned q = 0; q < queues_; ++q) {
+      rte_ring_free(rx_[p][q]);
+      rte_ring_free(tx_[p][q]);
+    }
   }
   rte_mempool_free(pool_);
   std::error_code ignored;
@@ -81,9 +93,12 @@ RingGate::~RingGate() {
 bool RingGate::offer(unsigned port, std::span<const std::uint8_t> frame) {
   rte_mbuf *packet = rte_pktmbuf_alloc(pool_);
   if (packet == nullptr) return false;
+  dataplane::takes_over(packet);
   std::memcpy(rte_pktmbuf_append(packet, static_cast<std::uint16_t>(frame.size())), frame.data(),
               frame.size());
-  if (rte_ring_enqueue(rx_[port], packet) == 0) return true;
+  dataplane::hands_over(packet);
+  next_queue_ = (next_queue_ + 1) % queues_;
+  if (rte_ring_enqueue(rx_[port][next_queue_], packet) == 0) return true;
   rte_pktmbuf_free(packet);
   return false;
 }
@@ -91,20 +106,26 @@ bool RingGate::offer(unsigned port, std::span<const std::uint8_t> frame) {
 unsigned RingGate::take(unsigned port) {
   void *packets[64];
   unsigned total = 0;
-  while (const unsigned n = rte_ring_dequeue_burst(tx_[port], packets, 64, nullptr)) {
-    rte_pktmbuf_free_bulk(reinterpret_cast<rte_mbuf **>(packets), n);
-    total += n;
-  }
+  for (unsigned q = 0; q < queues_; ++q)
+    while (const unsigned n = rte_ring_dequeue_burst(tx_[port][q], packets, 64, nullptr)) {
+      for (unsigned i = 0; i < n; ++i) dataplane::takes_over(packets[i]);
+      rte_pktmbuf_free_bulk(reinterpret_cast<rte_mbuf **>(packets), n);
+      total += n;
+    }
   return total;
 }
 
-std::uint64_t RingGate::judged() const { return dataplane_->counters.worker(0).judged.get(); }
+std::uint64_t RingGate::judged() const {
+  std::uint64_t sum = 0;
+  for (unsigned w = 0; w < queues_; ++w) sum += dataplane_->counters.worker(w).judged.get();
+  return sum;
+}
 
 RingGate::Outcome RingGate::judge(unsigned port, std::span<const std::uint8_t> frame) {
-  const dataplane::WorkerCounters &counters = dataplane_->counters.worker(0);
   const auto cell = [&](std::size_t r, std::size_t v) {
     std::uint64_t sum = 0;
-    for (const auto &family : counters.verdicts[r][v]) sum += family.get();
+    for (unsigned w = 0; w < queues_; ++w)
+      for (const auto &family : dataplane_->counters.worker(w).verdicts[r][v]) sum += family.get();
     return sum;
   };
   std::uint64_t before[reason_count][2];

@@ -20,6 +20,7 @@ namespace weir::test {
 struct RingGateOptions {
   config::NoImage no_image = config::NoImage::open;
   PortSide sides[2] = {PortSide::outside, PortSide::inside};
+  unsigned workers = 1; // 1 or 2; each port has as many queues, and frames go to them in turn
 };
 
 class RingGate {
@@ -51,7 +52,9 @@ public:
 private:
   std::filesystem::path folder_;
   rte_mempool *pool_ = nullptr;
-  rte_ring *rx_[2] = {}, *tx_[2] = {};
+  unsigned queues_ = 1;
+  unsigned next_queue_ = 0;
+  rte_ring *rx_[2][2] = {}, *tx_[2][2] = {}; // [port][queue]
   std::uint16_t port_ids_[2] = {};
   std::unique_ptr<dataplane::Dataplane> dataplane_;
   std::unique_ptr<dataplane::Service> service_;

@@ -70,11 +70,14 @@ private:
 TEST(ImageSlot, nobody_holds_an_image_after_its_grace_period_has_passed) {
   constexpr std::uint64_t generations = 500;
   ImageSlot slot(2);
+  std::vector<std::unique_ptr<AttachedImage>> graves;
   Reader one(slot, 0), two(slot, 1);
   for (std::uint64_t g = 1; g <= generations; ++g) {
     auto published = slot.publish(image_of(g));
     while (!slot.quiesced(published.token)) std::this_thread::yield();
-    if (published.previous) __atomic_store_n(&published.previous->generation, given_up, __ATOMIC_RELAXED);
+    if (!published.previous) continue;
+    __atomic_store_n(&published.previous->generation, given_up, __ATOMIC_RELAXED);
+    graves.push_back(std::move(published.previous)); // its memory must not become another image's
   }
   while (one.latest < generations || two.latest < generations) std::this_thread::yield();
   one.stop();

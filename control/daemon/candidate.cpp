@@ -61,6 +61,7 @@ void take_content(Candidate &candidate, std::size_t index, rules::ListContent co
   RuleList &list = candidate.rules->lists[index];
   warn_about(list.definition.name, content, candidate.warnings);
   list.fingerprint = fingerprint_of(content);
+  if (!list.definition.file.empty()) list.format = rules::name_of(content.format);
   if (before != nullptr && before->content_version != 0 && before->fingerprint == list.fingerprint) {
     list.content_version = before->content_version;
     list.updated_at = before->updated_at;
@@ -182,6 +183,7 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
       list.content_version = meta.content_version;
       list.fingerprint = meta.fingerprint;
       list.updated_at = meta.updated_at;
+      list.format = meta.format;
     }
     const RuleList *before = live ? live->find(definition.name) : nullptr;
     if (before != nullptr && before->content_version == list.content_version) {

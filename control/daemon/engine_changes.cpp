@@ -32,7 +32,8 @@ std::vector<store::ListMeta> metas_of(const RuleSet &rules) {
                      .action = list.definition.action,
                      .content_version = list.content_version,
                      .fingerprint = list.fingerprint,
-                     .updated_at = list.updated_at});
+                     .updated_at = list.updated_at,
+                     .format = list.format});
   return metas;
 }
 
@@ -112,6 +113,13 @@ void Engine::rollback(std::uint64_t generation, OnChange done) {
 // The dataplane lacks what it should run: after a restart, a trimmed log, a full overlay.
 void Engine::want_image(const std::string &why) {
   if (live_ == nullptr || change_ != nullptr || !waiting_.empty()) return; // finish() asks again
+  const wire::Hello &hello = pusher_.channel().hello();
+  if (hello.store_id == store_.id() && hello.sequence > store_.sequence()) {
+    if (const Status skipped = store_.skip_to(hello.sequence); !skipped)
+      last_error_ = skipped.error().message;
+    log_.clear();
+    log_first_ = store_.sequence() + 1;
+  }
   Change change;
   change.cause = "push: " + why;
   change.force = true;
@@ -292,7 +300,9 @@ void Engine::record(bool in_force) {
   }
   change.result.in_force = in_force;
   change.result.live_ms = ms_since(change.started);
-  const Status written = store_.make_live(live_record_, live_->config.generations_kept, change.replaces);
+  // What an unconfirmed apply goes back to must be there.
+  const unsigned keep = std::max(live_->config.generations_kept, change.confirm_s > 0 ? 2u : 1u);
+  const Status written = store_.make_live(live_record_, keep, change.replaces);
   if (!written) return finish(written.error());
   pusher_.expect(store_.id(), live_record_.id);
   ready_.reset();

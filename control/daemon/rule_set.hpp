@@ -46,6 +46,7 @@ struct RuleList {
   std::uint64_t content_version = 0;
   std::uint64_t fingerprint = 0;
   std::uint64_t updated_at = 0;
+  std::string format = {};              // as found; empty: no file
   std::shared_ptr<const ListBody> body; // never null
 };
 

@@ -20,9 +20,9 @@ Result<Prefix> prefix_of(const Json &entry) {
   return *prefix;
 }
 
-std::string format_of(const config::List &list) {
-  if (list.file.empty()) return list.dynamic ? "dynamic" : "inline";
-  return std::string(rules::name_of(list.format));
+std::string format_of(const RuleList &list) {
+  if (!list.format.empty()) return list.format;
+  return list.definition.dynamic ? "dynamic" : "inline";
 }
 
 Json entries_json(const EntriesDone &done) {
@@ -46,7 +46,7 @@ void Api::list_show(const Json &request, Reply reply) {
     const EntryCounts &file = list.body->counts, &dynamic = engine_.dynamic().counts(list.number);
     lists.push_back({{"name", list.definition.name},
                      {"action", image::name_of(list.definition.action)},
-                     {"format", format_of(list.definition)},
+                     {"format", format_of(list)},
                      {"v4_hosts", file.v4_hosts + dynamic.v4_hosts},
                      {"v4_prefixes", file.v4_prefixes + dynamic.v4_prefixes},
                      {"v6", file.v6 + dynamic.v6},

@@ -92,12 +92,13 @@ void Api::check(const Json &request, Reply reply) {
     Json answer{
         {"lists", Json::array()}, {"conflicts", Json::array()}, {"warnings", seen.candidate.warnings}};
     for (const RuleList &list : rules.lists)
-      answer["lists"].push_back({{"name", list.definition.name},
-                                 {"action", image::name_of(list.definition.action)},
-                                 {"format", rules::name_of(list.definition.format)},
-                                 {"v4_hosts", list.body->counts.v4_hosts},
-                                 {"v4_prefixes", list.body->counts.v4_prefixes},
-                                 {"v6", list.body->counts.v6}});
+      answer["lists"].push_back(
+          {{"name", list.definition.name},
+           {"action", image::name_of(list.definition.action)},
+           {"format", list.format.empty() ? (list.definition.dynamic ? "dynamic" : "inline") : list.format},
+           {"v4_hosts", list.body->counts.v4_hosts},
+           {"v4_prefixes", list.body->counts.v4_prefixes},
+           {"v6", list.body->counts.v6}});
     for (const rules::Conflict &conflict : seen.effective.conflicts)
       answer["conflicts"].push_back(conflict.text());
     if (const Status allowed = check_changes(seen.candidate, false); !allowed)

@@ -121,8 +121,10 @@ void Api::status(const Json &, Reply reply) {
   ask_stats([answer = std::move(answer), reply = std::move(reply)](const Json &report) mutable {
     if (report.is_object()) {
       answer["last_swap"]["lost"] = report.value("lost", Json(0));
-      if (const auto memory = report.find("memory"); memory != report.end() && memory->is_string())
-        answer["memory"]["kind"] = *memory;
+      answer["memory"]["packets"] = report.value("memory", Json());
+      if (const auto swaps = report.find("swaps");
+          swaps != report.end() && swaps->is_array() && !swaps->empty())
+        answer["last_swap"]["ns"] = swaps->back().value("swap_ns", std::uint64_t{0});
     }
     reply(std::move(answer));
   });

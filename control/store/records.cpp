@@ -48,7 +48,8 @@ std::string encode(const GenerationRecord &g) {
         .u8(static_cast<std::uint8_t>(l.action))
         .u64(l.content_version)
         .u64(l.fingerprint)
-        .u64(l.updated_at);
+        .u64(l.updated_at)
+        .string(l.format);
   out.string(g.plan_json).string(g.counts_json).u64(g.image_bytes);
   out.u64(static_cast<std::uint64_t>(g.build_ms * 1000));
   return out.text;
@@ -72,6 +73,7 @@ std::optional<GenerationRecord> decode_generation(std::string_view text) {
     l.content_version = in.u64();
     l.fingerprint = in.u64();
     l.updated_at = in.u64();
+    l.format = in.string();
     g.lists.push_back(std::move(l));
   }
   g.plan_json = in.string();

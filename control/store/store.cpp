@@ -462,6 +462,20 @@ Status Store::make_live(const GenerationRecord &record, unsigned keep, std::uint
   return {};
 }
 
+Status Store::skip_to(std::uint64_t sequence) {
+  const std::lock_guard lock(state_->mutex);
+  if (sequence <= state_->sequence) return {};
+  rocksdb::WriteBatch batch;
+  batch.DeleteRange(state_->state, log_key(state_->log_first), log_key(sequence + 1));
+  batch.Put(state_->state, meta_key("log_first"), number_text(sequence + 1));
+  batch.Put(state_->state, meta_key("sequence"), number_text(sequence));
+  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  if (!written.ok()) return state_->io("writing", written);
+  state_->sequence = sequence;
+  state_->log_first = sequence + 1;
+  return {};
+}
+
 Status Store::set_note(std::string_view name, std::string_view text) {
   const std::string key = meta_key("note/" + std::string(name));
   const rocksdb::Status written =

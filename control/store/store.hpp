@@ -39,6 +39,7 @@ struct ListMeta {
   std::uint64_t content_version = 0;
   std::uint64_t fingerprint = 0; // of entries and comments: an equal one needs no new version
   std::uint64_t updated_at = 0;
+  std::string format = {}; // as found in the file; for people
 };
 
 struct DynamicKey {
@@ -138,6 +139,10 @@ public:
   [[nodiscard]] Status make_live(const GenerationRecord &record, unsigned keep, std::uint64_t replaces = 0);
   [[nodiscard]] Result<std::vector<GenerationRecord>> generations() const; // oldest first
   [[nodiscard]] std::uint64_t live() const;                                // 0: the store is new
+
+  // Sequences up to `sequence` count as given and the log is forgotten: somebody has seen them, so
+  // this store is older than it was (restored from a copy).
+  [[nodiscard]] Status skip_to(std::uint64_t sequence);
 
   // ---- small facts that must outlive the process
   [[nodiscard]] Status set_note(std::string_view name, std::string_view text); // empty: removes it

@@ -267,11 +267,12 @@ void FakeDataplane::forget() {
   live_.reset();
 }
 
-void FakeDataplane::pretend(image::StoreId store, std::uint64_t generation) {
+void FakeDataplane::pretend(image::StoreId store, std::uint64_t generation, std::uint64_t sequence) {
   const std::lock_guard lock(mutex_);
   if (!live_) return;
   live_->store_id = store;
   live_->generation = generation;
+  if (sequence != 0) live_->sequence = sequence;
 }
 
 std::uint64_t FakeDataplane::generation() const {

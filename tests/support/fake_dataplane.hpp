@@ -43,7 +43,8 @@ public:
   void set_hook(Hook hook);
   void hang_up(); // closes the connection, keeps listening
   void forget();  // loses its image, as after a restart without state
-  void pretend(image::StoreId store, std::uint64_t generation); // relabels what it runs
+  void pretend(image::StoreId store, std::uint64_t generation,
+               std::uint64_t sequence = 0); // relabels what it runs
 
   [[nodiscard]] std::uint64_t generation() const;
   [[nodiscard]] std::uint64_t sequence() const;

@@ -135,6 +135,22 @@ TEST(Push, a_generation_that_was_never_recorded_is_replaced_by_a_later_number) {
   EXPECT_EQ(bench.engine().store().generations()->size(), 1u) << "the same rules are one generation";
 }
 
+TEST(Push, a_dataplane_that_saw_more_than_the_store_knows_is_brought_back_to_the_store) {
+  EngineBench bench(two_lists);
+  FakeDataplane dataplane(bench.socket());
+  ASSERT_TRUE(bench.run_until_live());
+  ASSERT_TRUE(bench.add("bans", "203.0.113.1"));
+  dataplane.pretend(bench.engine().store().id(), 1, 500);
+  dataplane.hang_up();
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.stages() == 2; }));
+  ASSERT_TRUE(bench.run_until_live());
+  const auto added = bench.add("bans", "203.0.113.2");
+  ASSERT_TRUE(added && added->in_force);
+  EXPECT_EQ(added->sequence, 501u);
+  EXPECT_EQ(dataplane.denies("203.0.113.1"), "bans");
+  EXPECT_EQ(dataplane.denies("203.0.113.2"), "bans");
+}
+
 TEST(Push, a_trimmed_log_means_a_whole_image) {
   EngineBench bench(two_lists, {.log_entries_max = 16});
   FakeDataplane dataplane(bench.socket());

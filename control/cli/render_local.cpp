@@ -33,7 +33,7 @@ std::string verdict_table(const Json &report) {
   for (const char *verdict : {"pass", "drop"})
     for (const ReasonInfo &info : reasons) {
       const std::string name(info.name);
-      const Json &counts = child(child(report, "reasons"), name.c_str());
+      const Json &counts = child(child(report, "reasons_by_verdict"), name.c_str());
       if (count_in(counts, verdict) == 0) continue;
       const bool listed = info.reason == Reason::allow || info.reason == Reason::deny;
       if (listed)

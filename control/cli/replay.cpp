@@ -288,6 +288,15 @@ Status Replay::take_counters(const Json &answer) {
   return sent;
 }
 
+// {"deny": 588} for readers that want counts; which verdict a reason led to stands beside it.
+void count_by_reason(Json &report) {
+  Json totals = Json::object();
+  for (const auto &[name, counts] : child(report, "reasons").items())
+    totals[name] = count_in(counts, "pass") + count_in(counts, "drop");
+  report["reasons_by_verdict"] = std::move(report["reasons"]);
+  report["reasons"] = std::move(totals);
+}
+
 Result<Json> Replay::report(const fs::path &file) {
   std::ifstream in(file);
   if (!in) return fail(Errc::io, "weir-dataplane ended without a report.");
@@ -300,6 +309,7 @@ Result<Json> Replay::report(const fs::path &file) {
                 fmt::format("weir-dataplane was stopped before the end of {}: {} packets read, {} written.",
                             options_.input.string(), count_in(replayed, "read"),
                             count_in(replayed, "written")));
+  count_by_reason(report);
   report["input"] = options_.input.string();
   report["configurations"] = configurations_;
   report["actions"] = actions_;

@@ -87,9 +87,10 @@ TEST_F(WeirctlReplay, writes_every_packet_to_one_of_two_files_and_leaves_nothing
 
   const Oracle oracle = rules_.oracle();
   std::vector<Frame> should_pass, should_not;
-  std::map<std::string, std::uint64_t> hits;
+  std::map<std::string, std::uint64_t> hits, reasons;
   for (const Frame &frame : frames_) {
     const Judgement judged = oracle.judge(frame.bytes);
+    ++reasons[std::string(name_of(judged.reason))];
     (judged.verdict == Verdict::pass ? should_pass : should_not).push_back(frame);
     if (!judged.list.empty()) ++hits[judged.list];
   }
@@ -102,6 +103,8 @@ TEST_F(WeirctlReplay, writes_every_packet_to_one_of_two_files_and_leaves_nothing
   EXPECT_EQ(report.drop, should_not.size());
   EXPECT_EQ(report.lost, 0u);
   for (const auto &[list, count] : hits) EXPECT_EQ(report.lists.at(list), count) << list;
+  for (const auto &[reason, count] : report.reasons) EXPECT_EQ(reasons[reason], count) << reason;
+  EXPECT_EQ(report.reasons.size(), reason_count);
 }
 
 TEST_F(WeirctlReplay, judges_by_one_configuration_after_the_other) {

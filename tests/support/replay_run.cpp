@@ -91,7 +91,10 @@ ReplayReport parse_report(const std::string &text) {
   out.swap_count = report.at("swap_count");
   out.lists = numbers(report.at("lists"));
   out.generations = numbers(report.at("generations"));
-  for (const auto &[name, counts] : report.at("reasons").items()) {
+  // weirctl gives plain counts by reason; what the dataplane wrote stands beside them.
+  const bool from_weirctl = report.contains("reasons_by_verdict");
+  if (from_weirctl) out.reasons = numbers(report.at("reasons"));
+  for (const auto &[name, counts] : report.at(from_weirctl ? "reasons_by_verdict" : "reasons").items()) {
     if (counts.at("pass") != 0) out.reasons_pass[name] = counts.at("pass");
     if (counts.at("drop") != 0) out.reasons_drop[name] = counts.at("drop");
   }

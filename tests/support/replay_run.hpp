@@ -26,6 +26,7 @@ struct ReplayReport {
   std::uint64_t packets = 0, pass = 0, drop = 0, lost = 0, read = 0, written = 0, swap_count = 0;
   bool truncated = false, eof = false;
   std::map<std::string, std::uint64_t> reasons_pass, reasons_drop, lists, generations;
+  std::map<std::string, std::uint64_t> reasons; // of weirctl alone
 };
 [[nodiscard]] ReplayReport parse_report(const std::string &json);
 

@@ -63,7 +63,7 @@ TEST(CliRender, explain_shows_the_entry_and_the_path) {
 TEST(CliRender, a_replay_shows_verdicts_generations_and_the_sum) {
   const Json report = Json::parse(R"json({
     "packets": 10000, "pass": 9412, "drop": 588, "lost": 0, "mpps": 1.9, "memory": "ordinary pages (no hugepages free)",
-    "reasons": {"default": {"pass": 9000, "drop": 0}, "allow": {"pass": 412, "drop": 0}, "deny": {"pass": 0, "drop": 588}},
+    "reasons_by_verdict": {"default": {"pass": 9000, "drop": 0}, "allow": {"pass": 412, "drop": 0}, "deny": {"pass": 0, "drop": 588}},
     "lists": {"ops": 412, "drop": 571, "bans": 17}, "actions": {"ops": "allow", "drop": "deny", "bans": "deny"},
     "generations": {"1": 6000, "2": 4000}, "swaps": [{"generation": 1, "swap_ns": 900}, {"generation": 2, "swap_ns": 2100}],
     "configurations": [{"generation": 1, "config": "a.yaml"}, {"generation": 2, "config": "b.yaml", "live_ms": 18}],

@@ -59,6 +59,8 @@ struct alignas(cache_line_bytes) WorkerCounters {
   Counter first_cycle, last_cycle; // timestamp counter at the first and the latest packet
   Counter samples_dropped;
   Counter without_image; // packets judged under no generation
+  Counter probes;        // keys asked of a table
+  Counter second_lines;  // of them, how many needed a second line
   unsigned lcore = 0;    // set before the worker starts
   alignas(cache_line_bytes) std::array<Counter, list_slots> lists;
   std::array<Counter, ethertypes> non_ip; // by EtherType; an LLC length counts under 0

@@ -29,10 +29,60 @@ std::string lengths_text(const image::ImageView &view, Side side, const Address 
   return text.empty() ? "no IPv6 entries" : "in use:" + text;
 }
 
+[[nodiscard]] table::KeyV6 key_of(const Address &address, const table::LineV6 *) {
+  return table::KeyV6::load(address.bytes.data());
+}
+[[nodiscard]] std::uint32_t key_of(const Address &address, const table::LineV4 *) { return address.wire(); }
+
+// "slot 3: match", or nothing when the key is not in this line.
+template <class Line>
+std::string slot_text(const Line &line, const typename Line::Key &key, unsigned length) {
+  for (unsigned slot = 0; slot < Line::slots; ++slot)
+    if (table::answers(table::read_acquire(line.value[slot]), length) &&
+        table::read_key(line.key[slot]) == key)
+      return fmt::format("slot {}: match", slot);
+  return {};
+}
+
+// Where the lookup of one prefix goes and ends, line by line.
+template <class Line>
+std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, std::uint64_t seed) {
+  const auto key = key_of(prefix.address, static_cast<const Line *>(nullptr));
+  const KeyHash h = table::hash_of(key, seed);
+  if (!view.overlay.empty())
+    if (const std::uint32_t v = view.overlay.find(key, prefix.length, h))
+      return table::is_tombstone(v) ? "overlay: removed, absent" : "overlay: match";
+  if (!view.front.empty() && !view.front.contains(h)) return "front filter: absent";
+  const table::TableView<Line> &t = view.table;
+  std::string text = fmt::format("table 1 line {:#x}: ", reduce(table::half1(h), t.count1));
+  if (const std::string hit = slot_text(t.line1(h), key, prefix.length); !hit.empty()) return text + hit;
+  if (!t.may_be_in2(h)) return text + "no match, group bit clear: absent";
+  text += fmt::format("no match, group bit set; table 2 line {:#x}: ", reduce(table::half2(h), t.count2));
+  if (const std::string hit = slot_text(t.line2(h), key, prefix.length); !hit.empty()) return text + hit;
+  return text + (t.find2(key, prefix.length, h) != 0 ? "no match; stash: match" : "no match: absent");
+}
+
+// One step for each length that is asked of the table, the longest first.
+void add_probes(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
+  const auto s = static_cast<std::size_t>(side);
+  const bool v4 = address.family == Family::ipv4;
+  const std::uint64_t cell = v4 && !view.lengths_v4[s].empty() ? view.lengths_v4[s].cell(address.wire()) : 0;
+  for (unsigned length = address_bits(address.family) + 1; length-- > 0;) {
+    const bool asked = v4 ? length > table::short_length_max && (cell & table::length_bit(length)) != 0
+                          : view.lengths_v6[s].has(length);
+    if (!asked) continue;
+    const Prefix prefix{masked(address, length), static_cast<std::uint8_t>(length)};
+    out.path.push_back({fmt::format("{} /{}", image::name_of(side), length),
+                        v4 ? probe_text(view.v4[s], prefix, view.seeds_v4[length])
+                           : probe_text(view.v6[s], prefix, view.seeds_v6[length])});
+  }
+}
+
 // What a side says about an address; fills in list and entry when it matches.
 bool ask(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
   const std::string name(image::name_of(side));
   out.path.push_back({name + " lengths", lengths_text(view, side, address)});
+  add_probes(view, side, address, out);
   const std::uint32_t value = image::lookup(view, side, address);
   if (!image::value::is_set(value)) {
     out.path.push_back({name, "no match"});

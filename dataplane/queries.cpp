@@ -51,6 +51,7 @@ Json stats(const Snapshot &s) {
   for (const auto &[generation, packets] : s.generations)
     json["generations"][std::to_string(generation)] = packets;
   json["without_image"] = s.without_image;
+  json["lookups"] = {{"probes", s.probes}, {"second_lines", s.second_lines}};
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});

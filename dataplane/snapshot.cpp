@@ -104,6 +104,8 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   }
   snapshot.packets = snapshot.pass + snapshot.drop;
   snapshot.without_image = sum(counters, &WorkerCounters::without_image);
+  snapshot.probes = sum(counters, &WorkerCounters::probes);
+  snapshot.second_lines = sum(counters, &WorkerCounters::second_lines);
   snapshot.samples_dropped = sum(counters, &WorkerCounters::samples_dropped);
   snapshot.generations = dataplane.generations.packets_by_generation();
   snapshot.swaps = dataplane.generations.swaps();

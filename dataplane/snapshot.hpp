@@ -33,7 +33,8 @@ struct Snapshot {
   std::map<std::uint16_t, std::uint64_t> ethertypes;        // of non_ip
   std::map<std::uint64_t, std::uint64_t> generations;       // packets judged under each
   std::uint64_t without_image = 0;
-  std::vector<Swap> swaps; // the last thousand
+  std::uint64_t probes = 0, second_lines = 0; // keys asked of a table; of them, in need of a second line
+  std::vector<Swap> swaps;                    // the last thousand
   std::uint64_t swap_count = 0;
   std::vector<PortSnapshot> ports;
   std::vector<WorkerSnapshot> workers;

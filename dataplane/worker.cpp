@@ -90,10 +90,13 @@ void Worker::State::finish_oldest() noexcept {
   judge_burst(burst, without_image);
   sampler.take(burst, counters);
   const unsigned count = burst.count;
-  if (burst.image != nullptr)
+  if (burst.image != nullptr) {
     burst.image->packets_by_worker[setup.id].packets.add(count);
-  else
+    counters.probes.add(burst.lookup.cost().probes);
+    counters.second_lines.add(burst.lookup.cost().second_lines);
+  } else {
     counters.without_image.add(count);
+  }
   send_burst(burst, setup, counters);
   counters.judged.add(count);
   --in_flight;

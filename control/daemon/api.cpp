@@ -21,7 +21,7 @@ Api::Api(Engine &engine) : engine_(engine) {
 }
 
 void Api::handle(const std::string &line, const std::function<void(std::string)> &reply) {
-  using Verb = void (Api::*)(const Json &, Reply);
+  using Verb = void (Api::*)(const Json &, const Reply &);
   static const std::map<std::string, Verb> verbs{{"status", &Api::status},
                                                  {"ping", &Api::ping},
                                                  {"list_show", &Api::list_show},

@@ -53,8 +53,9 @@ Result<std::uint64_t> Engine::write(const store::DynamicChange &change) {
 }
 
 void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done) {
-  pusher_.when_applied(result.sequence, [result = std::move(result), since,
-                                         done = std::move(done)](const Status &applied) mutable {
+  const std::uint64_t sequence = result.sequence;
+  pusher_.when_applied(sequence, [result = std::move(result), since,
+                                  done = std::move(done)](const Status &applied) mutable {
     result.in_force = applied.has_value();
     result.in_force_ms = ms_since(since);
     if (!applied)

@@ -88,7 +88,7 @@ void Server::next_line(std::uint64_t id) {
     const std::string line = connection.in.substr(0, end);
     connection.in.erase(0, end + 1);
     connection.busy = true;
-    handler_(line, [this, id](std::string answer) {
+    handler_(line, [this, id](const std::string &answer) {
       const auto at = connections_.find(id); // gone when the peer has left meanwhile
       if (at == connections_.end()) return;
       at->second.out += answer;

@@ -14,7 +14,7 @@ namespace weir::control {
 
 class Server {
 public:
-  using Reply = std::function<void(std::string line)>; // once, now or later
+  using Reply = std::function<void(const std::string &line)>; // once, now or later
   using Handler = std::function<void(const std::string &line, Reply reply)>;
 
   Server(push::EventLoop &loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}

@@ -35,7 +35,7 @@ Json entries_json(const EntriesDone &done) {
 
 } // namespace
 
-void Api::list_show(const Json &request, Reply reply) {
+void Api::list_show(const Json &request, const Reply &reply) {
   const std::shared_ptr<const RuleSet> rules = engine_.rules();
   const std::string only = request.value("list", "");
   if (!only.empty() && (!rules || rules->find(only) == nullptr))
@@ -58,7 +58,7 @@ void Api::list_show(const Json &request, Reply reply) {
   Json answer;
   if (!only.empty()) answer["entries"] = first_entries(engine_, *rules->find(only), entries_shown_max);
   answer["lists"] = std::move(lists);
-  ask_stats([answer = std::move(answer), reply = std::move(reply)](const Json &report) mutable {
+  ask_stats([answer = std::move(answer), reply](const Json &report) mutable {
     if (report.is_object())
       for (Json &list : answer["lists"])
         list["hits"] = report.value("lists", Json::object()).value(list["name"].get<std::string>(), Json(0));
@@ -66,7 +66,7 @@ void Api::list_show(const Json &request, Reply reply) {
   });
 }
 
-void Api::list_add(const Json &request, Reply reply) {
+void Api::list_add(const Json &request, const Reply &reply) {
   std::vector<NewEntry> entries;
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
@@ -79,39 +79,37 @@ void Api::list_add(const Json &request, Reply reply) {
     }
     entries.push_back(std::move(added));
   }
-  engine_.add(request.at("list").get<std::string>(), entries,
-              [reply = std::move(reply)](const Result<EntriesDone> &done) {
-                if (!done) return reply(std::unexpected(done.error()));
-                Json answer = entries_json(*done);
-                answer["added"] = done->added;
-                answer["refreshed"] = done->refreshed;
-                reply(std::move(answer));
-              });
+  engine_.add(request.at("list").get<std::string>(), entries, [reply](const Result<EntriesDone> &done) {
+    if (!done) return reply(std::unexpected(done.error()));
+    Json answer = entries_json(*done);
+    answer["added"] = done->added;
+    answer["refreshed"] = done->refreshed;
+    reply(std::move(answer));
+  });
 }
 
-void Api::list_del(const Json &request, Reply reply) {
+void Api::list_del(const Json &request, const Reply &reply) {
   std::vector<Prefix> prefixes;
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
     if (!prefix) return reply(std::unexpected(prefix.error()));
     prefixes.push_back(*prefix);
   }
-  engine_.remove(request.at("list").get<std::string>(), prefixes,
-                 [reply = std::move(reply)](const Result<EntriesDone> &done) {
-                   if (!done) return reply(std::unexpected(done.error()));
-                   Json answer = entries_json(*done);
-                   answer["deleted"] = done->deleted;
-                   reply(std::move(answer));
-                 });
+  engine_.remove(request.at("list").get<std::string>(), prefixes, [reply](const Result<EntriesDone> &done) {
+    if (!done) return reply(std::unexpected(done.error()));
+    Json answer = entries_json(*done);
+    answer["deleted"] = done->deleted;
+    reply(std::move(answer));
+  });
 }
 
-void Api::list_replace(const Json &request, Reply reply) {
+void Api::list_replace(const Json &request, const Reply &reply) {
   const auto list = request.at("list").get<std::string>();
   engine_.replace(list, request.at("file").get<std::string>(), request.value("force", false),
-                  change_reply(std::move(reply), list));
+                  change_reply(reply, list));
 }
 
-void Api::list_export(const Json &request, Reply reply) {
+void Api::list_export(const Json &request, const Reply &reply) {
   const auto name = request.at("list").get<std::string>();
   const std::shared_ptr<const RuleSet> rules = engine_.rules();
   const RuleList *list = rules ? rules->find(name) : nullptr;
@@ -120,7 +118,7 @@ void Api::list_export(const Json &request, Reply reply) {
       [list = *list, &store = engine_.store(), file = request.at("file").get<std::string>()] {
         return export_list(list, store, file);
       },
-      [reply = std::move(reply)](const Result<std::uint64_t> &entries) {
+      [reply](const Result<std::uint64_t> &entries) {
         if (!entries) return reply(std::unexpected(entries.error()));
         reply(Json{{"entries", *entries}});
       });
@@ -128,7 +126,7 @@ void Api::list_export(const Json &request, Reply reply) {
 
 // The dataplane says what its own view answers; which entry that was, and what people wrote beside
 // it, is in the store.
-void Api::explain(const Json &request, Reply reply) {
+void Api::explain(const Json &request, const Reply &reply) {
   const auto text = request.at("address").get<std::string>();
   const auto address = parse_address(text);
   if (!address) return reply(fail(Errc::parse, fmt::format("{}: {}", text, address.error())));
@@ -137,7 +135,7 @@ void Api::explain(const Json &request, Reply reply) {
         fail(Errc::unreachable, "no dataplane is connected: only its own view can explain a verdict"));
   engine_.pusher().channel().query(
       Json{{"what", "explain"}, {"address", to_string(*address)}}.dump(),
-      [this, address = *address, reply = std::move(reply)](const Result<std::string> &said) {
+      [this, address = *address, reply](const Result<std::string> &said) {
         if (!said) return reply(std::unexpected(said.error()));
         Json answer = Json::parse(*said, nullptr, false);
         if (!answer.is_object())

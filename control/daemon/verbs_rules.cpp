@@ -39,7 +39,8 @@ Json diff_json(const ListDiff &diff) {
 
 // Runs `work(preview)` on a background thread and answers with its JSON.
 template <class Work>
-void run_preview(Engine &engine, const Json &request, std::function<void(Result<Json>)> reply, Work work) {
+void run_preview(Engine &engine, const Json &request, std::function<void(Result<Json>)> reply,
+                 const Work &work) {
   const std::string named = request.value("config", "");
   const std::filesystem::path file =
       named.empty() ? engine.options().config_file : std::filesystem::path(named);
@@ -84,8 +85,8 @@ Engine::OnChange Api::change_reply(Reply reply, std::string list) {
   };
 }
 
-void Api::check(const Json &request, Reply reply) {
-  run_preview(engine_, request, std::move(reply), [](const Preview &seen) -> Result<Json> {
+void Api::check(const Json &request, const Reply &reply) {
+  run_preview(engine_, request, reply, [](const Preview &seen) -> Result<Json> {
     const RuleSet &rules = *seen.candidate.rules;
     const Status filled = rules::check_not_empty(rules.config, seen.effective, false);
     if (!filled) return std::unexpected(filled.error());
@@ -107,25 +108,24 @@ void Api::check(const Json &request, Reply reply) {
   });
 }
 
-void Api::diff(const Json &request, Reply reply) {
-  run_preview(engine_, request, std::move(reply),
-              [live = engine_.rules()](const Preview &seen) -> Result<Json> {
-                Json lists = Json::array();
-                for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
-                for (const RuleList &list : live ? live->lists : std::vector<RuleList>{})
-                  if (seen.candidate.rules->find(list.definition.name) == nullptr)
-                    lists.push_back({{"name", list.definition.name},
-                                     {"before", list.body->size()},
-                                     {"after", 0},
-                                     {"added", 0},
-                                     {"removed", list.body->size()},
-                                     {"examples", Json::array({"the list itself is gone"})}});
-                return Json{{"lists", std::move(lists)}};
-              });
+void Api::diff(const Json &request, const Reply &reply) {
+  run_preview(engine_, request, reply, [live = engine_.rules()](const Preview &seen) -> Result<Json> {
+    Json lists = Json::array();
+    for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
+    for (const RuleList &list : live ? live->lists : std::vector<RuleList>{})
+      if (seen.candidate.rules->find(list.definition.name) == nullptr)
+        lists.push_back({{"name", list.definition.name},
+                         {"before", list.body->size()},
+                         {"after", 0},
+                         {"added", 0},
+                         {"removed", list.body->size()},
+                         {"examples", Json::array({"the list itself is gone"})}});
+    return Json{{"lists", std::move(lists)}};
+  });
 }
 
-void Api::plan(const Json &request, Reply reply) {
-  run_preview(engine_, request, std::move(reply),
+void Api::plan(const Json &request, const Reply &reply) {
+  run_preview(engine_, request, reply,
               [running = engine_.live_record().image_bytes](const Preview &seen) -> Result<Json> {
                 const config::Config &config = seen.candidate.rules->config;
                 const auto memory = plan::memory_free();
@@ -139,19 +139,19 @@ void Api::plan(const Json &request, Reply reply) {
               });
 }
 
-void Api::apply(const Json &request, Reply reply) {
+void Api::apply(const Json &request, const Reply &reply) {
   engine_.apply(request.value("config", ""), request.value("confirm_s", std::uint64_t{0}),
-                request.value("force", false), change_reply(std::move(reply)));
+                request.value("force", false), change_reply(reply));
 }
 
-void Api::confirm(const Json &, Reply reply) {
+void Api::confirm(const Json &, const Reply &reply) {
   const auto generation = engine_.confirm();
   if (!generation) return reply(std::unexpected(generation.error()));
   reply(Json{{"generation", *generation}});
 }
 
-void Api::rollback(const Json &request, Reply reply) {
-  engine_.rollback(request.value("generation", std::uint64_t{0}), change_reply(std::move(reply)));
+void Api::rollback(const Json &request, const Reply &reply) {
+  engine_.rollback(request.value("generation", std::uint64_t{0}), change_reply(reply));
 }
 
 } // namespace weir::control

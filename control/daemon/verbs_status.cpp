@@ -62,11 +62,11 @@ std::string Api::list_name(std::uint16_t number) const {
   return list ? list->definition.name : fmt::format("list {}", number);
 }
 
-void Api::ping(const Json &, Reply reply) {
+void Api::ping(const Json &, const Reply &reply) {
   reply(Json{{"pid", getpid()}, {"generation", engine_.live_record().id}});
 }
 
-void Api::status(const Json &, Reply reply) {
+void Api::status(const Json &, const Reply &reply) {
   const store::GenerationRecord &live = engine_.live_record();
   Json answer{{"generation", live.id},
               {"previous", 0},
@@ -118,10 +118,14 @@ void Api::status(const Json &, Reply reply) {
   answer["last_swap"] = {{"ns", engine_.last_swap().ns}, {"at", engine_.last_swap().at}, {"lost", 0}};
   answer["memory"] = {
       {"image_bytes", live.image_bytes}, {"kind", engine_.pages()}, {"resident_bytes", resident_bytes()}};
-  ask_stats([answer = std::move(answer), reply = std::move(reply)](const Json &report) mutable {
+  ask_stats([answer = std::move(answer), reply](const Json &report) mutable {
     if (report.is_object()) {
       answer["last_swap"]["lost"] = report.value("lost", Json(0));
       answer["memory"]["packets"] = report.value("memory", Json());
+      if (const std::uint64_t probes = count_of(report, "lookups", "probes"); probes > 0)
+        answer["plan"]["measured_lines"] =
+            1 +
+            static_cast<double>(count_of(report, "lookups", "second_lines")) / static_cast<double>(probes);
       if (const auto swaps = report.find("swaps");
           swaps != report.end() && swaps->is_array() && !swaps->empty())
         answer["last_swap"]["ns"] = swaps->back().value("swap_ns", std::uint64_t{0});
@@ -130,7 +134,7 @@ void Api::status(const Json &, Reply reply) {
   });
 }
 
-void Api::generations(const Json &, Reply reply) {
+void Api::generations(const Json &, const Reply &reply) {
   const auto kept = engine_.store().generations();
   if (!kept) return reply(std::unexpected(kept.error()));
   Json rows = Json::array();
@@ -148,8 +152,8 @@ void Api::generations(const Json &, Reply reply) {
 }
 
 // The report has lists and generations as objects by name; rows are easier for whoever draws a table.
-void Api::stats(const Json &, Reply reply) {
-  ask_stats([this, reply = std::move(reply)](const Json &report) {
+void Api::stats(const Json &, const Reply &reply) {
+  ask_stats([this, reply](const Json &report) {
     if (!report.is_object())
       return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
     Json answer = report;
@@ -169,8 +173,8 @@ void Api::stats(const Json &, Reply reply) {
   });
 }
 
-void Api::drops(const Json &, Reply reply) {
-  ask_stats([this, reply = std::move(reply)](const Json &report) {
+void Api::drops(const Json &, const Reply &reply) {
+  ask_stats([this, reply](const Json &report) {
     if (!report.is_object())
       return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
     const Json all_reasons = section_of(report, "reasons");
@@ -192,7 +196,7 @@ void Api::drops(const Json &, Reply reply) {
   });
 }
 
-void Api::top(const Json &request, Reply reply) {
+void Api::top(const Json &request, const Reply &reply) {
   Json addresses = Json::array();
   for (const SampleTable::Row &row : samples_.top(request.value("n", std::size_t{20}))) {
     addresses.push_back({{"address", to_string(row.address)},

@@ -23,7 +23,7 @@ namespace weir::plan {
 // ---- memory ------------------------------------------------------------------------------------
 
 struct MemoryFree {
-  std::uint64_t available_bytes = 0;              // MemAvailable
+  std::uint64_t available_bytes = 0;                // MemAvailable
   std::optional<std::uint64_t> cgroup_free_bytes{}; // limit minus use of the tightest group; none: no limit
   std::uint64_t hugepage_bytes = 2u << 20;
   std::uint64_t hugepages_free_bytes = 0;

@@ -100,7 +100,8 @@ TEST(Conflicts, the_same_prefix_on_both_sides_is_named) {
                           .effective();
   ASSERT_EQ(e.conflicts.size(), 1u);
   EXPECT_EQ(e.conflicts[0].kind, ConflictKind::same_prefix);
-  EXPECT_EQ(e.conflicts[0].text(), "1 entry of deny list bad is on allow list ops too, and allow wins: 10.0.0.7");
+  EXPECT_EQ(e.conflicts[0].text(),
+            "1 entry of deny list bad is on allow list ops too, and allow wins: 10.0.0.7");
 }
 
 TEST(Conflicts, deny_entries_inside_an_allowed_prefix_are_counted_with_examples) {

@@ -55,9 +55,9 @@ struct PlannedSection {
 
 // The fixed order of sections.
 [[nodiscard]] inline std::vector<PlannedSection> plan_sections(const BuildInput &in) {
-  using image::length_map_cells, image::section_mutable;
   using image::FrontHeader, image::LengthMapHeader, image::LengthSetV6, image::ListEntry, image::ListsHeader,
       image::OverlayHeader;
+  using image::length_map_cells, image::section_mutable;
   std::vector<PlannedSection> out;
   out.push_back({SectionKind::policy, 0, sizeof(Policy)});
   out.push_back({SectionKind::lists, 0, sizeof(ListsHeader) + in.lists.size() * sizeof(ListEntry)});

@@ -30,14 +30,15 @@ class BurstLookup {
 public:
   static constexpr unsigned slots_max = 64;
 
-  // What lookups cost, for the planner and for `status`.
+  // What the burst cost, for the planner and for `status`.
   struct Cost {
-    std::uint64_t probes = 0;       // (address, length, side) asked of a table
-    std::uint64_t second_lines = 0; // of them, how many went on to table 2
+    unsigned probes = 0;       // (address, length, side) asked of a table
+    unsigned second_lines = 0; // of them, how many went on to table 2
   };
 
   void begin(const image::ImageView &view) noexcept {
     view_ = &view;
+    cost_ = {};
     v4_.count = v6_.count = alone_count_ = 0;
     for (unsigned side = 0; side < 2; ++side) {
       asks_v4_[side] = !view.lengths_v4[side].empty();
@@ -80,13 +81,14 @@ public:
   }
 
   void probe_first() noexcept {
-    cost_.probes += v4_.count + v6_.count;
     v4_.probe_first(view_->v4, answer_);
     v6_.probe_first(view_->v6, answer_);
   }
 
   void finish() noexcept {
-    cost_.second_lines += v4_.finish(view_->v4, answer_) + v6_.finish(view_->v6, answer_);
+    v4_.finish(view_->v4, answer_);
+    v6_.finish(view_->v6, answer_);
+    cost_ = {v4_.asked_table + v6_.asked_table, v4_.open_second + v6_.open_second};
     for (unsigned i = 0; i < alone_count_; ++i) {
       const Alone &a = alone_[i];
       for (const image::Side side : {image::Side::deny, image::Side::allow})
@@ -137,6 +139,7 @@ private:
 
     void probe_first(const Sides *views, Answers &answers) noexcept {
       open_first = open_second = 0;
+      asked_table = count;
       const bool plain = views[0].overlay.empty() && views[1].overlay.empty() && views[0].front.empty();
       if (plain) [[likely]] {
         for (unsigned i = 0; i < count; ++i) probe_table1(views[probe[i].side], i, answers);
@@ -151,6 +154,7 @@ private:
       if (!view.overlay.empty()) {
         if (const std::uint32_t v = view.overlay.find(p.key, p.length, p.hash)) {
           offer(answers[p.side][p.slot], is_tombstone(v) ? 0 : v);
+          --asked_table;
           return;
         }
       }
@@ -159,6 +163,8 @@ private:
       } else if (view.front.contains(p.hash)) {
         view.table.prefetch1(p.hash);
         first[open_first++] = static_cast<std::uint16_t>(i);
+      } else {
+        --asked_table;
       }
     }
 
@@ -175,16 +181,15 @@ private:
       second[open_second++] = static_cast<std::uint16_t>(i);
     }
 
-    unsigned finish(const Sides *views, Answers &answers) noexcept {
+    void finish(const Sides *views, Answers &answers) noexcept {
       for (unsigned i = 0; i < open_first; ++i) probe_table1(views[probe[first[i]].side], first[i], answers);
       for (unsigned i = 0; i < open_second; ++i) {
         const Probe &p = probe[second[i]];
         offer(answers[p.side][p.slot], views[p.side].table.find2(p.key, p.length, p.hash));
       }
-      return open_second;
     }
 
-    unsigned count = 0, open_first = 0, open_second = 0;
+    unsigned count = 0, open_first = 0, open_second = 0, asked_table = 0;
     std::array<Probe, Capacity> probe;
     std::array<std::uint16_t, Capacity> first, second;
   };

@@ -1,0 +1,75 @@
+// explain() walks the same lines as a lookup and says where it ended.
+#include "dataplane/explain.hpp"
+#include "tests/support/image_memory.hpp"
+#include "weir/image/writer.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::dataplane {
+namespace {
+
+std::string step(const Explanation &e, std::string_view name) {
+  for (const Explanation::Step &s : e.path)
+    if (s.step == name) return s.text;
+  return "(no such step)";
+}
+
+struct Example {
+  std::vector<build::EntryV4> deny4{test::entry_v4("10.0.0.0/8", 1), test::entry_v4("10.1.1.0/24", 1),
+                                    test::entry_v4("10.1.1.9", 2)};
+  std::vector<build::EntryV6> deny6{test::entry_v6("2001:db8::/32", 1)};
+
+  test::ImageMemory build(bool front) const {
+    build::BuildInput in;
+    in.lists = {{"drop", 1}, {"bans", 2}};
+    in.deny = {deny4, deny6, front};
+    in.seed = 3;
+    return test::ImageMemory::build(in);
+  }
+};
+
+TEST(Explain, names_line_and_slot_of_every_length_that_is_asked) {
+  const test::ImageMemory m = Example().build(false);
+  const Explanation e = explain(m.view(), parse_address("10.1.1.9").value());
+  EXPECT_EQ(e.verdict, Verdict::drop);
+  EXPECT_EQ(e.list, "bans");
+  EXPECT_EQ(e.entry, "10.1.1.9");
+  EXPECT_EQ(step(e, "deny lengths"), "below 10.1.0.0/16: /8 /24 /32");
+  EXPECT_TRUE(step(e, "deny /32").ends_with(": match")) << step(e, "deny /32");
+  EXPECT_TRUE(step(e, "deny /24").ends_with(": match")) << step(e, "deny /24");
+  const Explanation other = explain(m.view(), parse_address("10.1.2.9").value());
+  EXPECT_EQ(other.entry, "10.0.0.0/8");
+  EXPECT_TRUE(step(other, "deny /32").ends_with("group bit clear: absent")) << step(other, "deny /32");
+}
+
+TEST(Explain, says_when_the_front_filter_ends_a_lookup) {
+  const test::ImageMemory m = Example().build(true);
+  EXPECT_EQ(step(explain(m.view(), parse_address("10.1.2.9").value()), "deny /32"), "front filter: absent");
+  const Explanation v6 = explain(m.view(), parse_address("2001:db8::1").value());
+  EXPECT_TRUE(step(v6, "deny /32").ends_with(": match")) << step(v6, "deny /32");
+}
+
+TEST(Explain, says_when_the_overlay_decides) {
+  Example example;
+  example.deny4.clear();
+  example.deny6.clear();
+  const test::ImageMemory m = example.build(false);
+  auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
+  wire::Delta d;
+  d.length = 32;
+  d.list = 2;
+  image::Change change = image::Change::in_place;
+  for (std::uint32_t n = 0; change != image::Change::overlay; ++n) { // fills the table first
+    d.address = Address::from_host(0xC6330000 + n).bytes;
+    change = writer.apply(d);
+    ASSERT_NE(change, image::Change::needs_rebuild);
+  }
+  const Address last = Address::from_wire(load_unaligned<std::uint32_t>(d.address.data()));
+  EXPECT_EQ(step(explain(writer.view(), last), "deny /32"), "overlay: match");
+  d.op = wire::DeltaOp::unset;
+  ASSERT_EQ(writer.apply(d), image::Change::overlay);
+  EXPECT_EQ(step(explain(writer.view(), last), "deny /32"), "overlay: removed, absent");
+}
+
+} // namespace
+} // namespace weir::dataplane

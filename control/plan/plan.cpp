@@ -37,10 +37,11 @@ double probes_v4(std::span<const EntryV4> entries) {
   return static_cast<double>(sum) / image::length_map_cells;
 }
 
-template <class Line, class Entry> TablePlan plan_table(std::string name, std::span<const Entry> entries) {
+template <class Line, class Entry>
+TablePlan plan_table(const std::string &name, std::span<const Entry> entries) {
   const unsigned bits = address_bits(Line::family);
   const build::TableSize size = build::table_size<Line>(entries.size());
-  TablePlan t{.name = std::move(name), .keys = entries.size()};
+  TablePlan t{.name = name, .keys = entries.size()};
   std::bitset<129> lengths;
   for (const Entry &e : entries) {
     ++(e.length == bits ? t.hosts : t.prefixes);

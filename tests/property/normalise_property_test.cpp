@@ -96,8 +96,9 @@ std::pair<std::uint64_t, std::uint64_t> brute_force_conflicts(const std::deque<R
     if (list.name == never_deny_name) never_deny = list.prefixes;
   const auto deny = brute_force(lists, Side::deny), allow = brute_force(lists, Side::allow);
   std::uint64_t void_entries = 0, covered = 0;
-  for (const auto &[d, number] : deny)
-    void_entries += std::ranges::any_of(allow, [&d = d](const auto &a) { return a.first.covers(d); });
+  for (const auto &denied : deny)
+    void_entries +=
+        std::ranges::any_of(allow, [&](const auto &allowed) { return allowed.first.covers(denied.first); });
   for (const Prefix &n : never_deny)
     covered +=
         !deny.contains(n) && std::ranges::any_of(deny, [&](const auto &d) { return d.first.covers(n); });

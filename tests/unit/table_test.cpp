@@ -99,6 +99,21 @@ TEST(SplitBlockBloom, a_batch_answers_like_single_queries_for_every_size) {
   }
 }
 
+TEST(SplitBlockBloom, the_portable_and_the_vector_probe_agree) {
+  std::vector<filter::Block> blocks(32);
+  std::mt19937_64 random(13);
+  for (int i = 0; i < 700; ++i) filter::SplitBlockBloom::insert(blocks.data(), 32, {random()});
+  const filter::SplitBlockBloom bloom(blocks.data(), 32);
+  unsigned accepted = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const KeyHash key{random()};
+    ASSERT_EQ(bloom.contains(key), bloom.contains_wordwise(key)) << key.bits;
+    accepted += bloom.contains(key) ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 1000u);
+  EXPECT_LT(accepted, 100'000u);
+}
+
 TEST(Line, the_portable_and_the_vector_probe_agree) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 20'000; ++round) {

@@ -7,6 +7,15 @@
 #include <cstring>
 #include <span>
 
+// The thread sanitizer sees races of single words only: kernels read word by word under it.
+#if defined(__SANITIZE_THREAD__)
+#define WEIR_WORDWISE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEIR_WORDWISE 1
+#endif
+#endif
+
 namespace weir {
 
 static_assert(std::endian::native == std::endian::little, "images and wire messages are little-endian");

@@ -28,14 +28,6 @@
 #include <cstdint>
 #include <emmintrin.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define WEIR_WORDWISE 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WEIR_WORDWISE 1
-#endif
-#endif
-
 namespace weir::table {
 
 // ---- words that one thread writes while others read ---------------------------------------------

@@ -1,6 +1,7 @@
 // A whole image under change: readers ask in bursts, like workers, while one writer applies deltas
 // to addresses and prefixes of both families and sides, /0 and the corner addresses among them.
 #include "tests/support/image_memory.hpp"
+#include "tests/support/quiescence.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/table/burst_lookup.hpp"
@@ -79,16 +80,7 @@ test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front)
   return test::ImageMemory::build(in);
 }
 
-struct Quiescence {
-  std::array<std::atomic<std::uint64_t>, readers> passed{};
-  std::atomic<bool> stop = false;
-  void wait() const {
-    std::array<std::uint64_t, readers> before;
-    for (unsigned i = 0; i < readers; ++i) before[i] = passed[i].load();
-    for (unsigned i = 0; i < readers; ++i)
-      while (passed[i].load() < before[i] + 2) std::this_thread::yield();
-  }
-};
+using Quiescence = test::Quiescence<readers>;
 
 struct Seen {
   std::uint64_t lookups = 0, lost = 0, invented = 0;

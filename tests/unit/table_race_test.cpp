@@ -4,6 +4,7 @@
 //
 // The order of memory operations is proven to matter: with the grace period of a 2 to 1 move left
 // out, and with the reader's two loads swapped, the same run must see wrong answers.
+#include "tests/support/quiescence.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/table/table_writer.hpp"
 
@@ -25,18 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned readers = 2, burst_keys = 32;
 constexpr std::uint64_t image_seed = 99;
 
-// Quiescence as the dataplane has it: each reader counts the states in which it holds nothing.
-struct Quiescence {
-  std::array<std::atomic<std::uint64_t>, readers> passed{};
-  std::atomic<bool> stop = false;
-
-  void wait() const {
-    std::array<std::uint64_t, readers> before;
-    for (unsigned i = 0; i < readers; ++i) before[i] = passed[i].load();
-    for (unsigned i = 0; i < readers; ++i)
-      while (passed[i].load() < before[i] + 2 && !stop.load()) std::this_thread::yield();
-  }
-};
+using Quiescence = test::Quiescence<readers>;
 
 struct LeavesOutTheGracePeriod {
   static constexpr bool waits_before_clearing_table2 = false;

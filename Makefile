@@ -211,7 +211,7 @@ check-memory-now: $(filter-out %/functional %/system %/tidy,$(TEST_PROGRAMS))
 	$(call run_tests,unit property fuzz)
 check-races-now: $(BIN)/tests/races
 	$(Q)TSAN_OPTIONS=suppressions=tests/support/tsan.supp tests/support/run_tests.py --out $(OUT)/results \
-	  --filter '-*_is_caught' $<
+	  --filter='-*_is_caught' $<
 
 # Under TSan only what readers and writers share: table, overlay, image slot, channel. Not the tests that
 # break the protocol on purpose and look for the damage.

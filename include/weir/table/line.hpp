@@ -23,7 +23,6 @@
 #include "weir/image/layout.hpp"
 #include "weir/key/address.hpp"
 
-#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <emmintrin.h>
@@ -45,7 +44,14 @@ template <class T> inline void write_relaxed(T &word, T v) noexcept {
   __atomic_store_n(&word, v, __ATOMIC_RELAXED);
 }
 
-inline void compiler_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+// Loads before it stay before it. A signal fence would be the standard's word for this, but clang 19
+// sinks plain loads past one; an assembler statement that may read memory holds them.
+inline void compiler_fence() noexcept { asm volatile("" : : : "memory"); }
+
+// The same, and the two vectors are in registers by now: their loads cannot be sunk or repeated later.
+inline void loaded_by_now(__m128i &a, __m128i &b) noexcept {
+  asm volatile("" : "+x"(a), "+x"(b) : : "memory");
+}
 
 // ---- lines -------------------------------------------------------------------------------------
 
@@ -156,8 +162,8 @@ template <class Order = ValuesFirst, class Line>
 #else
   const auto *values = reinterpret_cast<const __m128i *>(line.value);
   const auto *keys = reinterpret_cast<const __m128i *>(line.key);
-  const __m128i v0 = _mm_load_si128(values), v1 = _mm_load_si128(values + 1);
-  compiler_fence(); // x86 keeps the order of loads; this keeps the compiler from changing it
+  __m128i v0 = _mm_load_si128(values), v1 = _mm_load_si128(values + 1);
+  loaded_by_now(v0, v1); // x86 keeps the order of loads; this keeps the compiler from changing it
   const __m128i wanted = _mm_set1_epi32(static_cast<int>(key));
   const __m128i same0 = _mm_cmpeq_epi32(_mm_load_si128(keys), wanted);
   const __m128i same1 = _mm_cmpeq_epi32(_mm_load_si128(keys + 1), wanted);

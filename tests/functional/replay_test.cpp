@@ -246,8 +246,8 @@ TEST_F(Replay, judges_each_packet_by_exactly_one_generation_and_never_steps_back
   for (Frame &frame : frames) frame = random_frame(random, rules[1 + random.below(generations)]);
   write_capture(run_ / "in.pcap", {.frames = frames});
 
-  std::vector<std::string> options{"--loop", std::to_string(generations), "--rate",
-                                   "60000"};       // 50 ms a stretch
+  const std::string rate = "60000"; // 50 ms a stretch
+  std::vector<std::string> options{"--loop", std::to_string(generations), "--rate", rate};
   for (std::uint64_t g = 2; g <= generations; ++g) // no generation finds the capture at its end
     options.insert(options.end(), {"--gate", std::to_string((g - 1) * stretch) + ":" + std::to_string(g)});
   start(options);

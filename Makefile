@@ -257,7 +257,7 @@ $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
 
 # ---- bench -------------------------------------------------------------------------------------
-$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench)) $(LIB_DATAPLANE) $(LIB_CONTROL)
+$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench)) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) $(LIBS.control) $(LIBS.dataplane)
 
 .PHONY: bench-now

@@ -7,24 +7,47 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <sys/mman.h>
 
 namespace weir::bench {
 
-Figure figure_of(std::vector<double> samples) {
-  if (samples.empty()) return {};
-  std::ranges::sort(samples);
-  const auto at = [&](double share) {
-    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1) + 0.5)];
-  };
-  const double median = at(0.5);
-  return {median, median == 0 ? 0 : 50 * (at(0.75) - at(0.25)) / median};
+namespace {
+
+std::vector<const Benchmark *> &list() { // made by its first user, whichever file that stands in
+  static std::vector<const Benchmark *> benchmarks;
+  return benchmarks;
+}
+
+} // namespace
+
+Benchmark::Benchmark(unsigned order, std::string name, Run function)
+    : order_(order), name_(std::move(name)), run_(function) {
+  list().push_back(this);
+}
+
+std::vector<const Benchmark *> Benchmark::all() {
+  std::vector<const Benchmark *> benchmarks = list();
+  std::ranges::sort(benchmarks, {}, [](const Benchmark *b) { return std::pair(b->order_, b->name_); });
+  return benchmarks;
 }
 
 double cpu_ns() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+std::string with_spread(const Figure &figure) {
+  return fmt::format("{} ±{:.0f} %", short_number(figure.median), figure.spread_percent);
+}
+
+void show(const Options &options, const std::string &name, const std::string &title, const Grid &grid) {
+  fmt::print("\n{}\n{}", title, grid.text());
+  std::fflush(stdout);
+  std::filesystem::create_directories(options.out);
+  const std::string path = options.out + "/" + name + ".md";
+  if (!(std::ofstream(path) << grid.markdown())) give_up("cannot write " + path);
 }
 
 JsonLines::JsonLines(const Options &options, const std::string &name) {

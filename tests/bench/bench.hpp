@@ -1,16 +1,21 @@
-// Shared by the benchmarks: options, medians over interleaved rounds, JSON lines.
+// Shared by the benchmarks: options, the list of them, tables, JSON lines, memory.
 //
-// Contenders of one question take turns: round 1 of each, then round 2 of each, so that a machine
-// that slows down for a while slows all of them. A figure is the median over rounds; its spread is
-// half the distance between the quartiles, in percent of the median.
+// A benchmark is a function of a file of its own, which puts itself on the list:
+//
+//   void bench_swap(const Options &options, std::vector<Standing> &standings) { ... }
+//   const Benchmark swap_benchmark{50, "swap", bench_swap};
+//
+// It prints what it measured as a Table (and so into build/bench/<name>.md and docs/performance.md),
+// writes JSON lines for the figures, and hands over one Standing for each target that it answers for,
+// also for those that it could not measure. Medians and standings: tests/support/standings.hpp.
 #pragma once
 
+#include "tests/support/standings.hpp"
 #include "weir/base/bits.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,18 +23,29 @@
 namespace weir::bench {
 
 struct Options {
-  bool quick = false; // BENCH_QUICK=1: fewer rounds, smaller tables
+  bool quick = false;  // BENCH_QUICK=1: fewer rounds, tables of up to 10M keys
+  bool assert = false; // BENCH_ASSERT=1: a missed floor is a failure
+  std::string only;    // BENCH_ONLY=name[,name]: these benchmarks alone
   bool eal_hugepages = false;
   std::string out = "build/bench";
   [[nodiscard]] unsigned rounds() const { return quick ? 5 : 15; }
 };
 
-struct Figure {
-  double median = 0;
-  double spread_percent = 0;
-};
+// One benchmark on the list of all; they run in ascending `order`.
+class Benchmark {
+public:
+  using Run = void (*)(const Options &, std::vector<Standing> &);
+  Benchmark(unsigned order, std::string name, Run function);
+  [[nodiscard]] const std::string &name() const { return name_; }
+  void run(const Options &options, std::vector<Standing> &standings) const { run_(options, standings); }
 
-[[nodiscard]] Figure figure_of(std::vector<double> samples);
+  [[nodiscard]] static std::vector<const Benchmark *> all(); // in order
+
+private:
+  unsigned order_;
+  std::string name_;
+  Run run_;
+};
 
 using Clock = std::chrono::steady_clock;
 [[nodiscard]] inline double ns_since(Clock::time_point start) {
@@ -39,6 +55,12 @@ using Clock = std::chrono::steady_clock;
 // Time that this thread spent on a CPU: neighbours on the machine count for what they do to the
 // caches, not for the turns they take.
 [[nodiscard]] double cpu_ns();
+
+// "48.9 ±3 %"
+[[nodiscard]] std::string with_spread(const Figure &figure);
+
+// Prints the grid below its title, and writes it to <out>/<name>.md.
+void show(const Options &options, const std::string &name, const std::string &title, const Grid &grid);
 
 // One JSON object a line in <out>/<name>.jsonl, replaced at the first line of a run.
 class JsonLines {
@@ -62,14 +84,6 @@ private:
   std::FILE *file_;
 };
 
-// A row of the closing table: a figure beside the floor and the aim that it is held against.
-struct Standing {
-  std::string what;
-  double floor = 0, aim = 0;
-  std::optional<double> measured; // none: not measured by this program yet
-  bool less_is_better = false;
-};
-
 // Memory that a contender's table lives in: 2 MiB pages when there are free ones, else ordinary.
 class Region {
 public:
@@ -88,9 +102,5 @@ private:
 
 // Ends the program with a message: a benchmark that measured something wrong must not print.
 [[noreturn]] void give_up(const std::string &why);
-
-void bench_lookup(const Options &options, std::vector<Standing> &standings);
-void bench_memory(const Options &options, std::vector<Standing> &standings);
-void bench_swap(const Options &options, std::vector<Standing> &standings);
 
 } // namespace weir::bench

@@ -66,7 +66,7 @@ void add_standings(std::uint32_t keys, double hit_percent, const std::vector<Fig
 
 } // namespace
 
-void bench_lookup(const Options &options, std::vector<Standing> &standings) {
+static void bench_lookup(const Options &options, std::vector<Standing> &standings) {
   JsonLines lines(options, "lookup");
   fmt::print("\nlookups, one core, million a second (medians of {} interleaved rounds, +- half the quartile "
              "distance)\n",
@@ -113,5 +113,7 @@ void bench_lookup(const Options &options, std::vector<Standing> &standings) {
                          1.10, 1.07, plain.report().deny_v4.lines_absent, true});
   }
 }
+
+static const Benchmark lookup_benchmark{10, "lookup", bench_lookup};
 
 } // namespace weir::bench

@@ -5,8 +5,11 @@
 #include <rte_eal.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <thread>
 
 namespace weir::bench {
 namespace {
@@ -35,44 +38,77 @@ bool start_eal() {
   return hugepages;
 }
 
-void print_standings(const Options &options, const std::vector<Standing> &standings) {
+// What a reader must know about the run before any figure.
+std::string conditions(const Options &options) {
+  const auto cache_size = [](const char *index) { // as the kernel writes it: "1024K"
+    std::string size = "unknown";
+    std::ifstream("/sys/devices/system/cpu/cpu0/cache/" + std::string(index) + "/size") >> size;
+    return size;
+  };
+  double load = 0;
+  (void)getloadavg(&load, 1);
+  return fmt::format("{} run of {} rounds, {}; {} processors, L2 {}, L3 {}, load {:.1f} at start",
+                     options.quick ? "quick" : "full", options.rounds(),
+                     options.eal_hugepages ? "hugepages (2 MiB)" : "ordinary pages",
+                     std::thread::hardware_concurrency(), cache_size("index2"), cache_size("index3"), load);
+}
+
+Options options_from_environment() {
+  const auto is_set = [](const char *name) {
+    const char *value = std::getenv(name);
+    return value && *value && std::string(value) != "0";
+  };
+  Options options;
+  options.quick = is_set("BENCH_QUICK");
+  options.assert = is_set("BENCH_ASSERT");
+  if (const char *only = std::getenv("BENCH_ONLY")) options.only = only;
+  return options;
+}
+
+void check_names(const Options &options) {
+  std::string names;
+  for (const Benchmark *b : Benchmark::all()) names += (names.empty() ? "" : ",") + b->name();
+  std::istringstream wanted(options.only);
+  for (std::string name; std::getline(wanted, name, ',');)
+    if (!is_named(names, name))
+      give_up(fmt::format("BENCH_ONLY names '{}', which is none of {}", name, names));
+}
+
+void write_standings(const Options &options, const std::vector<Standing> &standings) {
   JsonLines lines(options, "standings");
-  fmt::print("\nwhere we stand (floors and aims are ratios or units of one core)\n");
-  fmt::print("{:<66} {:>8} {:>8} {:>8}\n", "", "floor", "aim", "now");
-  for (const Standing &s : standings) {
-    std::string now = "-", word = "not measured";
-    if (s.measured) {
-      const double sign = s.less_is_better ? -1 : 1;
-      word = sign * *s.measured >= sign * s.aim     ? "aim"
-             : sign * *s.measured >= sign * s.floor ? "floor"
-                                                    : "below floor";
-      now = fmt::format("{:.3g}", *s.measured);
-    }
-    fmt::print("{:<66} {:>8.3g} {:>8.3g} {:>8}  {}\n", s.what, s.floor, s.aim, now, word);
+  for (const Standing &s : standings)
     lines.line({{"what", s.what},
                 {"floor", s.floor},
                 {"aim", s.aim},
-                {"standing", word},
-                {"measured", s.measured.value_or(0)}});
-  }
+                {"standing", words_of(s)},
+                {"measured", s.measured.value_or(0)},
+                {"spread_percent", s.spread_percent}});
+}
+
+int run() {
+  Options options = options_from_environment();
+  check_names(options);
+  options.eal_hugepages = start_eal();
+  const std::string under = conditions(options);
+  fmt::print("{}\n", under);
+  std::filesystem::create_directories(options.out);
+  std::ofstream(options.out + "/conditions.md") << under << '\n';
+
+  std::vector<Standing> standings;
+  const auto start = Clock::now();
+  for (const Benchmark *benchmark : Benchmark::all())
+    if (is_named(options.only, benchmark->name())) benchmark->run(options, standings);
+
+  write_standings(options, standings);
+  show(options, options.only.empty() ? "standings" : "standings_partial",
+       "where we stand, one core (less is better where the target names a time, bytes or lines)",
+       grid_of(standings));
+  const std::size_t missed = floors_missed(standings);
+  fmt::print("\n{} targets, {} floors missed, {:.0f} s\n", standings.size(), missed, ns_since(start) / 1e9);
+  return options.assert &&missed > 0 ? 1 : 0;
 }
 
 } // namespace
 } // namespace weir::bench
 
-int main() {
-  using namespace weir::bench;
-  Options options;
-  const char *quick = std::getenv("BENCH_QUICK");
-  options.quick = quick && std::string(quick) != "0";
-  options.eal_hugepages = start_eal();
-  fmt::print("memory: {}\n",
-             options.eal_hugepages ? "hugepages (2 MiB)" : "ordinary pages (not enough hugepages free)");
-
-  std::vector<Standing> standings;
-  bench_lookup(options, standings);
-  bench_memory(options, standings);
-  bench_swap(options, standings);
-  print_standings(options, standings);
-  return 0;
-}
+int main() { return weir::bench::run(); }

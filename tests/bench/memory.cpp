@@ -43,7 +43,7 @@ void print_row(JsonLines &lines, const char *what, const build::TableReport &tab
 
 } // namespace
 
-void bench_memory(const Options &options, std::vector<Standing> &standings) {
+static void bench_memory(const Options &options, std::vector<Standing> &standings) {
   JsonLines lines(options, "memory");
   fmt::print("\nmemory and build time\n{:<14} {:>6} {:>10} {:>10} {:>9} {:>9} {:>9} {:>8} {:>8}\n", "",
              "B/key", "table MiB", "image MiB", "build ms", "verify ms", "total ms", "load", "stash");
@@ -72,5 +72,7 @@ void bench_memory(const Options &options, std::vector<Standing> &standings) {
   standings.push_back({"bytes per IPv6 entry, 1M", 28, 24,
                        static_cast<double>(table.bytes) / static_cast<double>(table.keys), true});
 }
+
+static const Benchmark memory_benchmark{20, "memory", bench_memory};
 
 } // namespace weir::bench

@@ -88,7 +88,7 @@ void work(dataplane::ImageSlot &slot, std::span<const std::uint32_t> queries, Wo
 
 } // namespace
 
-void bench_swap(const Options &options, std::vector<Standing> &standings) {
+static void bench_swap(const Options &options, std::vector<Standing> &standings) {
   const std::uint32_t keys = 6'400'000;
   const auto entries = make_entries(keys);
   const Image image(entries, {}, false);
@@ -141,5 +141,7 @@ void bench_swap(const Options &options, std::vector<Standing> &standings) {
   standings.push_back(
       {"swap of 64 MiB, page faults in the worker", 0, 0, static_cast<double>(trace.faults), true});
 }
+
+static const Benchmark swap_benchmark{50, "swap", bench_swap};
 
 } // namespace weir::bench

@@ -57,6 +57,7 @@ public:
   ~RteHashLookup();
   RteHashLookup(const RteHashLookup &) = delete;
   RteHashLookup &operator=(const RteHashLookup &) = delete;
+  [[nodiscard]] const rte_hash *table() const { return table_; }
   std::uint64_t run(std::span<const std::uint32_t> queries);
 
 private:

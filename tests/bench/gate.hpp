@@ -1,0 +1,91 @@
+// What the measurements of whole packet loops share: ports made of rings with a fixed population of
+// packets that goes round and round, and images attached as the dataplane attaches them.
+//
+// A LoopPort is a net_ring port whose transmit ring is its receive ring. Its packets are few enough to
+// stay in the L2 cache, as on a NIC that delivers into the cache. So that a lookup nevertheless meets a
+// new key each time, a receive callback writes the next source address of a stream into each packet,
+// four bytes of a line that the parser reads anyway: every contender pays for it alike. What the gate
+// drops goes back to the ring too (through the worker's door for denied packets), at the price of a
+// transmission. The callback counts, and sets `stop` after as many packets as were asked for.
+#pragma once
+
+#include "dataplane/attached_image.hpp"
+#include "dataplane/image_slot.hpp"
+#include "dataplane/worker.hpp"
+#include "tests/bench/contenders.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+struct rte_mempool;
+struct rte_mbuf;
+struct rte_ring;
+
+namespace weir::bench {
+
+inline constexpr unsigned loop_packets = 1024; // what one LoopPort keeps going
+
+// Gaps between bursts, seen by a port's callback: how long one turn of the loop took.
+struct LoopTimes {
+  void clear() { *this = {}; }
+  void saw(std::uint64_t cycles) noexcept {
+    if (cycles > worst_cycles) worst_cycles = cycles;
+    sum_cycles += cycles;
+    ++loops;
+  }
+  std::uint64_t worst_cycles = 0, sum_cycles = 0, loops = 0;
+};
+
+class LoopPort {
+public:
+  LoopPort(); // EAL must run
+  ~LoopPort();
+  LoopPort(const LoopPort &) = delete;
+  LoopPort &operator=(const LoopPort &) = delete;
+
+  [[nodiscard]] dataplane::RxQueue way(std::uint16_t port_index = 0) const;
+  [[nodiscard]] rte_ring *ring() const noexcept { return ring_; }
+  // The source addresses to come, in wire order; `packets` from now on `stop` is set. 0: never.
+  void feed(std::span<const std::uint32_t> sources, std::uint64_t packets, std::atomic<bool> *stop);
+  // Called for every burst, in the worker's thread.
+  std::function<void()> on_burst;
+  LoopTimes times; // written by the worker's thread; look at it while that does not run
+  // Distinct packets of this port that lie in its ring: all of them unless some were lost.
+  [[nodiscard]] unsigned packets_present() const;
+
+private:
+  static std::uint16_t receive(std::uint16_t port, std::uint16_t queue, rte_mbuf **packets,
+                               std::uint16_t count, std::uint16_t max, void *self);
+  rte_mempool *pool_ = nullptr;
+  rte_ring *ring_ = nullptr;
+  std::uint16_t port_id_ = 0;
+  std::span<const std::uint32_t> sources_;
+  std::size_t at_ = 0;
+  std::uint64_t left_ = 0, last_cycle_ = 0;
+  std::atomic<bool> *stop_ = nullptr;
+};
+
+// The image in memory of its own, sealed and attached as one that came over the socket.
+[[nodiscard]] std::unique_ptr<dataplane::AttachedImage>
+attached_copy(const Image &image, std::uint64_t generation, const dataplane::AttachContext &context);
+
+// A net_ring port over these rings, started; `pool` is asked for by ethdev and not used by rings.
+[[nodiscard]] std::uint16_t ring_port(const std::string &name, rte_ring *rx, rte_ring *tx, rte_mempool *pool);
+// A packet with an IPv4 header and 64 bytes, from 192.0.2.1.
+[[nodiscard]] rte_mbuf *make_packet(rte_mempool *pool);
+
+// CPUs this machine gives us, whatever EAL bound the calling thread to; and a thread on one of them.
+[[nodiscard]] unsigned cpus();
+void run_on_cpu(unsigned cpu); // the calling thread
+void run_on_all_cpus();        // the calling thread
+
+// Page faults, minor and major, that a thread of this process has taken.
+[[nodiscard]] std::uint64_t faults_of(int thread_id);
+[[nodiscard]] double cycles_to_us(std::uint64_t cycles);
+
+} // namespace weir::bench

@@ -1,0 +1,281 @@
+// Packets a second through the real worker on ring ports, beside the same loop without lookup and the
+// same loop with rte_hash.
+//
+//   worker        dataplane::Worker with an image of N hosts, predictor and front filter as shipped
+//   empty lists   the same worker with an image that lists nothing
+//   no image      the same worker before a first generation: receive, parse, verdict, transmit
+//   plain loop    receive, the worker's own parse stage, verdict, the worker's own transmit stage; one
+//                 burst at a time, since there is nothing to wait for
+//   rte_hash      the plain loop with rte_hash_lookup_bulk_data over the burst between parse and verdict
+//
+// "Without lookup" in the closing table is the faster of `no image` and `plain loop`. Every contender
+// receives the same packets with the same stream of source addresses (see LoopPort), counts them in the
+// same counters and must drop the same number. A figure is packets over CPU time of the worker's thread;
+// with two workers, each on a CPU and a port of its own over one image, the sum of both.
+#include "tests/bench/gate.hpp"
+
+#include "dataplane/samples.hpp"
+#include "dataplane/stages.hpp"
+
+#include <fmt/core.h>
+#include <rte_ethdev.h>
+#include <rte_hash.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace weir::bench {
+namespace {
+
+constexpr unsigned workers_max = 2;
+
+std::uint64_t dropped(const dataplane::WorkerCounters &counters) {
+  std::uint64_t sum = 0;
+  for (const auto &family : counters.verdicts[static_cast<std::size_t>(Reason::deny)][1]) sum += family.get();
+  return sum;
+}
+
+// Ports, counters and the image slot of one or two loops that run at the same time.
+class Rig {
+public:
+  explicit Rig(unsigned workers) : workers_(workers), counters_(workers), slot_(workers) {
+    for (unsigned i = 0; i < workers; ++i) ports_.push_back(std::make_unique<LoopPort>());
+    auto rings = dataplane::SampleRings::create(workers);
+    if (!rings) give_up(rings.error().message);
+    samples_ = std::move(*rings);
+  }
+
+  // Hands back what was in force.
+  std::unique_ptr<dataplane::AttachedImage> publish(std::unique_ptr<dataplane::AttachedImage> image) {
+    return slot_.publish(std::move(image)).previous; // no worker runs: there is nothing to wait for
+  }
+  [[nodiscard]] unsigned workers() const { return workers_; }
+  [[nodiscard]] dataplane::ImageSlot &slot() { return slot_; }
+  [[nodiscard]] dataplane::Counters &counters() { return counters_; }
+  [[nodiscard]] dataplane::WorkerSetup setup(unsigned id) {
+    dataplane::WorkerSetup setup;
+    setup.id = id;
+    setup.queues = {ports_[id]->way(static_cast<std::uint16_t>(id))};
+    setup.denied = ports_[id]->ring();
+    setup.samples = samples_.of(id);
+    return setup;
+  }
+
+  struct Run {
+    double mpps = 0;
+    std::uint64_t drops = 0;
+  };
+  // `loop(id, stop)` on each worker's thread until its port has given `packets`.
+  template <class Loop>
+  Run run(std::span<const std::uint32_t> sources, std::uint64_t packets, const Loop &loop) {
+    double mpps[workers_max] = {};
+    Run result;
+    for (unsigned i = 0; i < workers_; ++i) result.drops -= dropped(counters_.worker(i));
+    const auto one = [&](unsigned id) {
+      std::atomic<bool> stop{false};
+      ports_[id]->feed(sources.subspan(id * sources.size() / workers_, sources.size() / workers_), packets,
+                       &stop);
+      const double start = cpu_ns();
+      loop(id, stop);
+      mpps[id] = static_cast<double>(packets) / (cpu_ns() - start) * 1e3;
+    };
+    if (workers_ == 1) {
+      one(0);
+    } else {
+      std::vector<std::thread> threads;
+      for (unsigned id = 0; id < workers_; ++id)
+        threads.emplace_back([&, id] {
+          run_on_cpu(id);
+          one(id);
+        });
+      for (std::thread &thread : threads) thread.join();
+    }
+    (void)samples_.collect(4096); // room for the next run's
+    for (unsigned i = 0; i < workers_; ++i) {
+      result.mpps += mpps[i];
+      result.drops += dropped(counters_.worker(i));
+      if (ports_[i]->packets_present() != loop_packets) give_up("packets were lost in a loop");
+    }
+    return result;
+  }
+
+private:
+  unsigned workers_;
+  dataplane::Counters counters_;
+  dataplane::ImageSlot slot_;
+  dataplane::SampleRings samples_;
+  std::vector<std::unique_ptr<LoopPort>> ports_;
+};
+
+// The peer: what a program written around rte_hash does with the same stages. `lists` gives the counter
+// slot of the list that its drops are counted under, as the worker's are.
+class PlainLoop {
+public:
+  PlainLoop(Rig &rig, unsigned id, const rte_hash *table, dataplane::AttachedImage &lists)
+      : setup_(rig.setup(id)), counters_(rig.counters().worker(id)), table_(table) {
+    burst_.image = &lists;
+    burst_.from = &setup_.queues[0];
+  }
+
+  void run(const std::atomic<bool> &stop) {
+    while (!stop.load(std::memory_order_acquire)) {
+      receive();
+      parse_burst(burst_);
+      for (unsigned i = 0; i < burst_.count; ++i) decide(i, false);
+      if (table_) look_up();
+      counters_.judged.add(burst_.count);
+      send_burst(burst_, setup_, counters_);
+    }
+  }
+
+private:
+  void receive() {
+    burst_.count = rte_eth_rx_burst(burst_.from->port, 0, burst_.packets, dataplane::burst_packets_max);
+    std::uint64_t bytes = 0;
+    for (unsigned i = 0; i < burst_.count; ++i) bytes += rte_pktmbuf_pkt_len(burst_.packets[i]);
+    dataplane::PortCounters &port = counters_.ports[burst_.from->port_index];
+    port.rx_packets.add(burst_.count);
+    port.rx_bytes.add(bytes);
+    counters_.received.add(burst_.count);
+    counters_.bursts.add(1);
+  }
+
+  void decide(unsigned place, bool denied) {
+    dataplane::Decision &decision = burst_.decisions[place];
+    decision = {denied ? Verdict::drop : Verdict::pass, denied ? Reason::deny : Reason::fallthrough,
+                dataplane::FamilySlot::ipv4, denied ? std::uint16_t{0} : dataplane::Decision::no_list};
+  }
+
+  void look_up() {
+    const void *keys[dataplane::burst_packets_max];
+    void *data[dataplane::burst_packets_max];
+    std::uint8_t place[dataplane::burst_packets_max];
+    unsigned asked = 0;
+    for (unsigned i = 0; i < burst_.count; ++i) {
+      if (burst_.parsed[i].kind != PacketKind::ipv4) continue;
+      keys[asked] = dataplane::frame_of(burst_.packets[i]) + burst_.parsed[i].source_offset;
+      place[asked++] = static_cast<std::uint8_t>(i);
+    }
+    std::uint64_t hits = 0;
+    if (asked > 0) rte_hash_lookup_bulk_data(table_, keys, asked, &hits, data);
+    for (; hits != 0; hits &= hits - 1) decide(place[std::countr_zero(hits)], true);
+  }
+
+  dataplane::WorkerSetup setup_;
+  dataplane::WorkerCounters &counters_;
+  const rte_hash *table_;
+  dataplane::Burst burst_;
+};
+
+enum Contender : std::size_t { weir, empty_lists, no_image, plain_loop, with_rte_hash, contenders };
+constexpr const char *names[contenders] = {"worker", "empty lists", "no image", "plain loop", "rte_hash"};
+
+struct Images {
+  std::unique_ptr<dataplane::AttachedImage> full, empty;
+};
+
+// Medians over interleaved rounds, in million packets a second.
+std::array<Figure, contenders> compete(Rig &rig, Images &images, const rte_hash *peer,
+                                       std::span<const std::uint32_t> sources, unsigned rounds) {
+  std::array<std::vector<double>, contenders> samples;
+  std::vector<std::unique_ptr<dataplane::Worker>> workers;
+  std::vector<std::unique_ptr<PlainLoop>> plain, hashed;
+  for (unsigned id = 0; id < rig.workers(); ++id) {
+    workers.push_back(std::make_unique<dataplane::Worker>(rig.setup(id), rig.slot(), rig.counters()));
+    plain.push_back(std::make_unique<PlainLoop>(rig, id, nullptr, *images.empty));
+    hashed.push_back(std::make_unique<PlainLoop>(rig, id, peer, *images.empty));
+  }
+  const auto with_image = [&](std::unique_ptr<dataplane::AttachedImage> *image) {
+    if (image) rig.publish(std::move(*image));
+    const Rig::Run run = rig.run(sources, sources.size() / rig.workers(),
+                                 [&](unsigned id, const std::atomic<bool> &stop) { workers[id]->run(stop); });
+    if (image) *image = rig.publish(nullptr);
+    return run;
+  };
+  for (unsigned round = 0; round <= rounds; ++round) { // round 0 warms up
+    Rig::Run runs[contenders];
+    runs[weir] = with_image(&images.full);
+    runs[empty_lists] = with_image(&images.empty);
+    runs[no_image] = with_image(nullptr);
+    for (const auto &[contender, loops] : {std::pair{plain_loop, &plain}, {with_rte_hash, &hashed}})
+      runs[contender] = rig.run(sources, sources.size() / rig.workers(),
+                                [&](unsigned id, const std::atomic<bool> &stop) { (*loops)[id]->run(stop); });
+    // The worker stops with bursts in flight that the plain loop does not have.
+    const auto difference =
+        static_cast<double>(runs[weir].drops) - static_cast<double>(runs[with_rte_hash].drops);
+    if (std::abs(difference) > 4.0 * dataplane::burst_packets_max * rig.workers())
+      give_up(fmt::format("the worker dropped {} packets, the loop with rte_hash {}", runs[weir].drops,
+                          runs[with_rte_hash].drops));
+    if (round > 0)
+      for (std::size_t i = 0; i < contenders; ++i) samples[i].push_back(runs[i].mpps);
+  }
+  std::array<Figure, contenders> figures;
+  for (std::size_t i = 0; i < contenders; ++i) figures[i] = figure_of(std::move(samples[i]));
+  return figures;
+}
+
+void print_figures(JsonLines &lines, std::uint32_t keys, double hit_percent, unsigned workers,
+                   const std::array<Figure, contenders> &f, double without) {
+  std::string row = fmt::format("{:>4}M {:>4g} % {:>3}", keys / 1'000'000, hit_percent, workers);
+  for (const Figure &one : f) row += fmt::format(" {:>6.1f} +-{:>2.0f}%", one.median, one.spread_percent);
+  fmt::print("{}   {:>6.2f} {:>6.2f} {:>7.1f}\n", row, f[weir].median / without,
+             f[weir].median / f[with_rte_hash].median, 1e3 * workers / f[weir].median);
+  std::fflush(stdout);
+  for (std::size_t i = 0; i < contenders; ++i)
+    lines.line({{"bench", "packet_path"},
+                {"contender", names[i]},
+                {"keys", std::uint64_t{keys}},
+                {"hit_percent", hit_percent},
+                {"workers", std::uint64_t{workers}},
+                {"mpps", f[i].median},
+                {"ns_per_packet", 1e3 * workers / f[i].median},
+                {"spread_percent", f[i].spread_percent}});
+}
+
+void add_standings(std::uint32_t keys, double hit_percent, unsigned workers,
+                   const std::array<Figure, contenders> &f, double without,
+                   std::vector<Standing> &standings) {
+  const bool small = keys <= 1'000'000;
+  const std::string at = fmt::format("{}M keys, {:g} % hits{}", keys / 1'000'000, hit_percent,
+                                     workers == 1 ? "" : fmt::format(", {} workers", workers));
+  standings.push_back({"packet path / loop without lookup, " + at, small ? 0.50 : 0.38, small ? 0.65 : 0.55,
+                       f[weir].median / without});
+  if (small || workers > 1) return;
+  const bool all_hits = hit_percent == 100;
+  standings.push_back({"packet path / loop with rte_hash, " + at, all_hits ? 2.3 : 1.6, all_hits ? 3.0 : 2.2,
+                       f[weir].median / f[with_rte_hash].median});
+}
+
+} // namespace
+
+void bench_packet_path(const Options &options, std::vector<Standing> &standings) {
+  JsonLines lines(options, "packet_path");
+  fmt::print("\npacket path, {} packets round a ring port, Mpps\n{:>5} {:>6} {:>3}", loop_packets, "keys",
+             "hits", "cpu");
+  for (const char *name : names) fmt::print(" {:>12}", name);
+  fmt::print("   {:>6} {:>6} {:>7}\n", "/none", "/hash", "ns/pkt");
+  std::vector<std::unique_ptr<Rig>> rigs;
+  for (unsigned workers = 1; workers <= std::min(workers_max, cpus()); ++workers)
+    rigs.push_back(std::make_unique<Rig>(workers));
+
+  const Image nothing({}, {}, false);
+  for (const std::uint32_t keys : {1'000'000u, 10'000'000u}) {
+    const Image image(make_entries(keys), {}, false);
+    const RteHashLookup peer(keys);
+    dataplane::ListSlots lists;
+    const dataplane::AttachContext context{workers_max, &lists, [] {}};
+    Images images{attached_copy(image, 2, context), attached_copy(nothing, 1, context)};
+    for (const double hit_percent : {10.0, 100.0}) {
+      const auto sources = make_queries(keys, hit_percent, options.quick ? 1u << 20 : 1u << 22, 77);
+      for (const auto &rig : rigs) {
+        if (rig->workers() > 1 && options.quick && hit_percent == 100) continue;
+        const auto f = compete(*rig, images, peer.table(), sources, options.rounds());
+        const double without = std::max(f[no_image].median, f[plain_loop].median);
+        print_figures(lines, keys, hit_percent, rig->workers(), f, without);
+        add_standings(keys, hit_percent, rig->workers(), f, without, standings);
+      }
+    }
+  }
+}
+
+} // namespace weir::bench

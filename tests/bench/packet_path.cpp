@@ -174,10 +174,11 @@ struct Images {
   std::unique_ptr<dataplane::AttachedImage> full, empty;
 };
 
-// Medians over interleaved rounds, in million packets a second.
-std::array<Figure, contenders> compete(Rig &rig, Images &images, const rte_hash *peer,
-                                       std::span<const std::uint32_t> sources, unsigned rounds) {
-  std::array<std::vector<double>, contenders> samples;
+using Samples = std::array<std::vector<double>, contenders>; // round by round, million packets a second
+
+Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const std::uint32_t> sources,
+                unsigned rounds) {
+  Samples samples;
   std::vector<std::unique_ptr<dataplane::Worker>> workers;
   std::vector<std::unique_ptr<PlainLoop>> plain, hashed;
   for (unsigned id = 0; id < rig.workers(); ++id) {
@@ -209,51 +210,49 @@ std::array<Figure, contenders> compete(Rig &rig, Images &images, const rte_hash 
     if (round > 0)
       for (std::size_t i = 0; i < contenders; ++i) samples[i].push_back(runs[i].mpps);
   }
-  std::array<Figure, contenders> figures;
-  for (std::size_t i = 0; i < contenders; ++i) figures[i] = figure_of(std::move(samples[i]));
-  return figures;
+  return samples;
 }
 
-void print_figures(JsonLines &lines, std::uint32_t keys, double hit_percent, unsigned workers,
-                   const std::array<Figure, contenders> &f, double without) {
-  std::string row = fmt::format("{:>4}M {:>4g} % {:>3}", keys / 1'000'000, hit_percent, workers);
-  for (const Figure &one : f) row += fmt::format(" {:>6.1f} +-{:>2.0f}%", one.median, one.spread_percent);
-  fmt::print("{}   {:>6.2f} {:>6.2f} {:>7.1f}\n", row, f[weir].median / without,
-             f[weir].median / f[with_rte_hash].median, 1e3 * workers / f[weir].median);
-  std::fflush(stdout);
-  for (std::size_t i = 0; i < contenders; ++i)
+void add_row(Grid &grid, JsonLines &lines, std::uint32_t keys, double hit_percent, unsigned workers,
+             const Samples &samples, std::span<const double> without) {
+  std::vector<std::string> row{count_words(keys), fmt::format("{:g} %", hit_percent),
+                               std::to_string(workers)};
+  for (std::size_t i = 0; i < contenders; ++i) {
+    const Figure f = figure_of(samples[i]);
+    row.push_back(with_spread(f));
     lines.line({{"bench", "packet_path"},
                 {"contender", names[i]},
                 {"keys", std::uint64_t{keys}},
                 {"hit_percent", hit_percent},
                 {"workers", std::uint64_t{workers}},
-                {"mpps", f[i].median},
-                {"ns_per_packet", 1e3 * workers / f[i].median},
-                {"spread_percent", f[i].spread_percent}});
+                {"mpps", f.median},
+                {"ns_per_packet", 1e3 * workers / f.median},
+                {"spread_percent", f.spread_percent}});
+  }
+  row.push_back(with_spread(ratio_of(samples[weir], without)));
+  row.push_back(with_spread(ratio_of(samples[weir], samples[with_rte_hash])));
+  row.push_back(short_number(1e3 * workers / figure_of(samples[weir]).median));
+  grid.rows.push_back(std::move(row));
 }
 
-void add_standings(std::uint32_t keys, double hit_percent, unsigned workers,
-                   const std::array<Figure, contenders> &f, double without,
-                   std::vector<Standing> &standings) {
+void add_standings(std::uint32_t keys, double hit_percent, unsigned workers, const Samples &samples,
+                   std::span<const double> without, std::vector<Standing> &standings) {
   const bool small = keys <= 1'000'000;
-  const std::string at = fmt::format("{}M keys, {:g} % hits{}", keys / 1'000'000, hit_percent,
+  const std::string at = fmt::format("{} keys, {:g} % hits{}", count_words(keys), hit_percent,
                                      workers == 1 ? "" : fmt::format(", {} workers", workers));
-  standings.push_back({"packet path / loop without lookup, " + at, small ? 0.50 : 0.38, small ? 0.65 : 0.55,
-                       f[weir].median / without});
+  standings.push_back(standing("packet path / loop without lookup, " + at, small ? 0.50 : 0.38,
+                               small ? 0.65 : 0.55, ratio_of(samples[weir], without)));
   if (small || workers > 1) return;
   const bool all_hits = hit_percent == 100;
-  standings.push_back({"packet path / loop with rte_hash, " + at, all_hits ? 2.3 : 1.6, all_hits ? 3.0 : 2.2,
-                       f[weir].median / f[with_rte_hash].median});
+  standings.push_back(standing("packet path / loop with rte_hash, " + at, all_hits ? 2.3 : 1.6,
+                               all_hits ? 3.0 : 2.2, ratio_of(samples[weir], samples[with_rte_hash])));
 }
-
-} // namespace
 
 void bench_packet_path(const Options &options, std::vector<Standing> &standings) {
   JsonLines lines(options, "packet_path");
-  fmt::print("\npacket path, {} packets round a ring port, Mpps\n{:>5} {:>6} {:>3}", loop_packets, "keys",
-             "hits", "cpu");
-  for (const char *name : names) fmt::print(" {:>12}", name);
-  fmt::print("   {:>6} {:>6} {:>7}\n", "/none", "/hash", "ns/pkt");
+  Grid grid{{"keys", "hits", "workers"}, {}};
+  for (const char *name : names) grid.columns.emplace_back(name);
+  grid.columns.insert(grid.columns.end(), {"/ without", "/ rte_hash", "ns a packet"});
   std::vector<std::unique_ptr<Rig>> rigs;
   for (unsigned workers = 1; workers <= std::min(workers_max, cpus()); ++workers)
     rigs.push_back(std::make_unique<Rig>(workers));
@@ -266,16 +265,24 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
     const dataplane::AttachContext context{workers_max, &lists, [] {}};
     Images images{attached_copy(image, 2, context), attached_copy(nothing, 1, context)};
     for (const double hit_percent : {10.0, 100.0}) {
-      const auto sources = make_queries(keys, hit_percent, options.quick ? 1u << 20 : 1u << 22, 77);
+      const auto sources = make_queries(keys, hit_percent, options.quick ? 1u << 19 : 1u << 22, 77);
       for (const auto &rig : rigs) {
         if (rig->workers() > 1 && options.quick && hit_percent == 100) continue;
-        const auto f = compete(*rig, images, peer.table(), sources, options.rounds());
-        const double without = std::max(f[no_image].median, f[plain_loop].median);
-        print_figures(lines, keys, hit_percent, rig->workers(), f, without);
-        add_standings(keys, hit_percent, rig->workers(), f, without, standings);
+        const Samples samples = compete(*rig, images, peer.table(), sources, options.rounds());
+        const bool plain_is_faster =
+            figure_of(samples[plain_loop]).median > figure_of(samples[no_image]).median;
+        const auto &without = samples[plain_is_faster ? plain_loop : no_image];
+        add_row(grid, lines, keys, hit_percent, rig->workers(), samples, without);
+        add_standings(keys, hit_percent, rig->workers(), samples, without, standings);
       }
     }
   }
+  show(options, "packet_path",
+       fmt::format("packet path, {} packets round a ring port, million packets a second", loop_packets),
+       grid);
 }
 
+const Benchmark packet_path_benchmark{50, "packet_path", bench_packet_path};
+
+} // namespace
 } // namespace weir::bench

@@ -21,23 +21,47 @@ std::uint32_t scrambled_address(std::uint32_t i) { // each step can be undone, s
   return i ^ i >> 16;
 }
 
-std::vector<std::uint32_t> make_queries(std::uint32_t keys, double hit_percent, std::size_t count,
-                                        std::uint64_t seed) {
+template <> WireV4 address_at<WireV4>(std::uint32_t i) { return scrambled_address(i); }
+
+template <> WireV6 address_at<WireV6>(std::uint32_t i) {
+  const std::uint64_t halves[2] = {remix({i}, 1), remix({i}, 2)}; // remix(., 1) alone never repeats
+  WireV6 address;
+  std::memcpy(address.data(), halves, sizeof halves);
+  return address;
+}
+
+template <class Wire>
+std::vector<Wire> make_queries_of(std::uint32_t keys, double hit_percent, std::size_t count,
+                                  std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<std::uint32_t> queries(count);
+  std::vector<Wire> queries(count);
   const auto hit_bound = static_cast<std::uint32_t>(hit_percent / 100 * 4294967295.0);
-  for (std::uint32_t &query : queries) {
+  for (Wire &query : queries) {
     const std::uint64_t r = random();
-    const bool hit = static_cast<std::uint32_t>(r) <= hit_bound;
+    const bool hit = hit_percent > 0 && static_cast<std::uint32_t>(r) <= hit_bound;
     const auto place = static_cast<std::uint32_t>(r >> 32);
-    query = scrambled_address(hit ? reduce(place, keys) : keys + reduce(place, ~std::uint32_t{0} - keys));
+    query = address_at<Wire>(hit ? reduce(place, keys) : keys + reduce(place, ~std::uint32_t{0} - keys));
   }
   return queries;
+}
+template std::vector<WireV4> make_queries_of(std::uint32_t, double, std::size_t, std::uint64_t);
+template std::vector<WireV6> make_queries_of(std::uint32_t, double, std::size_t, std::uint64_t);
+
+std::vector<std::uint32_t> make_queries(std::uint32_t keys, double hit_percent, std::size_t count,
+                                        std::uint64_t seed) {
+  return make_queries_of<WireV4>(keys, hit_percent, count, seed);
 }
 
 std::vector<build::EntryV4> make_entries(std::uint32_t keys) {
   std::vector<build::EntryV4> entries(keys);
   for (std::uint32_t i = 0; i < keys; ++i) entries[i].host = byteswap32(scrambled_address(i));
+  std::ranges::sort(entries);
+  return entries;
+}
+
+std::vector<build::EntryV6> make_entries_v6(std::uint32_t keys) {
+  std::vector<build::EntryV6> entries(keys);
+  for (std::uint32_t i = 0; i < keys; ++i) entries[i].address = address_at<WireV6>(i);
   std::ranges::sort(entries);
   return entries;
 }
@@ -61,80 +85,113 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
 WeirLookup::WeirLookup(const image::ImageView &view)
     : view_(view), bursts_(std::make_unique<table::BurstLookup[]>(3)) {}
 
-std::uint64_t WeirLookup::run(std::span<const std::uint32_t> queries) {
-  std::uint64_t found = 0;
+namespace {
+
+void ask(table::BurstLookup &burst, unsigned slot, const WireV4 &address) { burst.ask_v4(slot, address); }
+void ask(table::BurstLookup &burst, unsigned slot, const WireV6 &address) {
+  burst.ask_v6(slot, address.data());
+}
+
+KeyHash hash_with(const WireV4 &address, std::uint64_t seed) { return hash_v4(address, seed); }
+KeyHash hash_with(const WireV6 &address, std::uint64_t seed) { return hash_v6(address.data(), seed); }
+
+template <class Wire> bool has_front(const image::ImageView &view) {
+  if constexpr (std::is_same_v<Wire, WireV4>)
+    return !view.v4[0].front.empty();
+  else
+    return !view.v6[0].front.empty();
+}
+
+} // namespace
+
+template <class Wire> std::uint64_t WeirLookup::run_all(std::span<const Wire> queries) {
+  std::uint64_t found = 0, lines = 0;
   const std::size_t bursts = queries.size() / burst_keys;
   for (std::size_t i = 0; i < bursts + 2; ++i) {
     if (i < bursts) {
       table::BurstLookup &burst = bursts_[i % 3];
       burst.begin(view_);
-      const std::uint32_t *keys = &queries[i * burst_keys];
-      for (unsigned slot = 0; slot < burst_keys; ++slot) burst.ask_v4(slot, keys[slot]);
+      const Wire *keys = &queries[i * burst_keys];
+      for (unsigned slot = 0; slot < burst_keys; ++slot) ask(burst, slot, keys[slot]);
     }
     if (i >= 1 && i - 1 < bursts) bursts_[(i - 1) % 3].probe_first();
     if (i >= 2) {
       table::BurstLookup &burst = bursts_[(i - 2) % 3];
       burst.finish();
       for (unsigned slot = 0; slot < burst_keys; ++slot) found += burst.deny(slot) != 0;
+      lines += burst.cost().probes + burst.cost().second_lines;
     }
   }
+  asked_ += bursts * burst_keys;
+  lines_ += lines + (has_front<Wire>(view_) ? bursts * burst_keys : 0);
   return found;
 }
 
-RteHashLookup::RteHashLookup(std::uint32_t keys) {
+std::uint64_t WeirLookup::run(std::span<const WireV4> queries) { return run_all(queries); }
+std::uint64_t WeirLookup::run(std::span<const WireV6> queries) { return run_all(queries); }
+
+double WeirLookup::lines_per_lookup() const {
+  return asked_ == 0 ? 0 : static_cast<double>(lines_) / static_cast<double>(asked_);
+}
+
+RteHash::RteHash(std::uint32_t keys, std::uint32_t key_bytes) {
   rte_hash_parameters parameters{};
-  parameters.name = "peer";
+  static unsigned made = 0;
+  const std::string name = fmt::format("peer{}", made++);
+  parameters.name = name.c_str();
   parameters.entries = keys;
-  parameters.key_len = sizeof(std::uint32_t);
+  parameters.key_len = key_bytes;
   parameters.hash_func = rte_hash_crc;
   parameters.socket_id = SOCKET_ID_ANY;
   table_ = rte_hash_create(&parameters);
   if (!table_) give_up(fmt::format("rte_hash_create of {} entries: {}", keys, rte_strerror(rte_errno)));
-  for (std::uint32_t i = 0; i < keys; ++i) {
-    const std::uint32_t key = scrambled_address(i);
-    if (rte_hash_add_key_data(table_, &key, reinterpret_cast<void *>(std::uintptr_t{i} + 1)) < 0)
-      give_up(fmt::format("rte_hash is full at {} of {} keys", i, keys));
-  }
 }
 
-RteHashLookup::~RteHashLookup() { rte_hash_free(table_); }
+RteHash::~RteHash() { rte_hash_free(table_); }
 
-std::uint64_t RteHashLookup::run(std::span<const std::uint32_t> queries) {
-  std::uint64_t found = 0;
-  const void *keys[burst_keys];
+void RteHash::add(const void *key, std::uint32_t number) {
+  if (rte_hash_add_key_data(table_, key, reinterpret_cast<void *>(std::uintptr_t{number} + 1)) < 0)
+    give_up(fmt::format("rte_hash takes no more than {} keys", number));
+}
+
+std::uint64_t RteHash::find(const void **keys, unsigned count) const {
   void *data[burst_keys];
-  for (std::size_t at = 0; at + burst_keys <= queries.size(); at += burst_keys) {
-    for (unsigned i = 0; i < burst_keys; ++i) keys[i] = &queries[at + i];
-    std::uint64_t hits = 0;
-    rte_hash_lookup_bulk_data(table_, keys, burst_keys, &hits, data);
-    found += static_cast<unsigned>(std::popcount(hits));
-  }
-  return found;
+  std::uint64_t hits = 0;
+  rte_hash_lookup_bulk_data(table_, keys, count, &hits, data);
+  return hits;
 }
 
-LimitLookup::LimitLookup(std::size_t table_bytes)
-    : region_(table_bytes), lines_(static_cast<std::uint32_t>(table_bytes / cache_line_bytes)) {
+LimitLookup::LimitLookup(std::size_t table_bytes, unsigned lines_a_query)
+    : region_(table_bytes), lines_(static_cast<std::uint32_t>(table_bytes / cache_line_bytes)),
+      lines_a_query_(lines_a_query) {
   std::ranges::fill(region_.bytes(), std::byte{1});
 }
 
-std::uint64_t LimitLookup::run(std::span<const std::uint32_t> queries) {
+template <class Wire> std::uint64_t LimitLookup::run_all(std::span<const Wire> queries) {
   constexpr std::uint64_t seed = 0x5EED;
+  constexpr unsigned lengths_max = 16;
   const std::byte *table = region_.bytes().data();
-  const std::byte *lines[2][burst_keys];
+  const std::byte *lines[2][burst_keys * lengths_max];
   std::uint64_t sum = 0;
   const std::size_t bursts = queries.size() / burst_keys;
   for (std::size_t i = 0; i <= bursts; ++i) {
+    const std::byte **to = lines[i % 2];
     if (i < bursts)
-      for (unsigned k = 0; k < burst_keys; ++k) {
-        const KeyHash hash = hash_v4(queries[i * burst_keys + k], seed);
-        const std::uint32_t line = reduce(static_cast<std::uint32_t>(hash.bits >> 32), lines_);
-        lines[i % 2][k] = table + std::size_t{line} * cache_line_bytes;
-        __builtin_prefetch(lines[i % 2][k]);
-      }
+      for (unsigned k = 0; k < burst_keys; ++k)
+        for (unsigned l = 0; l < lines_a_query_; ++l, ++to) {
+          const KeyHash hash = hash_with(queries[i * burst_keys + k], seed + l);
+          *to = table +
+                std::size_t{reduce(static_cast<std::uint32_t>(hash.bits >> 32), lines_)} * cache_line_bytes;
+          __builtin_prefetch(*to);
+        }
     if (i > 0)
-      for (const std::byte *line : lines[(i - 1) % 2]) sum += load_unaligned<std::uint32_t>(line);
+      for (unsigned k = 0; k < burst_keys * lines_a_query_; ++k)
+        sum += load_unaligned<std::uint32_t>(lines[(i - 1) % 2][k]);
   }
   return sum;
 }
+
+std::uint64_t LimitLookup::run(std::span<const WireV4> queries) { return run_all(queries); }
+std::uint64_t LimitLookup::run(std::span<const WireV6> queries) { return run_all(queries); }
 
 } // namespace weir::bench

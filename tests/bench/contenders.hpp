@@ -1,5 +1,6 @@
 // The three that answer the same questions: weir's burst pipeline, DPDK's rte_hash, and LIMIT, which
-// is no table at all but what a table cannot beat: the same hash, a prefetch, one random line.
+// is no table at all but what a table cannot beat: the same hash, a prefetch, one random line of a
+// table of the same size.
 #pragma once
 
 #include "tests/bench/bench.hpp"
@@ -7,6 +8,7 @@
 #include "weir/image/view.hpp"
 #include "weir/table/burst_lookup.hpp"
 
+#include <array>
 #include <memory>
 #include <span>
 
@@ -16,15 +18,39 @@ namespace weir::bench {
 
 inline constexpr unsigned burst_keys = 64;
 
-// The i-th of 2^32 distinct addresses, in wire order, without visible order.
-[[nodiscard]] std::uint32_t scrambled_address(std::uint32_t i);
+using WireV4 = std::uint32_t; // an address as it stands in a packet
+using WireV6 = std::array<std::uint8_t, 16>;
 
-// Queries of which `hit_percent` ask for one of the first `keys` addresses and the rest for others.
+// The i-th of 2^32 distinct addresses without visible order.
+[[nodiscard]] std::uint32_t scrambled_address(std::uint32_t i);
+template <class Wire> [[nodiscard]] Wire address_at(std::uint32_t i);
+
+// One stretch of queries for each round, so that no round finds the lines of the last one in a cache.
+template <class Wire> struct Queries {
+  std::vector<Wire> all;
+  std::size_t a_round = 0;
+  [[nodiscard]] std::span<const Wire> of(unsigned round) const {
+    return std::span<const Wire>(all).subspan(round * a_round % all.size(), a_round);
+  }
+};
+
+// `count` queries of which `hit_percent` ask for one of the first `keys` addresses, the rest for others.
+template <class Wire>
+[[nodiscard]] std::vector<Wire> make_queries_of(std::uint32_t keys, double hit_percent, std::size_t count,
+                                                std::uint64_t seed);
 [[nodiscard]] std::vector<std::uint32_t> make_queries(std::uint32_t keys, double hit_percent,
                                                       std::size_t count, std::uint64_t seed);
 
+// Enough for every round of the run and the one that warms up.
+template <class Wire>
+[[nodiscard]] Queries<Wire> make_rounds(const Options &options, std::uint32_t keys, double hit_percent) {
+  const std::size_t a_round = options.quick ? 1u << 18 : 1u << 20;
+  return {make_queries_of<Wire>(keys, hit_percent, a_round * (options.rounds() + 1), 42), a_round};
+}
+
 // The first `keys` addresses as sorted deny entries of one list.
 [[nodiscard]] std::vector<build::EntryV4> make_entries(std::uint32_t keys);
+[[nodiscard]] std::vector<build::EntryV6> make_entries_v6(std::uint32_t keys);
 
 // An image over `entries` and a view of it.
 class Image {
@@ -44,35 +70,76 @@ private:
 class WeirLookup {
 public:
   explicit WeirLookup(const image::ImageView &view);
-  std::uint64_t run(std::span<const std::uint32_t> queries);
+  std::uint64_t run(std::span<const WireV4> queries);
+  std::uint64_t run(std::span<const WireV6> queries);
+
+  // Lines of tables and front filter touched for a query, over all runs so far.
+  [[nodiscard]] double lines_per_lookup() const;
 
 private:
+  template <class Wire> std::uint64_t run_all(std::span<const Wire> queries);
+
   const image::ImageView &view_;
   std::unique_ptr<table::BurstLookup[]> bursts_; // three in flight
+  std::uint64_t asked_ = 0, lines_ = 0;
 };
 
-class RteHashLookup {
+// Keys of `key_bytes`, which is a key's size in `key_at`'s memory as well.
+class RteHash {
 public:
-  explicit RteHashLookup(std::uint32_t keys);
-  ~RteHashLookup();
-  RteHashLookup(const RteHashLookup &) = delete;
-  RteHashLookup &operator=(const RteHashLookup &) = delete;
+  RteHash(std::uint32_t keys, std::uint32_t key_bytes);
+  ~RteHash();
+  RteHash(const RteHash &) = delete;
+  RteHash &operator=(const RteHash &) = delete;
+  void add(const void *key, std::uint32_t number);
+  // Bit i: key i of at most 64 is there.
+  [[nodiscard]] std::uint64_t find(const void **keys, unsigned count) const;
   [[nodiscard]] const rte_hash *table() const { return table_; }
-  std::uint64_t run(std::span<const std::uint32_t> queries);
 
 private:
   rte_hash *table_;
 };
 
-class LimitLookup {
+template <class Wire> class RteHashLookup {
 public:
-  explicit LimitLookup(std::size_t table_bytes);
-  std::uint64_t
-  run(std::span<const std::uint32_t> queries); // the count is meaningless and never zero by luck
+  explicit RteHashLookup(std::uint32_t keys) : table_(keys, sizeof(Wire)) {
+    for (std::uint32_t i = 0; i < keys; ++i) {
+      const Wire key = address_at<Wire>(i);
+      table_.add(&key, i);
+    }
+  }
+
+  [[nodiscard]] const rte_hash *table() const { return table_.table(); }
+
+  std::uint64_t run(std::span<const Wire> queries) const {
+    std::uint64_t found = 0;
+    const void *keys[burst_keys];
+    for (std::size_t at = 0; at + burst_keys <= queries.size(); at += burst_keys) {
+      for (unsigned i = 0; i < burst_keys; ++i) keys[i] = &queries[at + i];
+      found += static_cast<unsigned>(std::popcount(table_.find(keys, burst_keys)));
+    }
+    return found;
+  }
 
 private:
+  RteHash table_;
+};
+
+// `lines_a_query` of them are touched, each behind a hash of its own: one for hosts, otherwise as many
+// as there are prefix lengths to ask.
+class LimitLookup {
+public:
+  explicit LimitLookup(std::size_t table_bytes, unsigned lines_a_query = 1);
+  // The count is meaningless and never zero by luck.
+  std::uint64_t run(std::span<const WireV4> queries);
+  std::uint64_t run(std::span<const WireV6> queries);
+
+private:
+  template <class Wire> std::uint64_t run_all(std::span<const Wire> queries);
+
   Region region_;
   std::uint32_t lines_;
+  unsigned lines_a_query_;
 };
 
 } // namespace weir::bench

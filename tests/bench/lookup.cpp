@@ -1,119 +1,168 @@
-// Lookups a second on one core, beside rte_hash and LIMIT, at several sizes and shares of hits.
-#include "tests/bench/contenders.hpp"
+// Lookups of IPv4 hosts: every candidate that a plan can choose, beside rte_hash and LIMIT, from
+// tables that fit a first-level cache to 64M keys, at several shares of hits.
+#include "tests/bench/candidates.hpp"
+#include "tests/bench/race.hpp"
 
 #include <fmt/core.h>
 
-#include <map>
+#include <algorithm>
 
 namespace weir::bench {
 namespace {
 
-struct Contender {
-  std::string name;
-  std::function<std::uint64_t(std::span<const std::uint32_t>)> run;
-  bool exact = true; // its count of hits means something
+struct Target {
+  double floor = 0, aim = 0;
 };
 
-// Million lookups a second of each contender, in the order given.
-std::vector<Figure> compete(const std::vector<Contender> &contenders, std::span<const std::uint32_t> queries,
-                            unsigned rounds) {
-  std::vector<std::vector<double>> samples(contenders.size());
-  std::uint64_t expected = 0;
-  for (unsigned round = 0; round <= rounds; ++round) // round 0 warms up
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
-      const double start = cpu_ns();
-      const std::uint64_t found = contenders[i].run(queries);
-      const double ns = cpu_ns() - start;
-      if (round > 0) samples[i].push_back(static_cast<double>(queries.size()) / ns * 1e3);
-      if (!contenders[i].exact) continue;
-      if (expected == 0) expected = found;
-      if (found != expected)
-        give_up(fmt::format("{} found {} of {} queries, others {}", contenders[i].name, found, queries.size(),
-                            expected));
-    }
-  std::vector<Figure> figures;
-  for (auto &s : samples) figures.push_back(figure_of(std::move(s)));
-  return figures;
+// What design asks of a size; sizes without targets only draw the curves.
+struct Size {
+  std::uint32_t keys;
+  std::vector<double> hits_percent;
+  Target of_limit{}, of_peer_hits{}, of_peer_misses{};
+};
+
+const std::vector<Size> &sizes() {
+  static const std::vector<double> all{100, 10, 1, 0.1}, ends{100, 1};
+  static const std::vector<Size> list{
+      {10'000, ends},
+      {30'000, ends},
+      {100'000, all},
+      {300'000, ends},
+      {1'000'000, all, {0.85, 0.98}, {6, 9}, {3, 4}},
+      {3'000'000, ends},
+      {10'000'000, all, {0.85, 0.95}, {4.5, 6}, {2.3, 3.6}},
+      {30'000'000, ends},
+      {64'000'000, all, {0.85, 0.95}, {3.8, 4.8}, {2, 2.6}},
+  };
+  return list;
 }
 
-// Lines that a lookup touches in the tables, from the tables as built: a share `hit` of the queries
-// asks for stored keys.
-double lines_per_lookup(const build::TableReport &table, double hit) {
-  return hit * table.lines_hit + (1 - hit) * table.lines_absent;
+bool has_targets(const Size &size) { return size.of_limit.floor > 0; }
+
+// A quick run leaves out what lies between the sizes that have targets, and 64M.
+bool is_measured(const Options &options, const Size &size) {
+  if (!options.quick) return true;
+  return size.keys <= 10'000'000 && (has_targets(size) || size.keys == 100'000 || size.keys == 10'000);
 }
 
-double floor_of(const std::map<std::uint32_t, double> &by_size, std::uint32_t keys) {
-  const auto it = by_size.find(keys);
-  return it == by_size.end() ? 0 : it->second;
+struct Report {
+  JsonLines lines;
+  Grid grid;
+  std::vector<Standing> &standings;
+};
+
+std::string limit_row(const Size &size, double hits) {
+  return fmt::format("lookup / LIMIT, {} IPv4 keys, {:g} % hits", count_words(size.keys), hits);
+}
+std::string peer_row(const Size &size, double hits) {
+  return fmt::format("lookup / rte_hash, {}, {} IPv4 keys, {:g} % hits", hits == 1 ? "best plan" : "all hits",
+                     count_words(size.keys), hits == 1 ? 1.0 : 100.0);
 }
 
-void add_standings(std::uint32_t keys, double hit_percent, const std::vector<Figure> &f,
-                   std::vector<Standing> &standings) {
-  const double best = std::max(f[0].median, f[1].median), limit = f[3].median, peer = f[2].median;
-  const std::string at = fmt::format("{}M IPv4 keys, {:g} % hits", keys / 1'000'000, hit_percent);
-  const bool small = keys <= 1'000'000;
-  standings.push_back({"lookup / LIMIT, " + at, 0.85, small ? 0.98 : 0.95, best / limit});
-  static const std::map<std::uint32_t, double> hit_floor{{1'000'000, 6}, {10'000'000, 4.5}},
-      hit_aim{{1'000'000, 9}, {10'000'000, 6}}, miss_floor{{1'000'000, 3}, {10'000'000, 2.3}},
-      miss_aim{{1'000'000, 4}, {10'000'000, 3.6}};
-  if (hit_percent == 100)
-    standings.push_back(
-        {"lookup / rte_hash, " + at, floor_of(hit_floor, keys), floor_of(hit_aim, keys), best / peer});
-  if (hit_percent == 1)
-    standings.push_back({"lookup / rte_hash, best plan, " + at, floor_of(miss_floor, keys),
-                         floor_of(miss_aim, keys), best / peer});
+void leave_out(const Size &size, const std::string &why, std::vector<Standing> &standings) {
+  for (const double hits : {100.0, 10.0, 1.0})
+    standings.push_back(not_measured(limit_row(size, hits), size.of_limit.floor, size.of_limit.aim, why));
+  standings.push_back(not_measured(peer_row(size, 100), size.of_peer_hits.floor, size.of_peer_hits.aim, why));
+  standings.push_back(
+      not_measured(peer_row(size, 1), size.of_peer_misses.floor, size.of_peer_misses.aim, why));
 }
 
-} // namespace
-
-static void bench_lookup(const Options &options, std::vector<Standing> &standings) {
-  JsonLines lines(options, "lookup");
-  fmt::print("\nlookups, one core, million a second (medians of {} interleaved rounds, +- half the quartile "
-             "distance)\n",
-             options.rounds());
-  fmt::print("{:>5} {:>6}  {:>14} {:>14} {:>14} {:>14}  {:>8} {:>8} {:>7}\n", "keys", "hits", "weir none",
-             "weir bloom", "rte_hash", "LIMIT", "/limit", "/hash", "lines");
-  for (const std::uint32_t keys : {1'000'000u, 10'000'000u}) {
-    const auto entries = make_entries(keys);
-    Image plain(entries, {}, false), fronted(entries, {}, true);
-    WeirLookup weir_none(plain.view()), weir_bloom(fronted.view());
-    RteHashLookup peer(keys);
-    LimitLookup limit(plain.report().deny_v4.bytes);
-    const std::vector<Contender> contenders{
-        {"weir, front filter none", [&](auto q) { return weir_none.run(q); }},
-        {"weir, front filter split_block_bloom", [&](auto q) { return weir_bloom.run(q); }},
-        {"rte_hash_lookup_bulk_data", [&](auto q) { return peer.run(q); }},
-        {"LIMIT", [&](auto q) { return limit.run(q); }, false},
-    };
-    for (const double hit_percent : {100.0, 10.0, 1.0}) {
-      const auto queries = make_queries(keys, hit_percent, options.quick ? 1u << 19 : 1u << 21, 42);
-      const auto f = compete(contenders, queries, options.rounds());
-      const double touched = lines_per_lookup(plain.report().deny_v4, hit_percent / 100);
-      const double best = std::max(f[0].median, f[1].median);
-      std::string row = fmt::format("{:>4}M {:>4g} % ", keys / 1'000'000, hit_percent);
-      for (const Figure &one : f) row += fmt::format(" {:>7.1f} +-{:>3.0f}%", one.median, one.spread_percent);
-      fmt::print("{}   {:>7.2f}  {:>7.2f} {:>7.3f}\n", row, best / f[3].median, best / f[2].median, touched);
-      std::fflush(stdout);
-      for (std::size_t i = 0; i < f.size(); ++i)
-        lines.line({{"bench", "lookup"},
-                    {"family", "ipv4"},
-                    {"contender", contenders[i].name},
-                    {"keys", std::uint64_t{keys}},
-                    {"hit_percent", hit_percent},
-                    {"mlookups_per_s", f[i].median},
-                    {"ns_per_key", 1e3 / f[i].median},
-                    {"spread_percent", f[i].spread_percent},
-                    {"lines_per_lookup", i == 0 ? touched : 0.0},
-                    {"hugepages", std::uint64_t{plain.region().hugepages()}}});
-      add_standings(keys, hit_percent, f, standings);
-    }
-    standings.push_back({fmt::format("lines per lookup, inline_bits, stored key, {}M", keys / 1'000'000),
-                         1.10, 1.07, plain.report().deny_v4.lines_hit, true});
-    standings.push_back({fmt::format("lines per lookup, inline_bits, absent key, {}M", keys / 1'000'000),
-                         1.10, 1.07, plain.report().deny_v4.lines_absent, true});
+void write_lines(const Size &size, double hits, const std::vector<Outcome> &outcomes,
+                 const std::vector<Candidate> &candidates, JsonLines &lines) {
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const bool ours = i < candidates.size();
+    lines.line({{"bench", "lookup"},
+                {"family", "ipv4"},
+                {"contender", outcomes[i].name},
+                {"keys", std::uint64_t{size.keys}},
+                {"hit_percent", hits},
+                {"mlookups_per_s", outcomes[i].figure.median},
+                {"ns_per_key", 1e3 / outcomes[i].figure.median},
+                {"spread_percent", outcomes[i].figure.spread_percent},
+                {"lines_per_lookup", ours ? candidates[i].lines_per_lookup() : 0.0},
+                {"table_bytes", ours ? candidates[i].table_bytes() : std::uint64_t{0}}});
   }
 }
 
-static const Benchmark lookup_benchmark{10, "lookup", bench_lookup};
+void race_at(const Options &options, const Size &size, double hits, std::vector<Candidate> &candidates,
+             const RteHashLookup<WireV4> &peer, LimitLookup &limit, Report &report) {
+  const auto queries = make_rounds<WireV4>(options, size.keys, hits);
+  std::vector<Contender> contenders;
+  for (Candidate &candidate : candidates) {
+    candidate.restart_count();
+    contenders.push_back(
+        {candidate.name(), [&](unsigned r) { return candidate.lookup().run(queries.of(r)); }});
+  }
+  contenders.push_back({"rte_hash", [&](unsigned r) { return peer.run(queries.of(r)); }});
+  contenders.push_back({"LIMIT", [&](unsigned r) { return limit.run(queries.of(r)); }, false});
+  const auto outcomes = compete(contenders, queries.a_round, options.rounds());
 
+  const std::size_t ours = candidates.size(), best = fastest(outcomes, 0, ours);
+  const Figure of_peer = ratio_of(outcomes[best], outcomes[ours]);
+  const Figure of_limit = ratio_of(outcomes[best], outcomes[ours + 1]);
+  std::vector<std::string> cells{count_words(size.keys), fmt::format("{:g} %", hits)};
+  for (const Outcome &outcome : outcomes) cells.push_back(with_spread(outcome.figure));
+  cells.insert(cells.end(),
+               {outcomes[best].name, short_number(of_limit.median), short_number(of_peer.median)});
+  report.grid.rows.push_back(cells);
+  write_lines(size, hits, outcomes, candidates, report.lines);
+
+  if (!has_targets(size)) return;
+  if (hits >= 1)
+    report.standings.push_back(
+        standing(limit_row(size, hits), size.of_limit.floor, size.of_limit.aim, of_limit));
+  if (hits == 100 || hits == 1) {
+    const Target &target = hits == 1 ? size.of_peer_misses : size.of_peer_hits;
+    report.standings.push_back(standing(peer_row(size, hits), target.floor, target.aim, of_peer));
+  }
+}
+
+std::string lines_row(const Size &size, const std::string &predictor, bool stored) {
+  return fmt::format("lines per lookup, {}, {} key, {}", predictor, stored ? "stored" : "absent",
+                     count_words(size.keys));
+}
+
+// Counted by the burst pipeline itself over queries that all hit, or all miss.
+void count_lines(const Size &size, Candidate &candidate, std::vector<Standing> &standings) {
+  for (const bool stored : {true, false}) {
+    candidate.restart_count();
+    (void)candidate.lookup().run(make_queries(size.keys, stored ? 100 : 0, 1u << 18, 3));
+    standings.push_back(standing(lines_row(size, candidate.shape().predictor, stored),
+                                 candidate.shape().lines_floor, candidate.shape().lines_aim,
+                                 {candidate.lines_per_lookup(), 0}, true));
+  }
+}
+
+void measure(const Options &options, const Size &size, Report &report) {
+  const auto entries = make_entries(size.keys);
+  auto candidates = make_candidates(entries, {});
+  const RteHashLookup<WireV4> peer(size.keys);
+  LimitLookup limit(candidates.front().table_bytes());
+  for (const double hits : size.hits_percent) race_at(options, size, hits, candidates, peer, limit, report);
+  if (size.keys == 10'000'000) // lines do not depend on the size
+    for (Candidate &candidate : candidates)
+      if (!candidate.shape().front_filter) count_lines(size, candidate, report.standings);
+}
+
+void bench_lookup(const Options &options, std::vector<Standing> &standings) {
+  Report report{JsonLines(options, "lookup"), {{"keys", "hits"}, {}}, standings};
+  for (const PlanShape &shape : plan_shapes()) report.grid.columns.emplace_back(shape.name);
+  for (const char *name : {"rte_hash", "LIMIT", "best plan", "/ LIMIT", "/ rte_hash"})
+    report.grid.columns.emplace_back(name);
+
+  for (const Size &size : sizes()) {
+    if (!is_measured(options, size)) {
+      if (has_targets(size)) leave_out(size, "a quick run goes up to 10M keys", standings);
+    } else if (size.keys > 10'000'000 && !options.eal_hugepages) {
+      if (has_targets(size)) leave_out(size, "", standings); // rte_hash would not fit: a miss
+    } else {
+      measure(options, size, report);
+    }
+  }
+  show(options, "lookup", "lookups of IPv4 hosts, one core, million a second", report.grid);
+}
+
+const Benchmark lookup_benchmark{10, "lookup", bench_lookup};
+
+} // namespace
 } // namespace weir::bench

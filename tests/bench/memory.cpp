@@ -3,22 +3,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <random>
-
 namespace weir::bench {
 namespace {
-
-std::vector<build::EntryV6> make_entries_v6(std::uint32_t keys) {
-  std::mt19937_64 random(6);
-  std::vector<build::EntryV6> entries(keys);
-  for (auto &entry : entries) {
-    const std::uint64_t halves[2] = {random(), random()};
-    std::memcpy(entry.address.data(), halves, sizeof halves);
-  }
-  std::ranges::sort(entries);
-  return entries;
-}
 
 void print_row(JsonLines &lines, const char *what, const build::TableReport &table,
                const build::BuildReport &report, double total_ms) {

@@ -260,7 +260,7 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
   const Image nothing({}, {}, false);
   for (const std::uint32_t keys : {1'000'000u, 10'000'000u}) {
     const Image image(make_entries(keys), {}, false);
-    const RteHashLookup peer(keys);
+    const RteHashLookup<WireV4> peer(keys);
     dataplane::ListSlots lists;
     const dataplane::AttachContext context{workers_max, &lists, [] {}};
     Images images{attached_copy(image, 2, context), attached_copy(nothing, 1, context)};

@@ -60,11 +60,20 @@ std::size_t floors_missed(std::span<const Standing> standings) {
   return static_cast<std::size_t>(std::ranges::count_if(standings, misses_floor));
 }
 
+namespace {
+
+std::size_t characters(const std::string &utf8) { // a continuation byte is 10xxxxxx
+  return static_cast<std::size_t>(
+      std::ranges::count_if(utf8, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+} // namespace
+
 std::string Grid::text() const {
   std::vector<std::size_t> widths;
-  for (const std::string &column : columns) widths.push_back(column.size());
+  for (const std::string &column : columns) widths.push_back(characters(column));
   for (const auto &row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters(row[i]));
   std::string out;
   const auto add = [&](const std::vector<std::string> &cells) {
     std::string line;

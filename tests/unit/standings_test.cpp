@@ -65,10 +65,10 @@ TEST(Standings, the_table_shows_what_was_reached_and_a_dash_for_what_was_not) {
 }
 
 TEST(Standings, columns_of_the_printed_table_stand_below_each_other) {
-  const Grid grid{{"what", "n"}, {{"a longer name", "1"}, {"b", "1234"}}};
+  const Grid grid{{"what", "n"}, {{"a longer name", "1"}, {"b", "1 ±2"}}};
   EXPECT_EQ(grid.text(), "what              n\n"
                          "a longer name     1\n"
-                         "b              1234\n");
+                         "b              1 ±2\n");
 }
 
 TEST(Standings, counts_and_numbers_are_short) {

@@ -1,0 +1,32 @@
+#include "tests/bench/candidates.hpp"
+
+namespace weir::bench {
+
+std::span<const PlanShape> plan_shapes() {
+  static constexpr PlanShape shapes[] = {
+      {"inline_bits", "inline_bits", false, 1.10, 1.07},
+      {"inline_bits, bloom", "inline_bits", true, 0, 0},
+  };
+  return shapes;
+}
+
+Candidate::Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4,
+                     std::span<const build::EntryV6> v6)
+    : shape_(shape), image_(std::make_unique<Image>(v4, v6, shape.front_filter)), is_v6_(v4.empty()) {
+  restart_count();
+}
+
+void Candidate::restart_count() { lookup_ = std::make_unique<WeirLookup>(image_->view()); }
+
+const build::TableReport &Candidate::table() const {
+  return is_v6_ ? image_->report().deny_v6 : image_->report().deny_v4;
+}
+
+std::vector<Candidate> make_candidates(std::span<const build::EntryV4> v4,
+                                       std::span<const build::EntryV6> v6) {
+  std::vector<Candidate> candidates;
+  for (const PlanShape &shape : plan_shapes()) candidates.emplace_back(shape, v4, v6);
+  return candidates;
+}
+
+} // namespace weir::bench

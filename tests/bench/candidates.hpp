@@ -1,0 +1,44 @@
+// The plans that an image of given entries can follow, each built and ready to be asked.
+#pragma once
+
+#include "tests/bench/contenders.hpp"
+
+namespace weir::bench {
+
+struct PlanShape {
+  const char *name;
+  const char *predictor;
+  bool front_filter;
+  double lines_floor, lines_aim; // a lookup without front filter
+};
+
+// The first is the plain one: inline_bits behind no front filter.
+[[nodiscard]] std::span<const PlanShape> plan_shapes();
+
+class Candidate {
+public:
+  Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6);
+
+  [[nodiscard]] std::string name() const { return shape_.name; }
+  [[nodiscard]] const PlanShape &shape() const { return shape_; }
+  [[nodiscard]] const Image &image() const { return *image_; }
+  [[nodiscard]] WeirLookup &lookup() { return *lookup_; }
+
+  // Since the last restart.
+  [[nodiscard]] double lines_per_lookup() const { return lookup_->lines_per_lookup(); }
+  void restart_count();
+
+  [[nodiscard]] const build::TableReport &table() const;
+  [[nodiscard]] std::uint64_t table_bytes() const { return table().bytes; }
+
+private:
+  PlanShape shape_;
+  std::unique_ptr<Image> image_;
+  std::unique_ptr<WeirLookup> lookup_;
+  bool is_v6_;
+};
+
+[[nodiscard]] std::vector<Candidate> make_candidates(std::span<const build::EntryV4> v4,
+                                                     std::span<const build::EntryV6> v6);
+
+} // namespace weir::bench

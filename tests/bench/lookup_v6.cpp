@@ -1,0 +1,62 @@
+// Lookups of IPv6 hosts beside rte_hash with 16-byte keys and a LIMIT of their own: XXH3 of sixteen
+// bytes and one random line of a table as large as the IPv6 table.
+#include "tests/bench/candidates.hpp"
+#include "tests/bench/race.hpp"
+
+#include <fmt/core.h>
+
+namespace weir::bench {
+namespace {
+
+void race_at(const Options &options, std::uint32_t keys, double hits, std::vector<Candidate> &candidates,
+             const RteHashLookup<WireV6> &peer, LimitLookup &limit, JsonLines &lines, Grid &grid) {
+  const auto queries = make_rounds<WireV6>(options, keys, hits);
+  std::vector<Contender> contenders;
+  for (Candidate &candidate : candidates)
+    contenders.push_back(
+        {candidate.name(), [&](unsigned r) { return candidate.lookup().run(queries.of(r)); }});
+  contenders.push_back({"rte_hash", [&](unsigned r) { return peer.run(queries.of(r)); }});
+  contenders.push_back({"LIMIT", [&](unsigned r) { return limit.run(queries.of(r)); }, false});
+  const auto outcomes = compete(contenders, queries.a_round, options.rounds());
+
+  const std::size_t ours = candidates.size(), best = fastest(outcomes, 0, ours);
+  std::vector<std::string> cells{count_words(keys), fmt::format("{:g} %", hits)};
+  for (const Outcome &outcome : outcomes) {
+    cells.push_back(with_spread(outcome.figure));
+    lines.line({{"bench", "lookup"},
+                {"family", "ipv6"},
+                {"contender", outcome.name},
+                {"keys", std::uint64_t{keys}},
+                {"hit_percent", hits},
+                {"mlookups_per_s", outcome.figure.median},
+                {"ns_per_key", 1e3 / outcome.figure.median},
+                {"spread_percent", outcome.figure.spread_percent}});
+  }
+  cells.insert(cells.end(),
+               {outcomes[best].name, short_number(ratio_of(outcomes[best], outcomes[ours + 1]).median),
+                short_number(ratio_of(outcomes[best], outcomes[ours]).median)});
+  grid.rows.push_back(cells);
+}
+
+void bench_lookup_v6(const Options &options, std::vector<Standing> &) {
+  JsonLines lines(options, "lookup_v6");
+  Grid grid{{"keys", "hits"}, {}};
+  for (const PlanShape &shape : plan_shapes()) grid.columns.emplace_back(shape.name);
+  for (const char *name : {"rte_hash", "LIMIT", "best plan", "/ LIMIT", "/ rte_hash"})
+    grid.columns.emplace_back(name);
+  std::vector<std::uint32_t> sizes{1'000'000};
+  if (!options.quick) sizes = {100'000, 1'000'000, 10'000'000};
+  for (const std::uint32_t keys : sizes) {
+    const auto entries = make_entries_v6(keys);
+    auto candidates = make_candidates({}, entries);
+    const RteHashLookup<WireV6> peer(keys);
+    LimitLookup limit(candidates.front().table_bytes());
+    for (const double hits : {100.0, 1.0}) race_at(options, keys, hits, candidates, peer, limit, lines, grid);
+  }
+  show(options, "lookup_v6", "lookups of IPv6 hosts, one core, million a second", grid);
+}
+
+const Benchmark lookup_v6_benchmark{12, "lookup_v6", bench_lookup_v6};
+
+} // namespace
+} // namespace weir::bench

@@ -1,0 +1,30 @@
+// Contenders of one question, taking turns over the same queries.
+#pragma once
+
+#include "tests/bench/bench.hpp"
+
+namespace weir::bench {
+
+struct Contender {
+  std::string name;
+  std::function<std::uint64_t(unsigned round)>
+      run;           // answers the round's queries, returns how many were found
+  bool exact = true; // its count of hits means something
+};
+
+struct Outcome {
+  std::string name;
+  std::vector<double> mlookups; // million lookups a second, round by round
+  Figure figure;
+};
+
+// Outcomes in the order of the contenders. Ends the program when exact contenders disagree.
+[[nodiscard]] std::vector<Outcome> compete(const std::vector<Contender> &contenders,
+                                           std::size_t queries_a_round, unsigned rounds);
+
+[[nodiscard]] Figure ratio_of(const Outcome &a, const Outcome &b);
+
+// The fastest of those in [first, last).
+[[nodiscard]] std::size_t fastest(const std::vector<Outcome> &outcomes, std::size_t first, std::size_t last);
+
+} // namespace weir::bench

@@ -11,6 +11,7 @@
 #include <rte_ring.h>
 
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <sched.h>
 #include <set>
@@ -91,7 +92,8 @@ std::uint16_t LoopPort::receive(std::uint16_t, std::uint16_t, rte_mbuf **packets
     std::memcpy(rte_pktmbuf_mtod_offset(packets[i], void *, source_offset), sources + i, sizeof *sources);
   port.at_ += count;
   const std::uint64_t now = rte_rdtsc();
-  if (port.last_cycle_ != 0) port.times.saw(now - port.last_cycle_);
+  LoopTimes *const times = port.times.load(std::memory_order_acquire);
+  if (times && port.last_cycle_ != 0) times->saw(now - port.last_cycle_);
   port.last_cycle_ = now;
   if (port.on_burst) port.on_burst();
   if (port.left_ > count)
@@ -127,6 +129,12 @@ std::unique_ptr<dataplane::AttachedImage> attached_copy(const Image &image, std:
   return std::move(*attached);
 }
 
+double LoopTimes::mean_us() const {
+  return loops.get() == 0 ? 0 : cycles_to_us(sum_cycles.get()) / static_cast<double>(loops.get());
+}
+
+double LoopTimes::worst_us() const { return cycles_to_us(worst_cycles.get()); }
+
 unsigned cpus() {
   cpu_set_t before, all;
   sched_getaffinity(0, sizeof before, &before);
@@ -150,6 +158,14 @@ void run_on_all_cpus() {
   cpu_set_t all;
   std::memset(&all, 0xFF, sizeof all); // the kernel takes those that there are
   sched_setaffinity(0, sizeof all, &all);
+}
+
+double cpu_ns_of(pthread_t thread) {
+  clockid_t clock{};
+  timespec now{};
+  if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &now) != 0)
+    give_up("a thread's CPU time cannot be read");
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
 // Fields 10 and 12 of stat; the name in field 2 may hold spaces, so counting starts behind it.

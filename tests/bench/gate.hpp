@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <pthread.h>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,15 +31,17 @@ namespace weir::bench {
 
 inline constexpr unsigned loop_packets = 1024; // what one LoopPort keeps going
 
-// Gaps between bursts, seen by a port's callback: how long one turn of the loop took.
+// Gaps between bursts, seen by a port's callback: how long one turn of the loop took. Written by the
+// worker's thread, read by others.
 struct LoopTimes {
-  void clear() { *this = {}; }
   void saw(std::uint64_t cycles) noexcept {
-    if (cycles > worst_cycles) worst_cycles = cycles;
-    sum_cycles += cycles;
-    ++loops;
+    if (cycles > worst_cycles.get()) worst_cycles.add(cycles - worst_cycles.get());
+    sum_cycles.add(cycles);
+    loops.add(1);
   }
-  std::uint64_t worst_cycles = 0, sum_cycles = 0, loops = 0;
+  [[nodiscard]] double mean_us() const;
+  [[nodiscard]] double worst_us() const;
+  dataplane::Counter worst_cycles, sum_cycles, loops;
 };
 
 class LoopPort {
@@ -54,7 +57,8 @@ public:
   void feed(std::span<const std::uint32_t> sources, std::uint64_t packets, std::atomic<bool> *stop);
   // Called for every burst, in the worker's thread.
   std::function<void()> on_burst;
-  LoopTimes times; // written by the worker's thread; look at it while that does not run
+  // Where the callback writes its times now; null: nowhere.
+  std::atomic<LoopTimes *> times{nullptr};
   // Distinct packets of this port that lie in its ring: all of them unless some were lost.
   [[nodiscard]] unsigned packets_present() const;
 
@@ -83,6 +87,9 @@ attached_copy(const Image &image, std::uint64_t generation, const dataplane::Att
 [[nodiscard]] unsigned cpus();
 void run_on_cpu(unsigned cpu); // the calling thread
 void run_on_all_cpus();        // the calling thread
+
+// CPU time that another thread of this process has had.
+[[nodiscard]] double cpu_ns_of(pthread_t thread);
 
 // Page faults, minor and major, that a thread of this process has taken.
 [[nodiscard]] std::uint64_t faults_of(int thread_id);

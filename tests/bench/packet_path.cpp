@@ -16,6 +16,7 @@
 
 #include "dataplane/samples.hpp"
 #include "dataplane/stages.hpp"
+#include "tests/bench/testpmd.hpp"
 
 #include <fmt/core.h>
 #include <rte_ethdev.h>
@@ -213,6 +214,11 @@ Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const 
   return samples;
 }
 
+Figure ns_a_packet(std::vector<double> mpps) {
+  for (double &sample : mpps) sample = 1e3 / sample;
+  return figure_of(std::move(mpps));
+}
+
 void add_row(Grid &grid, JsonLines &lines, std::uint32_t keys, double hit_percent, unsigned workers,
              const Samples &samples, std::span<const double> without) {
   std::vector<std::string> row{count_words(keys), fmt::format("{:g} %", hit_percent),
@@ -248,6 +254,21 @@ void add_standings(std::uint32_t keys, double hit_percent, unsigned workers, con
                                all_hits ? 3.0 : 2.2, ratio_of(samples[weir], samples[with_rte_hash])));
 }
 
+// What is left of a packet's time when DPDK's own forwarder does less and less with it.
+void show_beside_testpmd(const Options &options, JsonLines &lines, Grid grid) {
+  const TestpmdFigures testpmd = run_testpmd(options);
+  if (!testpmd.why_not.empty()) {
+    fmt::print("\ntestpmd: not measured, {}\n", testpmd.why_not);
+    return;
+  }
+  grid.rows.insert(grid.rows.begin(), {{"testpmd, io", with_spread(testpmd.io_ns)},
+                                       {"testpmd, macswap", with_spread(testpmd.macswap_ns)}});
+  lines.line(
+      {{"bench", "testpmd"}, {"io_ns", testpmd.io_ns.median}, {"macswap_ns", testpmd.macswap_ns.median}});
+  show(options, "testpmd", "beside testpmd on a port of the same kind, one worker, 10 % hits, ns a packet",
+       grid);
+}
+
 void bench_packet_path(const Options &options, std::vector<Standing> &standings) {
   JsonLines lines(options, "packet_path");
   Grid grid{{"keys", "hits", "workers"}, {}};
@@ -257,6 +278,7 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
   for (unsigned workers = 1; workers <= std::min(workers_max, cpus()); ++workers)
     rigs.push_back(std::make_unique<Rig>(workers));
 
+  Grid one_worker{{"", "ns a packet"}, {}};
   const Image nothing({}, {}, false);
   for (const std::uint32_t keys : {1'000'000u, 10'000'000u}) {
     const Image image(make_entries(keys), {}, false);
@@ -274,12 +296,20 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
         const auto &without = samples[plain_is_faster ? plain_loop : no_image];
         add_row(grid, lines, keys, hit_percent, rig->workers(), samples, without);
         add_standings(keys, hit_percent, rig->workers(), samples, without, standings);
+        if (rig->workers() == 1 && hit_percent == 10)
+          for (const Contender c : {plain_loop, no_image, empty_lists, weir, with_rte_hash})
+            if (c == weir || c == with_rte_hash || keys == 1'000'000)
+              one_worker.rows.push_back({c == weir || c == with_rte_hash
+                                             ? fmt::format("{}, {} keys", names[c], count_words(keys))
+                                             : names[c],
+                                         with_spread(ns_a_packet(samples[c]))});
       }
     }
   }
   show(options, "packet_path",
        fmt::format("packet path, {} packets round a ring port, million packets a second", loop_packets),
        grid);
+  show_beside_testpmd(options, lines, std::move(one_worker));
 }
 
 const Benchmark packet_path_benchmark{50, "packet_path", bench_packet_path};

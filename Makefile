@@ -257,11 +257,11 @@ $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
 
 # ---- bench -------------------------------------------------------------------------------------
-$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench)) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CONTROL)
+$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench)) $(LIB_SUPPORT) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) $(LIBS.control) $(LIBS.dataplane)
 
 .PHONY: bench-now
-bench-now: $(BIN)/weir-bench
+bench-now: $(BIN)/weir-bench $(PROGRAMS)
 	$(Q)tests/bench/run.sh $<
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

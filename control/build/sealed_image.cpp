@@ -27,9 +27,14 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
 
   const auto memory = plan::memory_free();
   if (!memory) return std::unexpected(memory.error());
-  auto plan = plan::make_plan(input, config, request.running_bytes, *memory);
+  auto plan = plan::make_plan(input, config,
+                              {.before_bytes = request.running_bytes,
+                               .memory = *memory,
+                               .workload = request.workload,
+                               .calibration = plan::calibration_for(input, *memory, request.state),
+                               .build_ns_per_key = request.build_ns_per_key});
   if (!plan) return std::unexpected(plan.error());
-  input.deny.front_filter = plan->deny_front_filter;
+  plan::apply_to(input, plan->chosen);
 
   const std::uint64_t bytes = image_bytes(input);
   // The rules are in memory by now, so the image itself is all that is still to be found.

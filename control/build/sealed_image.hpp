@@ -9,6 +9,7 @@
 #include "weir/build/image_builder.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 namespace weir::build {
@@ -17,7 +18,10 @@ struct ImageRequest {
   std::uint64_t generation = 0;
   image::StoreId store_id{};
   std::uint64_t sequence = 0;
-  std::uint64_t running_bytes = 0; // the image that stays in memory meanwhile
+  std::uint64_t running_bytes = 0;  // the image that stays in memory meanwhile
+  std::filesystem::path state = {}; // where measured figures are kept
+  plan::Workload workload = {};
+  double build_ns_per_key = 0; // of the last build; 0: unknown
 };
 
 struct SealedImage {

@@ -60,6 +60,12 @@ std::string change_counts(const Json &change) {
   return fmt::format("+{} -{}", thousands_in(change, "added"), thousands_in(change, "removed"));
 }
 
+// ", from the measured figures"
+std::string from_text(const Json &answer) {
+  const std::string from = text_in(answer, "build_from", "");
+  return from.empty() ? "" : ", " + from;
+}
+
 std::string examples_text(const Json &examples) {
   std::string text;
   for (const Json &example : examples)
@@ -129,16 +135,22 @@ std::string render_plan(const Json &answer) {
                     {"FRONT FILTER"},
                     {"SIZE", right},
                     {"LINES, HIT", right},
-                    {"LINES, ABSENT", right}});
-  const auto lines = [](const Json &candidate, const char *name) {
-    return has_number(candidate, name) ? fmt::format("{:.2f}", number_in(candidate, name)) : std::string("-");
+                    {"LINES, ABSENT", right},
+                    {"NS", right},
+                    {""}});
+  const auto figure = [](const Json &candidate, const char *name, int digits) {
+    return has_number(candidate, name) ? fmt::format("{:.{}f}", number_in(candidate, name), digits)
+                                       : std::string("-");
   };
   for (const Json &candidate : child(answer, "candidates"))
     candidates.add({flag_in(candidate, "chosen") ? "->" : "", text_in(candidate, "predictor"),
                     text_in(candidate, "front_filter"), bytes_text(count_in(candidate, "bytes")),
-                    lines(candidate, "lines_hit"), lines(candidate, "lines_absent")});
+                    figure(candidate, "lines_hit", 2), figure(candidate, "lines_absent", 2),
+                    figure(candidate, "ns_per_lookup", 1), text_in(candidate, "why_not", "")});
   if (!candidates.empty()) text += candidates.text();
   if (const std::string why = text_in(answer, "why", ""); !why.empty()) text += "why: " + why + '\n';
+  if (const std::string from = text_in(answer, "calibration", ""); !from.empty())
+    text += "figures: " + from + '\n';
 
   const Json &memory = child(answer, "memory");
   text +=
@@ -148,7 +160,8 @@ std::string render_plan(const Json &answer) {
                   text_in(memory, "kind", "ordinary pages"),
                   has_number(memory, "needed_bytes") && !flag_in(memory, "fits") ? ": too little" : "");
   if (has_number(answer, "build_ms"))
-    text += fmt::format("build: about {}\n", milliseconds_text(number_in(answer, "build_ms")));
+    text += fmt::format("build: about {}{}\n", milliseconds_text(number_in(answer, "build_ms")),
+                        from_text(answer));
   return text;
 }
 

@@ -21,6 +21,7 @@
 #include "control/daemon/background.hpp"
 #include "control/daemon/candidate.hpp"
 #include "control/daemon/rule_set.hpp"
+#include "control/plan/hit_meter.hpp"
 #include "control/push/pusher.hpp"
 #include "control/store/store.hpp"
 
@@ -105,6 +106,10 @@ public:
   [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
   [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
   [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
+  [[nodiscard]] plan::HitMeter &hits() { return hits_; } // fed by whoever asks for counters
+  [[nodiscard]] double build_ns_per_key() const {
+    return build_ns_per_key_;
+  } // of the last build; 0: none yet
   store::Store &store() { return store_; }
   push::Pusher &pusher() { return pusher_; }
   Background &background() { return background_; }
@@ -185,6 +190,8 @@ private:
 
   std::string last_error_, pages_;
   SwapNote last_swap_;
+  plan::HitMeter hits_;
+  double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
   Background background_; // last, so that its threads have ended before anything else goes
 };

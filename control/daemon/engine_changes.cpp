@@ -188,7 +188,10 @@ void Engine::build() {
   const build::ImageRequest request{.generation = change_->generation,
                                     .store_id = store_.id(),
                                     .sequence = snapshot.sequence,
-                                    .running_bytes = live_record_.image_bytes};
+                                    .running_bytes = live_record_.image_bytes,
+                                    .state = options_.state,
+                                    .workload = hits_.workload(),
+                                    .build_ns_per_key = build_ns_per_key_};
   const bool force = change_->force;
   background_.run(
       [snapshot, request, force]() -> std::shared_ptr<Built> {
@@ -281,7 +284,11 @@ void Engine::record(bool in_force) {
     record.digest = change.image->digest;
     record.plan_json = plan::to_json(change.image->plan);
     record.image_bytes = change.image->image_bytes;
-    record.build_ms = change.image->report.build_ms;
+    const build::BuildReport &report = change.image->report;
+    record.build_ms = report.build_ms + report.verify_ms;
+    constexpr std::uint64_t keys_that_tell = 10'000;
+    if (report.keys_verified >= keys_that_tell)
+      build_ns_per_key_ = record.build_ms * 1e6 / static_cast<double>(report.keys_verified);
   }
   if (!change.counts_json.empty()) record.counts_json = change.counts_json;
   record.id = change.generation;

@@ -39,8 +39,7 @@ Json diff_json(const ListDiff &diff) {
 
 // Runs `work(preview)` on a background thread and answers with its JSON.
 template <class Work>
-void run_preview(Engine &engine, const Json &request, std::function<void(Result<Json>)> reply,
-                 const Work &work) {
+void run_preview(Engine &engine, const Json &request, std::function<void(Result<Json>)> reply, Work work) {
   const std::string named = request.value("config", "");
   const std::filesystem::path file =
       named.empty() ? engine.options().config_file : std::filesystem::path(named);
@@ -48,7 +47,8 @@ void run_preview(Engine &engine, const Json &request, std::function<void(Result<
   Snapshot snapshot;
   if (live) snapshot = take_snapshot(live, engine.dynamic(), 0);
   engine.background().run(
-      [file, snapshot = std::move(snapshot), live, &store = engine.store(), work]() mutable -> Result<Json> {
+      [file, snapshot = std::move(snapshot), live, &store = engine.store(),
+       work = std::move(work)]() mutable -> Result<Json> {
         const auto seen = preview(file, std::move(snapshot), live, store);
         if (!seen) return std::unexpected(seen.error());
         return work(**seen);
@@ -124,24 +124,36 @@ void Api::diff(const Json &request, const Reply &reply) {
   });
 }
 
+// The counters first: a plan rests on the share of hits that they show.
 void Api::plan(const Json &request, const Reply &reply) {
-  run_preview(engine_, request, reply,
-              [running = engine_.live_record().image_bytes](const Preview &seen) -> Result<Json> {
-                const config::Config &config = seen.candidate.rules->config;
-                const auto memory = plan::memory_free();
-                if (!memory) return std::unexpected(memory.error());
-                const auto plan = plan::make_plan(rules::build_input(seen.effective, config.policy), config,
-                                                  running, *memory);
-                if (!plan) return std::unexpected(plan.error());
-                Json answer = Json::parse(plan::to_json(*plan), nullptr, false);
-                if (!answer.is_object()) return fail(Errc::io, "the plan cannot be read");
-                return answer;
-              });
+  ask_stats([this, request, reply](const Json &) {
+    plan::Circumstances now{.before_bytes = engine_.live_record().image_bytes,
+                            .memory = {},
+                            .workload = engine_.hits().workload(),
+                            .build_ns_per_key = engine_.build_ns_per_key()};
+    run_preview(
+        engine_, request, reply,
+        [now = std::move(now), state = engine_.options().state](const Preview &seen) mutable -> Result<Json> {
+          const config::Config &config = seen.candidate.rules->config;
+          const auto memory = plan::memory_free();
+          if (!memory) return std::unexpected(memory.error());
+          const build::BuildInput input = rules::build_input(seen.effective, config.policy);
+          now.memory = *memory;
+          now.calibration = plan::calibration_for(input, *memory, state);
+          const auto plan = plan::make_plan(input, config, now);
+          if (!plan) return std::unexpected(plan.error());
+          Json answer = Json::parse(plan::to_json(*plan), nullptr, false);
+          if (!answer.is_object()) return fail(Errc::io, "the plan cannot be read");
+          return answer;
+        });
+  });
 }
 
 void Api::apply(const Json &request, const Reply &reply) {
-  engine_.apply(request.value("config", ""), request.value("confirm_s", std::uint64_t{0}),
-                request.value("force", false), change_reply(reply));
+  ask_stats([this, request, reply](const Json &) {
+    engine_.apply(request.value("config", ""), request.value("confirm_s", std::uint64_t{0}),
+                  request.value("force", false), change_reply(reply));
+  });
 }
 
 void Api::confirm(const Json &, const Reply &reply) {

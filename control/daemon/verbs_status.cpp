@@ -48,12 +48,28 @@ std::uint64_t count_of(const Json &report, const char *section, const std::strin
   return value != at->end() && value->is_number() ? value->get<std::uint64_t>() : 0;
 }
 
+std::uint64_t packets_of(const Json &report, const char *section, const char *name) {
+  const Json all = section_of(report, section);
+  return count_of(all, name, "pass") + count_of(all, name, "drop");
+}
+
+// Behind a front filter a table is asked less often than there are questions.
+plan::HitMeter::Reading lookups_of(const Json &report) {
+  const std::uint64_t packets =
+      packets_of(report, "families", "ipv4") + packets_of(report, "families", "ipv6");
+  return {std::max(packets, count_of(report, "lookups", "probes")),
+          packets_of(report, "reasons", "deny") + packets_of(report, "reasons", "allow")};
+}
+
 } // namespace
 
+// Every report also tells the planner how many of the questions find something.
 void Api::ask_stats(const std::function<void(const Json &)> &then) {
   if (!engine_.pusher().channel().connected()) return then(Json());
-  engine_.pusher().channel().query(R"({"what":"stats"})", [then](const Result<std::string> &text) {
-    then(text ? parsed(*text) : Json());
+  engine_.pusher().channel().query(R"({"what":"stats"})", [this, then](const Result<std::string> &text) {
+    const Json report = text ? parsed(*text) : Json();
+    if (report.is_object()) engine_.hits().note(lookups_of(report));
+    then(report);
   });
 }
 

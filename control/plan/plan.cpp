@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <bitset>
 #include <cmath>
@@ -15,9 +16,6 @@ namespace {
 
 using build::EntryV4;
 using build::EntryV6;
-
-// Measured on one core with every key asked afterwards; a rough figure for people who wait.
-constexpr double build_ns_per_key = 200;
 
 // How many probes an address taken at random costs: the mean over all /16 of the lengths from 17 on
 // that are in use below it.
@@ -63,39 +61,109 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries) {
   return t;
 }
 
-Candidate candidate(const build::BuildInput &input, const TablePlan &deny, bool front) {
-  build::BuildInput as_planned = input;
-  as_planned.deny.front_filter = front;
-  Candidate c{.front_filter = front ? "split_block_bloom" : "none",
-              .predictor = "inline_bits",
-              .image_bytes = build::image_bytes(as_planned),
-              .lines_hit = deny.lines_hit,
-              .lines_absent = deny.lines_absent};
-  if (!front || deny.keys == 0) return c;
-  const double false_positive_rate = filter::split_block_bloom_rate(
-      deny.keys, filter::SplitBlockBloom::blocks_for(deny.keys, build::front_bits_per_key));
-  c.lines_hit += 1;
-  c.lines_absent = 1 + false_positive_rate * deny.lines_absent;
-  return c;
-}
-
-Choice choose_front_filter(config::FrontFilter wanted) {
-  const char *what = "front_filter";
-  switch (wanted) {
-  case config::FrontFilter::none: return {what, "none", "the configuration says so"};
-  case config::FrontFilter::split_block_bloom:
-    return {what, "split_block_bloom", "the configuration says so"};
-  case config::FrontFilter::automatic: break;
+// The options that the configuration leaves open.
+std::vector<Option> left_open(const config::Config &config) {
+  std::vector<Option> options;
+  for (const Option &option : all_options) {
+    const bool front = option.front_filter == FrontFilter::split_block_bloom;
+    const bool chained = option.predictor == Predictor::chained;
+    if (chained && !chained_available) continue;
+    if (config.front_filter == config::FrontFilter::none && front) continue;
+    if (config.front_filter == config::FrontFilter::split_block_bloom && !front) continue;
+    if (config.predictor == config::Predictor::inline_bits && chained) continue;
+    if (config.predictor == config::Predictor::chained && !chained) continue;
+    options.push_back(option);
   }
-  return {what, "none",
-          "no hit ratio is measured yet, and a filter in front costs a line for every listed address; "
-          "front_filter: split_block_bloom forces one"};
+  return options;
 }
 
-Choice choose_predictor(config::Predictor wanted) {
-  if (wanted == config::Predictor::inline_bits)
-    return {"predictor", "inline_bits", "the configuration says so"};
-  return {"predictor", "inline_bits", "the one this version has; it takes changes in place"};
+std::string hits_text(const Workload &workload) {
+  if (!workload.measured())
+    return fmt::format("{:.0f} % hits (assumed: nothing is measured yet)", workload.hit_ratio * 100);
+  return fmt::format("{:.3g} % hits (measured over {} lookups)", workload.hit_ratio * 100,
+                     workload.questions);
+}
+
+// The chosen one beside the one that differs from it in one part alone.
+const Cost *other_of(const std::vector<Cost> &costs, Option wanted) {
+  const auto at = std::ranges::find(costs, wanted, &Cost::option);
+  return at == costs.end() ? nullptr : &*at;
+}
+
+Choice explain(const char *what, const char *chosen, const char *alternative, bool forced, const Cost &best,
+               const Cost *other, const Workload &workload) {
+  Choice choice{what, chosen, {}};
+  if (forced)
+    choice.why = "the configuration says so";
+  else if (other == nullptr)
+    choice.why = "the one this version has; it takes changes in place";
+  else if (other->why_not.empty())
+    choice.why = "the only one left";
+  else
+    choice.why = fmt::format("{:.1f} ns a lookup at {}; {} would take {:.1f} ns: {}", best.ns,
+                             hits_text(workload), alternative, other->ns, other->why_not);
+  return choice;
+}
+
+void explain_choice(Plan &plan, const config::Config &config, const Answer &answer) {
+  const Cost &best = answer.best();
+  const bool front = best.option.front_filter != FrontFilter::none;
+  const bool chained = best.option.predictor == Predictor::chained;
+  Option other = best.option;
+  other.front_filter = front ? FrontFilter::none : FrontFilter::split_block_bloom;
+  plan.front_filter = explain("front_filter", name_of(best.option.front_filter), name_of(other.front_filter),
+                              config.front_filter != config::FrontFilter::automatic, best,
+                              other_of(answer.costs, other), plan.workload);
+  other = best.option;
+  other.predictor = chained ? Predictor::inline_bits : Predictor::chained;
+  plan.predictor = explain("predictor", name_of(best.option.predictor), name_of(other.predictor),
+                           config.predictor != config::Predictor::automatic, best,
+                           other_of(answer.costs, other), plan.workload);
+}
+
+// Every candidate with its price, also those that the configuration forbids.
+void choose_options(Plan &plan, const build::BuildInput &input, const config::Config &config,
+                    const Calibration &calibration) {
+  const bool v6 = plan.tables[1].keys > plan.tables[0].keys;
+  const Family family = v6 ? Family::ipv6 : Family::ipv4;
+  const std::uint64_t keys = plan.tables[v6 ? 1 : 0].keys;
+  const std::vector<Option> open = left_open(config);
+  const Answer answer =
+      choose({.family = family, .keys = keys, .hit_ratio = plan.workload.hit_ratio, .candidates = open},
+             calibration);
+  plan.chosen = answer.chosen;
+  explain_choice(plan, config, answer);
+  const Sizes sizes = sizes_of(family, keys);
+  for (const Option &option : all_options) {
+    if (option.predictor == Predictor::chained && !chained_available) continue;
+    Candidate candidate;
+    const Cost *judged = other_of(answer.costs, option);
+    candidate.forced_out = judged == nullptr;
+    candidate.cost =
+        judged != nullptr ? *judged : cost_of(family, sizes, plan.workload.hit_ratio, option, calibration);
+    if (candidate.forced_out) candidate.cost.why_not = "the configuration asks for another";
+    build::BuildInput as_planned = input;
+    apply_to(as_planned, option);
+    candidate.image_bytes = build::image_bytes(as_planned);
+    if (candidate.cost.chosen) plan.image_bytes = candidate.image_bytes;
+    plan.candidates.push_back(std::move(candidate));
+  }
+}
+
+// A key is written to a line and asked again: two touches beyond the work, one core.
+void expect_build_time(Plan &plan, const Circumstances &now) {
+  double ns = 0;
+  std::uint64_t keys = 0;
+  for (const TablePlan &t : plan.tables) {
+    keys += t.keys;
+    ns += static_cast<double>(t.keys) * (now.calibration.build_ns + 2 * now.calibration.touch_ns(t.bytes));
+  }
+  plan.build_from = now.calibration.measured ? "from the measured figures" : "from built-in figures";
+  if (now.build_ns_per_key > 0) {
+    ns = static_cast<double>(keys) * now.build_ns_per_key;
+    plan.build_from = fmt::format("{:.0f} ns a key in the last build", now.build_ns_per_key);
+  }
+  plan.build_ms = ns / 1e6;
 }
 
 // The groups that overfull lines give up, on their way to table 2 (build/table_builder.hpp).
@@ -113,35 +181,43 @@ std::uint64_t scratch_bytes(const build::BuildInput &in) {
 
 } // namespace
 
+void apply_to(build::BuildInput &input, const Option &chosen) {
+  input.deny.front_filter = chosen.front_filter == FrontFilter::split_block_bloom;
+}
+
+Calibration calibration_for(const build::BuildInput &input, const MemoryFree &memory,
+                            const std::filesystem::path &state) {
+  constexpr std::uint64_t most = std::uint64_t{256} << 20;
+  build::BuildInput largest = input;
+  largest.deny.front_filter = true;
+  const bool huge = memory.fits_hugepages(build::image_bytes(largest));
+  return calibration_for(
+      {.state = state,
+       .pages = huge ? Pages::huge : Pages::ordinary,
+       .memory_bytes_max = std::min(most, (huge ? memory.hugepages_free_bytes : memory.ordinary_bytes()) / 4),
+       .keys = std::max(input.deny.v4.size(), input.deny.v6.size())});
+}
+
 Result<Plan> make_plan(const build::BuildInput &input, const config::Config &config,
-                       std::uint64_t before_bytes, const MemoryFree &memory) {
+                       const Circumstances &now) {
   Plan plan;
   plan.tables = {plan_table<table::LineV4>("deny ipv4", input.deny.v4),
                  plan_table<table::LineV6>("deny ipv6", input.deny.v6),
                  plan_table<table::LineV4>("allow ipv4", input.allow.v4),
                  plan_table<table::LineV6>("allow ipv6", input.allow.v6)};
-  plan.front_filter = choose_front_filter(config.front_filter);
-  plan.predictor = choose_predictor(config.predictor);
-  plan.deny_front_filter = plan.front_filter.chosen != "none";
-  const TablePlan &deny = plan.tables[plan.tables[1].keys > plan.tables[0].keys ? 1 : 0];
-  for (const bool front : {false, true}) {
-    plan.candidates.push_back(candidate(input, deny, front));
-    if (front != plan.deny_front_filter) continue;
-    plan.candidates.back().chosen = true;
-    plan.image_bytes = plan.candidates.back().image_bytes;
-  }
-  std::uint64_t keys = 0;
-  for (const TablePlan &t : plan.tables) keys += t.keys;
-  plan.build_ms = static_cast<double>(keys) * build_ns_per_key / 1e6;
-  plan.before_bytes = before_bytes;
-  plan.swap_bytes = before_bytes + plan.image_bytes;
+  plan.workload = now.workload;
+  plan.calibration = now.calibration.note;
+  choose_options(plan, input, config, now.calibration);
+  expect_build_time(plan, now);
+  plan.before_bytes = now.before_bytes;
+  plan.swap_bytes = now.before_bytes + plan.image_bytes;
   plan.rules_bytes = (input.deny.v4.size() + input.allow.v4.size()) * sizeof(EntryV4) +
                      (input.deny.v6.size() + input.allow.v6.size()) * sizeof(EntryV6);
   plan.scratch_bytes = scratch_bytes(input);
   plan.needed_bytes = plan.image_bytes + plan.scratch_bytes;
-  plan.memory = memory;
-  plan.hugepages = memory.fits_hugepages(plan.image_bytes);
-  plan.fits = check_memory(plan.image_bytes, plan.scratch_bytes, memory).has_value();
+  plan.memory = now.memory;
+  plan.hugepages = now.memory.fits_hugepages(plan.image_bytes);
+  plan.fits = check_memory(plan.image_bytes, plan.scratch_bytes, now.memory).has_value();
   return plan;
 }
 

@@ -1,13 +1,14 @@
-// What a generation will be, before anything is built: sizes, expected lines per lookup, the choice
-// of front filter and predictor with the reason, and whether memory suffices.
+// What a generation will be, before anything is built: sizes, expected lines and ns per lookup of each
+// candidate, the choice of front filter and predictor with the reason, and whether memory suffices.
 //
-// Model of this version. The image's size is exact (build::image_bytes). Lines per probe follow from
-// the load of table 1 (model.hpp). A host lookup probes once for each prefix length in use near the
+// The image's size is exact (build::image_bytes). Lines follow from the load of table 1 (model.hpp), ns
+// from the calibration (cost.hpp). A host lookup probes once for each prefix length in use near the
 // address. Building needs the image once more beside the running one (a swap holds two), in hugepages
 // when enough are free, else in ordinary pages, and some working memory.
 #pragma once
 
 #include "control/config/config.hpp"
+#include "control/plan/cost.hpp"
 #include "weir/base/bits.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
@@ -64,17 +65,34 @@ struct Choice {
 };
 
 struct Candidate {
-  std::string front_filter, predictor;
+  Cost cost; // of a question to the largest deny table
   std::uint64_t image_bytes = 0;
-  double lines_hit = 0, lines_absent = 0; // of one probe of the largest deny table, filter included
-  bool chosen = false;
+  bool forced_out = false; // the configuration asks for something else
+};
+
+// What traffic looks like: counters of the dataplane, or nothing yet.
+struct Workload {
+  double hit_ratio = hit_ratio_assumed; // share of the questions that find a key
+  std::uint64_t questions = 0;          // that it was measured over; 0: assumed
+  [[nodiscard]] bool measured() const noexcept { return questions > 0; }
+};
+
+// What a plan depends on besides rules and configuration.
+struct Circumstances {
+  std::uint64_t before_bytes = 0; // the running image, 0 when there is none
+  MemoryFree memory = {};
+  Workload workload = {};
+  Calibration calibration = built_in_calibration();
+  double build_ns_per_key = 0; // of the last build here; 0: unknown
 };
 
 struct Plan {
   std::vector<TablePlan> tables;
   std::vector<Candidate> candidates;
   Choice front_filter, predictor;
-  bool deny_front_filter = false; // goes into BuildInput::deny
+  Option chosen; // goes into the build's input, see apply_to()
+  Workload workload = {};
+  std::string calibration; // where the figures come from
   std::uint64_t image_bytes = 0;
   std::uint64_t before_bytes = 0;  // the running image, 0 when there is none
   std::uint64_t swap_bytes = 0;    // both at once
@@ -84,13 +102,21 @@ struct Plan {
   MemoryFree memory;
   bool hugepages = false; // the image will lie in hugepages
   bool fits = true;
-  double build_ms = 0; // expected, a rough figure
+  double build_ms = 0;    // expected
+  std::string build_from; // what that follows from
 };
 
 // `input` needs lists and sides only. Does not refuse for lack of memory: `fits` says it, and
 // check_memory() makes the error.
 [[nodiscard]] Result<Plan> make_plan(const build::BuildInput &input, const config::Config &config,
-                                     std::uint64_t before_bytes, const MemoryFree &memory);
+                                     const Circumstances &circumstances);
+
+// Kept figures for the pages that an image of this input will have, or a measurement.
+[[nodiscard]] Calibration calibration_for(const build::BuildInput &input, const MemoryFree &memory,
+                                          const std::filesystem::path &state);
+
+// Writes the choice into what is built.
+void apply_to(build::BuildInput &input, const Option &chosen);
 
 [[nodiscard]] std::string to_text(const Plan &plan); // for a terminal
 [[nodiscard]] std::string to_json(const Plan &plan); // one object: candidates, chosen, why, tables, memory

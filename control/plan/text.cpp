@@ -10,8 +10,18 @@ namespace {
 
 const Candidate &chosen_of(const Plan &plan) {
   for (const Candidate &c : plan.candidates)
-    if (c.chosen) return c;
+    if (c.cost.chosen) return c;
   return plan.candidates.front();
+}
+
+// Notes name files, and files may be called anything.
+std::string json_text(const std::string &text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) out += c;
+  }
+  return out;
 }
 
 std::string why(const Plan &plan) {
@@ -25,9 +35,12 @@ const char *kind_of_memory(const Plan &plan) {
 
 std::string json(const Candidate &c) {
   return fmt::format(
-      R"({{"predictor":"{}","front_filter":"{}","bytes":{},"lines_hit":{:.4f},"lines_absent":{:.4f},)"
-      R"("lines_per_lookup":{:.4f},"chosen":{}}})",
-      c.predictor, c.front_filter, c.image_bytes, c.lines_hit, c.lines_absent, c.lines_absent, c.chosen);
+      R"({{"predictor":"{}","front_filter":"{}","bytes":{},"predictor_bytes":{},"front_bytes":{},)"
+      R"("ns_per_lookup":{:.2f},"work_ns":{:.2f},"memory_ns":{:.2f},)"
+      R"("lines_hit":{:.4f},"lines_absent":{:.4f},"lines_per_lookup":{:.4f},"chosen":{},"why_not":"{}"}})",
+      name_of(c.cost.option.predictor), name_of(c.cost.option.front_filter), c.image_bytes,
+      c.cost.predictor_bytes, c.cost.front_bytes, c.cost.ns, c.cost.work_ns, c.cost.memory_ns,
+      c.cost.lines_hit, c.cost.lines_absent, c.cost.lines, c.cost.chosen, json_text(c.cost.why_not));
 }
 
 std::string json(const TablePlan &t) {
@@ -69,9 +82,13 @@ std::string human_bytes(std::uint64_t bytes) {
 std::string to_json(const Plan &plan) {
   const Candidate &chosen = chosen_of(plan);
   return fmt::format(
-      R"({{"predictor":"{}","front_filter":"{}","predicted_lines":{:.4f},"image_bytes":{},"build_ms":{:.1f},)"
-      R"("why":"{}","chosen":{},"candidates":[{}],"tables":[{}],"memory":{}}})",
-      chosen.predictor, chosen.front_filter, chosen.lines_absent, plan.image_bytes, plan.build_ms, why(plan),
+      R"({{"predictor":"{}","front_filter":"{}","predicted_lines":{:.4f},"predicted_ns":{:.2f},"image_bytes":{},)"
+      R"("predictor_bytes":{},"front_bytes":{},"build_ms":{:.1f},"build_from":"{}","hit_ratio":{:.6f},)"
+      R"("hit_ratio_measured":{},"calibration":"{}","why":"{}","chosen":{},"candidates":[{}],"tables":[{}],)"
+      R"("memory":{}}})",
+      name_of(plan.chosen.predictor), name_of(plan.chosen.front_filter), chosen.cost.lines, chosen.cost.ns,
+      plan.image_bytes, chosen.cost.predictor_bytes, chosen.cost.front_bytes, plan.build_ms, plan.build_from,
+      plan.workload.hit_ratio, plan.workload.measured(), json_text(plan.calibration), json_text(why(plan)),
       json(chosen), json_list(plan.candidates), json_list(plan.tables), json_memory(plan));
 }
 
@@ -83,18 +100,18 @@ std::string to_text(const Plan &plan) {
         fmt::format("{:<11} {:>11} {:>11} {:>9} {:>8} {:>10} {:>7.2f} {:>7.2f}\n", t.name, t.keys, t.hosts,
                     t.prefixes, t.prefix_lengths, human_bytes(t.bytes), t.lines_hit, t.lines_absent);
   for (const Candidate &c : plan.candidates)
-    text += fmt::format(
-        "{} predictor {}, front filter {}: {}, {:.2f} lines for a hit, {:.2f} for an absent key\n",
-        c.chosen ? "->" : "  ", c.predictor, c.front_filter, human_bytes(c.image_bytes), c.lines_hit,
-        c.lines_absent);
-  text += fmt::format("why: {}\n", why(plan));
+    text += fmt::format("{} predictor {}, front filter {}: {}, {:.2f} lines and {:.1f} ns a lookup{}\n",
+                        c.cost.chosen ? "->" : "  ", name_of(c.cost.option.predictor),
+                        name_of(c.cost.option.front_filter), human_bytes(c.image_bytes), c.cost.lines,
+                        c.cost.ns, c.cost.chosen ? "" : ": " + c.cost.why_not);
+  text += fmt::format("why: {}\nfigures: {}\n", why(plan), plan.calibration);
   text += fmt::format(
       "memory: image {} now, {} after, both during the swap: {}; needs {} in {}, {} free{}\n",
       human_bytes(plan.before_bytes), human_bytes(plan.image_bytes), human_bytes(plan.swap_bytes),
       human_bytes(plan.needed_bytes), kind_of_memory(plan),
       human_bytes(plan.memory.ordinary_bytes() + (plan.hugepages ? plan.memory.hugepages_free_bytes : 0)),
       plan.fits ? "" : ": too little");
-  text += fmt::format("build: about {:.0f} ms\n", plan.build_ms);
+  text += fmt::format("build: about {:.0f} ms, {}\n", plan.build_ms, plan.build_from);
   return text;
 }
 

@@ -40,7 +40,7 @@ MemoryFree plenty() {
 
 Plan plan_of(const build::BuildInput &input, const config::Config &config = {},
              const MemoryFree &memory = plenty()) {
-  return make_plan(input, config, 0, memory).value();
+  return make_plan(input, config, {.memory = memory}).value();
 }
 
 TEST(PlanModel, predicts_the_lines_of_a_real_table) {
@@ -86,15 +86,16 @@ TEST(Plan, takes_no_front_filter_unless_the_configuration_asks_for_one) {
   input.deny.v4 = entries;
   config::Config config;
   const Plan without = plan_of(input, config);
-  EXPECT_FALSE(without.deny_front_filter);
-  EXPECT_NE(without.front_filter.why.find("no hit ratio is measured yet"), std::string::npos);
+  EXPECT_EQ(without.chosen.front_filter, FrontFilter::none);
+  EXPECT_NE(without.front_filter.why.find("assumed: nothing is measured yet"), std::string::npos)
+      << without.front_filter.why;
   config.front_filter = config::FrontFilter::split_block_bloom;
   const Plan with = plan_of(input, config);
-  EXPECT_TRUE(with.deny_front_filter);
+  EXPECT_EQ(with.chosen.front_filter, FrontFilter::split_block_bloom);
   EXPECT_GT(with.image_bytes, without.image_bytes);
   ASSERT_EQ(with.candidates.size(), 2u);
-  EXPECT_TRUE(with.candidates[1].chosen);
-  EXPECT_NEAR(with.candidates[1].lines_absent, 1.01, 0.01);
+  EXPECT_TRUE(with.candidates[1].cost.chosen);
+  EXPECT_NEAR(with.candidates[1].cost.lines_absent, 1.01, 0.01);
 }
 
 TEST(Plan, says_what_a_swap_needs) {
@@ -102,7 +103,7 @@ TEST(Plan, says_what_a_swap_needs) {
   build::BuildInput input;
   input.deny.v4 = entries;
   MemoryFree memory = plenty();
-  const Plan plan = make_plan(input, {}, 5 * mib, memory).value();
+  const Plan plan = make_plan(input, {}, {.before_bytes = 5 * mib, .memory = memory}).value();
   EXPECT_EQ(plan.swap_bytes, plan.image_bytes + 5 * mib);
   EXPECT_EQ(plan.rules_bytes, 800'000u);
   EXPECT_GE(plan.needed_bytes, plan.image_bytes);

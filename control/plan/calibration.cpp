@@ -1,0 +1,255 @@
+#include "control/plan/calibration.hpp"
+
+#include "control/plan/measure.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+namespace weir::plan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *first_line = "weir-calibration 1";
+constexpr const char *remedy = "delete the file, it is measured again";
+
+std::size_t index_of(Family family) noexcept { return family == Family::ipv6 ? 1 : 0; }
+
+const char *name_of_family(std::size_t index) { return index == 0 ? "ipv4" : "ipv6"; }
+
+// One `key values...` line after the other.
+class Reader {
+public:
+  Reader(const std::string &text, const fs::path &file) : in_(text), file_(file) {}
+
+  Result<Calibration> read() {
+    std::string line;
+    if (!std::getline(in_, line) || line != first_line)
+      return fail(Errc::parse, fmt::format("{}:1: \"{}\" is not \"{}\"; {}", file_.string(),
+                                           line.substr(0, 40), first_line, remedy));
+    for (number_ = 2; std::getline(in_, line); ++number_)
+      if (!line.empty() && !take(line))
+        return fail(Errc::parse, fmt::format("{}:{}: \"{}\" has no meaning here; {}", file_.string(), number_,
+                                             line.substr(0, 80), remedy));
+    if (works_ != 8 || calibration_.touch.size() < 2 || calibration_.processor.empty())
+      return fail(Errc::parse,
+                  fmt::format("{}:{}: the file is cut short; {}", file_.string(), number_, remedy));
+    return std::move(calibration_);
+  }
+
+private:
+  [[nodiscard]] static bool sound(double ns) { return std::isfinite(ns) && ns >= 0 && ns < 1e7; }
+
+  bool take(const std::string &line) {
+    std::istringstream words(line);
+    std::string key;
+    words >> key;
+    Calibration &c = calibration_;
+    if (key == "processor") {
+      std::getline(words >> std::ws, c.processor);
+      return !c.processor.empty();
+    }
+    if (key == "pages") {
+      std::string kind;
+      words >> kind;
+      c.pages = kind == name_of(Pages::huge) ? Pages::huge : Pages::ordinary;
+      return kind == name_of(c.pages);
+    }
+    if (key == "seed") return static_cast<bool>(words >> c.seed);
+    if (key == "l2_bytes") return static_cast<bool>(words >> c.l2_bytes);
+    if (key == "l3_bytes") return static_cast<bool>(words >> c.l3_bytes);
+    if (key == "build_ns") return words >> c.build_ns && sound(c.build_ns);
+    if (key == "took_ms") return words >> c.took_ms && sound(c.took_ms);
+    if (key == "touch") return take_touch(words);
+    return key == "work" && take_work(words);
+  }
+
+  bool take_touch(std::istream &words) {
+    TouchPoint point;
+    if (!(words >> point.bytes >> point.ns) || !sound(point.ns)) return false;
+    auto &touch = calibration_.touch;
+    if (!touch.empty() && (touch.back().bytes >= point.bytes || touch.back().ns > point.ns)) return false;
+    touch.push_back(point);
+    return true;
+  }
+
+  bool take_work(std::istream &words) {
+    std::string family, front, predictor;
+    Work work;
+    if (!(words >> family >> front >> predictor >> work.absent >> work.even >> work.hit)) return false;
+    if (!sound(work.absent) || !sound(work.even) || !sound(work.hit)) return false;
+    for (const Option &option : all_options)
+      for (const Family f : {Family::ipv4, Family::ipv6})
+        if (family == name_of_family(index_of(f)) && front == name_of(option.front_filter) &&
+            predictor == name_of(option.predictor)) {
+          calibration_.work_of(f, option) = work;
+          ++works_;
+          return true;
+        }
+    return false;
+  }
+
+  std::istringstream in_;
+  fs::path file_;
+  Calibration calibration_;
+  unsigned number_ = 1, works_ = 0;
+};
+
+std::string first_field(const fs::path &file, const std::string &name) {
+  std::ifstream in(file);
+  std::string line;
+  while (std::getline(in, line)) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    if (line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1) != name) continue;
+    const std::size_t from = line.find_first_not_of(' ', colon + 1);
+    return from == std::string::npos ? "" : line.substr(from);
+  }
+  return {};
+}
+
+std::uint64_t cache_bytes(const fs::path &root, unsigned level) {
+  for (unsigned index = 0; index < 8; ++index) {
+    const fs::path cache = root / "sys/devices/system/cpu/cpu0/cache" / fmt::format("index{}", index);
+    std::ifstream level_file(cache / "level"), type_file(cache / "type"), size_file(cache / "size");
+    unsigned found = 0;
+    std::string type, unit;
+    std::uint64_t size = 0;
+    if (!(level_file >> found) || !(type_file >> type) || !(size_file >> size)) continue;
+    if (found != level || type == "Instruction") continue;
+    size_file >> unit;
+    return size * (unit == "M" ? 1u << 20 : 1u << 10);
+  }
+  return 0;
+}
+
+Result<Calibration> load(const fs::path &file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return fail(Errc::not_found, "");
+  return parse_calibration(std::string(std::istreambuf_iterator<char>(in), {}), file);
+}
+
+// By another name first, so that a reader never sees half of it.
+bool keep(const Calibration &calibration, const fs::path &file) {
+  const fs::path fresh = fmt::format("{}.{}", file.string(), getpid());
+  std::error_code failed;
+  {
+    std::ofstream out(fresh, std::ios::binary);
+    out << to_text(calibration);
+    out.close();
+    if (!out) failed = std::make_error_code(std::errc::io_error);
+  }
+  if (!failed) fs::rename(fresh, file, failed);
+  if (failed) {
+    std::error_code ignored;
+    fs::remove(fresh, ignored);
+  }
+  return !failed;
+}
+
+} // namespace
+
+double Work::at(double hit_ratio) const noexcept {
+  const double h = std::clamp(hit_ratio, 0.0, 1.0);
+  const double straight = absent + (hit - absent) * h;
+  return straight + 4 * h * (1 - h) * (even - (absent + hit) / 2);
+}
+
+const Work &Calibration::work_of(Family family, Option option) const noexcept {
+  return work[index_of(family)][static_cast<std::size_t>(option.front_filter)]
+             [static_cast<std::size_t>(option.predictor)];
+}
+Work &Calibration::work_of(Family family, Option option) noexcept {
+  return work[index_of(family)][static_cast<std::size_t>(option.front_filter)]
+             [static_cast<std::size_t>(option.predictor)];
+}
+
+// Straight between two points on a scale of doublings.
+double Calibration::touch_ns(std::uint64_t bytes) const noexcept {
+  if (touch.empty()) return 0;
+  if (bytes <= touch.front().bytes) return touch.front().ns;
+  for (std::size_t i = 1; i < touch.size(); ++i) {
+    if (bytes > touch[i].bytes) continue;
+    const double from = std::log2(static_cast<double>(touch[i - 1].bytes));
+    const double to = std::log2(static_cast<double>(touch[i].bytes));
+    const double share = (std::log2(static_cast<double>(bytes)) - from) / (to - from);
+    return touch[i - 1].ns + share * (touch[i].ns - touch[i - 1].ns);
+  }
+  return touch.back().ns;
+}
+
+std::string to_text(const Calibration &c) {
+  std::string text = fmt::format("{}\nprocessor {}\npages {}\nseed {}\nl2_bytes {}\nl3_bytes {}\n",
+                                 first_line, c.processor, name_of(c.pages), c.seed, c.l2_bytes, c.l3_bytes);
+  for (const Family family : {Family::ipv4, Family::ipv6})
+    for (const Option &option : all_options) {
+      const Work &w = c.work_of(family, option);
+      text += fmt::format("work {} {} {} {:.3f} {:.3f} {:.3f}\n", name_of_family(index_of(family)),
+                          name_of(option.front_filter), name_of(option.predictor), w.absent, w.even, w.hit);
+    }
+  for (const TouchPoint &point : c.touch) text += fmt::format("touch {} {:.3f}\n", point.bytes, point.ns);
+  return text + fmt::format("build_ns {:.2f}\ntook_ms {:.0f}\n", c.build_ns, c.took_ms);
+}
+
+Result<Calibration> parse_calibration(const std::string &text, const fs::path &file) {
+  auto read = Reader(text, file).read();
+  if (read) read->measured = true;
+  return read;
+}
+
+Machine this_machine(const fs::path &root) {
+  const fs::path cpuinfo = root / "proc/cpuinfo";
+  Machine machine;
+  machine.processor = fmt::format("{}, family {}, model {}, stepping {}", first_field(cpuinfo, "model name"),
+                                  first_field(cpuinfo, "cpu family"), first_field(cpuinfo, "model"),
+                                  first_field(cpuinfo, "stepping"));
+  machine.l2_bytes = cache_bytes(root, 2);
+  machine.l3_bytes = cache_bytes(root, 3);
+  return machine;
+}
+
+fs::path calibration_file(const fs::path &state, Pages pages) {
+  return state / fmt::format("calibration.{}", name_of(pages));
+}
+
+Calibration calibration_for(const Wanted &wanted) {
+  static std::mutex one_at_a_time; // two plans at once would measure each other
+  const std::lock_guard lock(one_at_a_time);
+  const fs::path file = calibration_file(wanted.state, wanted.pages);
+  const Machine machine = this_machine();
+  auto kept = load(file);
+  if (kept && kept->processor == machine.processor) {
+    kept->note = fmt::format("measured on this processor, kept in {}", file.string());
+    return std::move(*kept);
+  }
+  std::string why;
+  if (!kept && kept.error().code != Errc::not_found) why = "; " + kept.error().message;
+  if (kept) why = fmt::format("; {} was of another processor", file.string());
+  if (wanted.keys < keys_worth_measuring) {
+    Calibration c = built_in_calibration();
+    if (machine.l2_bytes != 0) c.l2_bytes = machine.l2_bytes;
+    if (machine.l3_bytes != 0) c.l3_bytes = machine.l3_bytes;
+    c.note = fmt::format("built-in figures; this machine is measured from {} keys on", keys_worth_measuring);
+    return c;
+  }
+  auto measured = measure({.pages = wanted.pages, .memory_bytes_max = wanted.memory_bytes_max});
+  if (!measured) {
+    Calibration c = built_in_calibration();
+    c.note = fmt::format("built-in figures: {}", measured.error().message);
+    return c;
+  }
+  measured->note = fmt::format("measured just now in {:.0f} ms{}", measured->took_ms, why);
+  if (!keep(*measured, file))
+    measured->note += fmt::format("; {} cannot be written, so it will be measured again", file.string());
+  return std::move(*measured);
+}
+
+} // namespace weir::plan

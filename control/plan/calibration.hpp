@@ -1,0 +1,106 @@
+// What a lookup costs on this processor: measured once, kept in the state directory, read by the
+// cost model (cost.hpp).
+//
+//   work    ns of one question with everything in the nearest caches, for each family, front filter
+//           and predictor, at no hits, half and all: the slope and the hump of mispredicted branches
+//   touch   further ns for one more prefetched line at random out of so many bytes; rises with every
+//           cache that the bytes outgrow
+//   build   ns of building and asking again one key of a table that stays in cache
+//
+// The file is text, `key values...` a line, made by to_text(). It belongs to one processor and one
+// kind of pages; another processor or a damaged file leads to a new measurement, never to an error
+// for the caller. Where nothing can be measured the built-in figures serve, and `note` says so.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/key/address.hpp"
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace weir::plan {
+
+enum class FrontFilter : std::uint8_t { none, split_block_bloom };
+enum class Predictor : std::uint8_t { inline_bits, chained };
+
+[[nodiscard]] constexpr const char *name_of(FrontFilter f) noexcept {
+  return f == FrontFilter::none ? "none" : "split_block_bloom";
+}
+[[nodiscard]] constexpr const char *name_of(Predictor p) noexcept {
+  return p == Predictor::inline_bits ? "inline_bits" : "chained";
+}
+
+struct Option { // a candidate
+  FrontFilter front_filter = FrontFilter::none;
+  Predictor predictor = Predictor::inline_bits;
+  friend constexpr bool operator==(Option, Option) = default;
+};
+inline constexpr std::array<Option, 4> all_options{{{FrontFilter::none, Predictor::inline_bits},
+                                                    {FrontFilter::none, Predictor::chained},
+                                                    {FrontFilter::split_block_bloom, Predictor::inline_bits},
+                                                    {FrontFilter::split_block_bloom, Predictor::chained}}};
+
+struct Work { // ns of a question
+  double absent = 0, even = 0, hit = 0;
+  // Through the three points; what lies between them is a parabola.
+  [[nodiscard]] double at(double hit_ratio) const noexcept;
+};
+
+struct TouchPoint {
+  std::uint64_t bytes = 0;
+  double ns = 0;
+};
+
+enum class Pages : std::uint8_t { ordinary, huge };
+[[nodiscard]] constexpr const char *name_of(Pages p) noexcept {
+  return p == Pages::huge ? "hugepages" : "ordinary";
+}
+
+struct Calibration {
+  std::string processor; // name, family, model, stepping
+  Pages pages = Pages::ordinary;
+  std::uint64_t seed = 0; // of the measurement
+  std::uint64_t l2_bytes = 0, l3_bytes = 0;
+  std::array<std::array<std::array<Work, 2>, 2>, 2> work{}; // [family][front filter][predictor]
+  std::vector<TouchPoint> touch;                            // by rising bytes, ns never falling
+  double build_ns = 0;
+  double took_ms = 0;    // the measurement
+  bool measured = false; // here, now or earlier; false: built-in figures
+  std::string note;      // for people: where the figures come from
+
+  [[nodiscard]] const Work &work_of(Family family, Option option) const noexcept;
+  [[nodiscard]] Work &work_of(Family family, Option option) noexcept;
+  [[nodiscard]] double touch_ns(std::uint64_t bytes) const noexcept;
+};
+
+// Figures of one server processor of 2023, for when nothing was measured.
+[[nodiscard]] Calibration built_in_calibration();
+
+[[nodiscard]] std::string to_text(const Calibration &calibration);
+// Faults name file, line, value and remedy; `file` is for messages.
+[[nodiscard]] Result<Calibration> parse_calibration(const std::string &text,
+                                                    const std::filesystem::path &file);
+
+struct Machine {
+  std::string processor;
+  std::uint64_t l2_bytes = 0, l3_bytes = 0; // of one core, as the kernel tells them
+};
+// `root` is "/" but in tests.
+[[nodiscard]] Machine this_machine(const std::filesystem::path &root = "/");
+
+// The kept figures of `state`, or measured now and kept there.
+struct Wanted {
+  std::filesystem::path state;
+  Pages pages = Pages::ordinary;
+  std::uint64_t memory_bytes_max = 0; // what a measurement may take for a moment
+  std::uint64_t keys = 0;             // of the plan; a few keys are not worth a measurement
+};
+inline constexpr std::uint64_t keys_worth_measuring = 100'000;
+[[nodiscard]] Calibration calibration_for(const Wanted &wanted);
+
+[[nodiscard]] std::filesystem::path calibration_file(const std::filesystem::path &state, Pages pages);
+
+} // namespace weir::plan

@@ -1,0 +1,26 @@
+// The measurement behind a Calibration: a few tenths of a second of lookups on one core, through the
+// pipeline that the dataplane runs.
+//
+//   work    small real images, in cache, one for each candidate
+//   touch   the same pipeline over ever larger tables of empty lines, where each question touches
+//           exactly one of them; what it takes beyond the smallest is the price of a line
+//
+// Contenders take turns, each figure is the lower quartile of its rounds in CPU time of the thread:
+// neighbours can only add.
+#pragma once
+
+#include "control/plan/calibration.hpp"
+
+namespace weir::plan {
+
+struct MeasureOptions {
+  Pages pages = Pages::ordinary;
+  std::uint64_t memory_bytes_max = std::uint64_t{256} << 20; // largest table tried
+  std::uint64_t seed = 0x5EED;
+  unsigned rounds = 5;
+};
+
+// Fails when there is no memory for even a small table, or the images do not come out.
+[[nodiscard]] Result<Calibration> measure(const MeasureOptions &options);
+
+} // namespace weir::plan

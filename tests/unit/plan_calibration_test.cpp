@@ -1,0 +1,155 @@
+// Measured figures: their file, what spoils it, and that a measurement comes out.
+#include "control/plan/calibration.hpp"
+#include "control/plan/measure.hpp"
+#include "tests/support/process.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace weir::plan {
+namespace {
+
+namespace fs = std::filesystem;
+
+Calibration sample() {
+  Calibration c = built_in_calibration();
+  c.processor = this_machine().processor;
+  c.pages = Pages::ordinary;
+  c.touch = {{1024, 0}, {4096, 2}};
+  c.seed = 7;
+  return c;
+}
+
+void put(const fs::path &file, const std::string &text) { std::ofstream(file) << text; }
+std::string get(const fs::path &file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Calibration, goes_through_its_text_unharmed) {
+  const Calibration c = sample();
+  const auto back = parse_calibration(to_text(c), "f");
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(to_text(*back), to_text(c));
+  EXPECT_TRUE(back->measured);
+}
+
+TEST(Calibration, a_line_costs_what_lies_between_two_measured_sizes_and_no_more_beyond_them) {
+  const Calibration c = sample();
+  EXPECT_DOUBLE_EQ(c.touch_ns(0), 0);
+  EXPECT_DOUBLE_EQ(c.touch_ns(2048), 1);
+  EXPECT_DOUBLE_EQ(c.touch_ns(4096), 2);
+  EXPECT_DOUBLE_EQ(c.touch_ns(1u << 30), 2);
+}
+
+TEST(Calibration, a_fault_names_file_line_value_and_remedy) {
+  std::string text = to_text(sample());
+  text.replace(text.find("touch 4096"), 10, "touch 12ab");
+  const auto broken = parse_calibration(text, "/state/calibration.ordinary");
+  ASSERT_FALSE(broken);
+  const std::string &message = broken.error().message;
+  EXPECT_NE(message.find("/state/calibration.ordinary:16:"), std::string::npos) << message;
+  EXPECT_NE(message.find("touch 12ab"), std::string::npos) << message;
+  EXPECT_NE(message.find("delete the file"), std::string::npos) << message;
+}
+
+TEST(Calibration, figures_that_cannot_be_are_refused) {
+  const std::string good = to_text(sample());
+  const auto with = [&](const std::string &from, const std::string &to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return parse_calibration(text, "f").has_value();
+  };
+  EXPECT_TRUE(with("seed 7", "seed 8"));
+  EXPECT_FALSE(with("weir-calibration 1", "weir-calibration 2"));
+  EXPECT_FALSE(with("touch 4096", "touch 1024")) << "sizes rise";
+  EXPECT_FALSE(with("touch 1024 0", "touch 1024 -1"));
+  EXPECT_FALSE(with("touch 1024 0", "touch 1024 3")) << "more bytes are not faster";
+  EXPECT_FALSE(with("pages ordinary", "pages large"));
+  EXPECT_FALSE(with("work ipv4", "work ipv5"));
+  EXPECT_FALSE(parse_calibration(good.substr(0, good.size() / 2), "f")) << "cut short";
+  EXPECT_FALSE(parse_calibration("", "f"));
+}
+
+TEST(Calibration, few_keys_are_not_worth_a_measurement) {
+  const test::TempDir state;
+  const Calibration c = calibration_for({.state = state.path(), .keys = 1000});
+  EXPECT_FALSE(c.measured);
+  EXPECT_NE(c.note.find("built-in figures"), std::string::npos) << c.note;
+  EXPECT_FALSE(fs::exists(calibration_file(state.path(), Pages::ordinary)));
+}
+
+TEST(Calibration, is_measured_once_and_kept) {
+  const test::TempDir state;
+  const Wanted wanted{.state = state.path(), .memory_bytes_max = 1u << 20, .keys = 1'000'000};
+  const Calibration first = calibration_for(wanted);
+  EXPECT_TRUE(first.measured);
+  EXPECT_NE(first.note.find("measured just now"), std::string::npos) << first.note;
+  const std::string text = get(calibration_file(state.path(), Pages::ordinary));
+  EXPECT_EQ(text, to_text(first));
+  const Calibration second = calibration_for(wanted);
+  EXPECT_NE(second.note.find("kept in"), std::string::npos) << second.note;
+  EXPECT_EQ(to_text(second), text);
+}
+
+TEST(Calibration, of_another_processor_is_measured_again) {
+  const test::TempDir state;
+  Calibration other = sample();
+  other.processor = "something else";
+  put(calibration_file(state.path(), Pages::ordinary), to_text(other));
+  const Calibration c =
+      calibration_for({.state = state.path(), .memory_bytes_max = 1u << 20, .keys = 1'000'000});
+  EXPECT_EQ(c.processor, this_machine().processor);
+  EXPECT_NE(c.note.find("was of another processor"), std::string::npos) << c.note;
+}
+
+TEST(Calibration, a_damaged_file_is_named_and_measured_again) {
+  const test::TempDir state;
+  put(calibration_file(state.path(), Pages::ordinary), "nonsense\n");
+  const Calibration c =
+      calibration_for({.state = state.path(), .memory_bytes_max = 1u << 20, .keys = 1'000'000});
+  EXPECT_TRUE(c.measured);
+  EXPECT_NE(c.note.find("calibration.ordinary:1: \"nonsense\""), std::string::npos) << c.note;
+  EXPECT_TRUE(parse_calibration(get(calibration_file(state.path(), Pages::ordinary)), "f"));
+}
+
+TEST(Measurement, gives_every_figure_and_costs_that_rise_with_the_bytes) {
+  const auto c = measure({.memory_bytes_max = 8u << 20, .rounds = 1});
+  ASSERT_TRUE(c) << c.error().message;
+  for (const Family family : {Family::ipv4, Family::ipv6})
+    for (const Option &option : all_options) {
+      EXPECT_GT(c->work_of(family, option).absent, 0);
+      EXPECT_GT(c->work_of(family, option).even, 0);
+      EXPECT_GT(c->work_of(family, option).hit, 0);
+    }
+  ASSERT_GE(c->touch.size(), 8u);
+  EXPECT_EQ(c->touch.back().bytes, 8u << 20);
+  for (std::size_t i = 1; i < c->touch.size(); ++i) EXPECT_GE(c->touch[i].ns, c->touch[i - 1].ns);
+  EXPECT_GT(c->build_ns, 1);
+}
+
+TEST(Machine, is_read_from_what_the_kernel_says) {
+  const test::TempDir root;
+  fs::create_directories(root / "proc");
+  put(root / "proc/cpuinfo",
+      "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Some CPU @ 2 GHz\n"
+      "stepping\t: 1\n");
+  const fs::path cache = root / "sys/devices/system/cpu/cpu0/cache";
+  for (const auto &[index, level, type, size] :
+       {std::tuple{"index0", "2", "Unified", "1024K"}, {"index1", "3", "Unified", "32M"}}) {
+    fs::create_directories(cache / index);
+    put(cache / index / "level", level);
+    put(cache / index / "type", type);
+    put(cache / index / "size", size);
+  }
+  const Machine machine = this_machine(root.path());
+  EXPECT_EQ(machine.processor, "Some CPU @ 2 GHz, family 25, model 17, stepping 1");
+  EXPECT_EQ(machine.l2_bytes, 1u << 20);
+  EXPECT_EQ(machine.l3_bytes, 32u << 20);
+}
+
+} // namespace
+} // namespace weir::plan

@@ -78,6 +78,7 @@ DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-d
               libcli11-dev nlohmann-json3-dev libsystemd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps
+DEPS.figures := gnuplot-nox python3
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
 
 # Does nothing, quickly, when everything is there.
@@ -105,6 +106,9 @@ help: ## list the targets and the flags in force
 .PHONY: deps deps-build
 deps: ## install the Debian packages that are missing (apt-get, with sudo if not root)
 	$(call install,$(DEPS.build) $(DEPS.tests) $(DEPS.lint))
+.PHONY: deps-figures
+deps-figures: deps-build
+	$(call install,$(DEPS.figures))
 deps-build: # what `make run` needs
 	$(call install,$(DEPS.build))
 
@@ -137,6 +141,14 @@ format: ## rewrite the sources as .clang-format says
 .PHONY: bench
 bench: deps-build ## measure beside rte_hash and the memory limit; BENCH_QUICK=1 for a short run
 	$(again) PROFILE=release bench-now
+
+.PHONY: figures
+figures: deps-figures ## draw docs/figures from the last `make bench`; without one, measure first (1 min)
+	$(again) PROFILE=release figures-now
+
+.PHONY: bench-docs
+bench-docs: ## put the tables of the last `make bench` into docs/performance.md
+	$(Q)tests/bench/paste.py docs/performance.md build/bench
 
 .PHONY: fuzz
 fuzz: deps ## run each fuzzer for FUZZ_SECONDS (60), starting from its corpus
@@ -263,5 +275,14 @@ $(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench)) $(LIB_SUPPORT) $(LIB
 .PHONY: bench-now
 bench-now: $(BIN)/weir-bench $(PROGRAMS)
 	$(Q)tests/bench/run.sh $<
+
+FIGURE_DATA := $(addprefix build/bench/,lookup.jsonl prefixes.jsonl workers.jsonl)
+
+.PHONY: figures-now
+figures-now: $(FIGURE_DATA)
+	$(Q)tests/figures/draw.sh build/bench docs/figures
+
+$(FIGURE_DATA) &: | $(BIN)/weir-bench
+	$(Q)BENCH_QUICK=1 BENCH_ONLY=lookup,prefixes,workers tests/bench/run.sh $(BIN)/weir-bench
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

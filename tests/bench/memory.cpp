@@ -1,4 +1,4 @@
-// Bytes an entry, and the time from sorted entries in memory to a sealed image.
+// Bytes an entry, and the time from sorted entries in memory to a sealed image that was asked every key.
 #include "tests/bench/contenders.hpp"
 
 #include <fmt/core.h>
@@ -6,59 +6,79 @@
 namespace weir::bench {
 namespace {
 
-void print_row(JsonLines &lines, const char *what, const build::TableReport &table,
-               const build::BuildReport &report, double total_ms) {
-  const double entry_bytes = static_cast<double>(table.bytes) / static_cast<double>(table.keys);
-  fmt::print("{:<14} {:>6.2f} {:>10.1f} {:>10.1f} {:>9.0f} {:>9.0f} {:>9.0f} {:>8.3f} {:>8}\n", what,
-             entry_bytes, static_cast<double>(table.bytes) / (1 << 20),
-             static_cast<double>(report.image_bytes) / (1 << 20), report.build_ms, report.verify_ms, total_ms,
-             table.load, table.in_stash);
-  lines.line({{"bench", "memory"},
-              {"what", what},
-              {"keys", table.keys},
-              {"bytes_per_entry", entry_bytes},
-              {"table_bytes", table.bytes},
-              {"image_bytes", report.image_bytes},
-              {"build_ms", report.build_ms},
-              {"verify_ms", report.verify_ms},
-              {"total_ms", total_ms},
-              {"load", table.load},
-              {"in_table2", table.in_table2},
-              {"in_stash", table.in_stash}});
+struct Report {
+  JsonLines lines;
+  Grid grid;
+};
+
+double bytes_per_entry(const build::TableReport &table) {
+  return static_cast<double>(table.bytes) / static_cast<double>(table.keys);
 }
 
-} // namespace
+void add_row(Report &to, const std::string &what, const build::TableReport &table,
+             const build::BuildReport &report, const Figure &total_ms) {
+  const auto mib = [](std::uint64_t bytes) {
+    return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20));
+  };
+  to.grid.rows.push_back({what, fmt::format("{:.2f}", bytes_per_entry(table)), mib(table.bytes),
+                          mib(report.image_bytes), fmt::format("{:.0f}", report.build_ms),
+                          fmt::format("{:.0f}", report.verify_ms), with_spread(total_ms),
+                          fmt::format("{:.3f}", table.load), std::to_string(table.in_stash)});
+  to.lines.line({{"bench", "memory"},
+                 {"what", what},
+                 {"keys", table.keys},
+                 {"bytes_per_entry", bytes_per_entry(table)},
+                 {"table_bytes", table.bytes},
+                 {"image_bytes", report.image_bytes},
+                 {"build_ms", report.build_ms},
+                 {"verify_ms", report.verify_ms},
+                 {"total_ms", total_ms.median},
+                 {"load", table.load},
+                 {"in_table2", table.in_table2},
+                 {"in_stash", table.in_stash}});
+}
 
-static void bench_memory(const Options &options, std::vector<Standing> &standings) {
-  JsonLines lines(options, "memory");
-  fmt::print("\nmemory and build time\n{:<14} {:>6} {:>10} {:>10} {:>9} {:>9} {:>9} {:>8} {:>8}\n", "",
-             "B/key", "table MiB", "image MiB", "build ms", "verify ms", "total ms", "load", "stash");
+// Sorted entries to an attached image, `times` over; the last one's report.
+template <class Make>
+build::BuildReport time_builds(unsigned times, std::vector<double> &totals_ms, Make make) {
+  build::BuildReport report;
+  for (unsigned i = 0; i < times; ++i) {
+    const auto start = Clock::now();
+    const Image image = make();
+    totals_ms.push_back(ns_since(start) / 1e6);
+    report = image.report();
+  }
+  return report;
+}
+
+void bench_memory(const Options &options, std::vector<Standing> &standings) {
+  Report to{JsonLines(options, "memory"),
+            {{"entries", "bytes an entry", "table MiB", "image MiB", "build ms", "ask every key ms",
+              "total ms", "load", "in stash"},
+             {}}};
+  const unsigned times = options.quick ? 1 : 5;
   for (const std::uint32_t keys : {1'000'000u, 10'000'000u}) {
     const auto entries = make_entries(keys);
-    std::vector<double> totals;
-    for (unsigned i = 0; i < (options.quick ? 1u : 3u); ++i) {
-      const auto start = Clock::now();
-      const Image image(entries, {}, false); // built, every key asked, attached
-      totals.push_back(ns_since(start) / 1e6);
-      if (i > 0) continue;
-      const build::TableReport &table = image.report().deny_v4;
-      print_row(lines, fmt::format("{}M IPv4", keys / 1'000'000).c_str(), table, image.report(), totals[0]);
-      standings.push_back({fmt::format("bytes per IPv4 entry, {}M", keys / 1'000'000), 10.5, 9.5,
-                           static_cast<double>(table.bytes) / static_cast<double>(table.keys), true});
-    }
+    std::vector<double> totals_ms;
+    const auto report = time_builds(times, totals_ms, [&] { return Image(entries, {}, false); });
+    const Figure total = figure_of(totals_ms);
+    add_row(to, count_words(keys) + " IPv4", report.deny_v4, report, total);
+    standings.push_back(standing(fmt::format("bytes per IPv4 entry, {}", count_words(keys)), 10.5, 9.5,
+                                 {bytes_per_entry(report.deny_v4), 0}, true));
     if (keys == 10'000'000)
-      standings.push_back(
-          {"image of 10M entries, sorted memory to attached, s", 3, 1, figure_of(totals).median / 1e3, true});
+      standings.push_back(standing("image of 10M entries, sorted memory to attached, s", 3, 1,
+                                   {total.median / 1e3, total.spread_percent}, true));
   }
   const auto entries = make_entries_v6(1'000'000);
-  const auto start = Clock::now();
-  const Image image({}, entries, false);
-  const build::TableReport &table = image.report().deny_v6;
-  print_row(lines, "1M IPv6", table, image.report(), ns_since(start) / 1e6);
-  standings.push_back({"bytes per IPv6 entry, 1M", 28, 24,
-                       static_cast<double>(table.bytes) / static_cast<double>(table.keys), true});
+  std::vector<double> totals_ms;
+  const auto report = time_builds(times, totals_ms, [&] { return Image({}, entries, false); });
+  add_row(to, "1M IPv6", report.deny_v6, report, figure_of(totals_ms));
+  standings.push_back(
+      standing("bytes per IPv6 entry, 1M", 28, 24, {bytes_per_entry(report.deny_v6), 0}, true));
+  show(options, "memory", "memory and build time of images, one list of hosts", to.grid);
 }
 
-static const Benchmark memory_benchmark{20, "memory", bench_memory};
+const Benchmark memory_benchmark{20, "memory", bench_memory};
 
+} // namespace
 } // namespace weir::bench

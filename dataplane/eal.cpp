@@ -64,7 +64,15 @@ void add_memory(EalPlan &plan, const config::Eal &eal, const Machine &machine) {
                                                : "ordinary pages (no hugepages free)";
 }
 
-// The service thread on an lcore of its own that may use every CPU; workers where they were put.
+// The CPUs of `all` that no worker polls on; all of them when workers take every one.
+std::string beside_workers(const std::string &all, const std::vector<unsigned> &workers) {
+  std::vector<unsigned> cpus = core_list(all).value_or(std::vector<unsigned>{});
+  std::erase_if(cpus, [&](unsigned cpu) { return std::ranges::find(workers, cpu) != workers.end(); });
+  return cpus.empty() ? all : fmt::format("{}", fmt::join(cpus, ","));
+}
+
+// The service thread on an lcore of its own that may use every CPU that is not a worker's: what it
+// does for changes must not come out of their speed. Workers where they were put.
 Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const Machine &machine) {
   if (wanted.empty() || replay) {
     plan.arguments.insert(plan.arguments.end(), {"--lcores", fmt::format("0@({0}),1@({0})", machine.cpus)});
@@ -73,7 +81,7 @@ Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const M
   }
   const auto cores = core_list(wanted);
   if (!cores) return std::unexpected(cores.error());
-  std::string list = fmt::format("{}@({})", service_lcore, machine.cpus);
+  std::string list = fmt::format("{}@({})", service_lcore, beside_workers(machine.cpus, *cores));
   for (const unsigned core : *cores) list += fmt::format(",{0}@{0}", core);
   plan.arguments.insert(plan.arguments.end(),
                         {"--lcores", list, "--main-lcore", std::to_string(service_lcore)});

@@ -113,30 +113,29 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
     return fail(Errc::bad_sequence,
                 fmt::format("delta {} came, but the {} image has reached {} only", about.first_sequence,
                             *image.in_force ? "live" : "staged", image.sequence.load()));
-  DeltasDone done;
-  std::uint64_t sequence = about.first_sequence - 1;
-  for (const wire::Delta &delta : deltas) {
-    if (++sequence <= image.sequence) continue;
-    if (auto good = check(delta, image); !good) return std::unexpected(good.error());
-    const image::Change change = image.writer->apply(delta);
-    if (change == image::Change::needs_rebuild)
-      return fail(Errc::needs_rebuild,
-                  fmt::format("generation {} has no room for delta {}; everything before it is applied",
-                              image.generation, sequence));
-    done.in_overlay += change == image::Change::overlay ? 1 : 0;
-    image.sequence = sequence;
-  }
-  done.sequence = image.sequence;
-  done.token = slot_.start_grace();
-  if (!*image.in_force) {
+  const std::uint64_t known = image.sequence + 1 - about.first_sequence; // sent before, and applied
+  if (known >= deltas.size())
+    deltas = {};
+  else
+    deltas = deltas.subspan(known);
+  // What is good before the first bad one goes in all the same.
+  Status good;
+  std::size_t checked = 0;
+  while (checked < deltas.size() && (good = check(deltas[checked], image))) ++checked;
+
+  if (*image.in_force && slot_.quiesced(last_change_)) image.writer->grace_passed();
+  const image::ImageWriter::BatchDone batch = image.writer->apply_batch(deltas.first(checked));
+  image.sequence += batch.applied;
+  DeltasDone done{.sequence = image.sequence, .in_overlay = batch.in_overlay, .token = slot_.start_grace()};
+  if (*image.in_force)
+    last_change_ = done.token;
+  else
     image.writer->grace_passed();
-    return done;
-  }
-  after(done.token, [this, generation = image.generation, reached = image.sequence.load()] {
-    AttachedImage *now = live();
-    const bool nothing_since = now != nullptr && now->generation == generation && now->sequence == reached;
-    if (nothing_since) now->writer->grace_passed();
-  });
+  if (batch.needs_rebuild)
+    return fail(Errc::needs_rebuild,
+                fmt::format("generation {} has no room for delta {}; everything before it is applied",
+                            image.generation, image.sequence + 1));
+  if (!good) return std::unexpected(good.error());
   return done;
 }
 

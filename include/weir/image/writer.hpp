@@ -14,7 +14,10 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace weir::image {
 
@@ -23,6 +26,7 @@ enum class Change : std::uint8_t {
   in_place,
   overlay,
   needs_rebuild, // nothing was changed
+  waits,         // inside a batch alone: to be asked again after a grace period
 };
 
 class ImageWriter {
@@ -59,9 +63,16 @@ public:
   }
 
   // `delta` must have passed check().
-  [[nodiscard]] Change apply(const wire::Delta &delta) {
-    return delta.family == Family::ipv4 ? apply_v4(delta) : apply_v6(delta);
-  }
+  [[nodiscard]] Change apply(const wire::Delta &delta) { return apply_one(delta, Wait::here); }
+
+  struct BatchDone {
+    std::size_t applied = 0; // deltas from the front that are in the image; all, unless one needs a rebuild
+    std::uint32_t in_overlay = 0;
+    bool needs_rebuild = false;
+  };
+  // The same as apply() for each in turn, with grace periods shared: keys that need room that is not
+  // free yet wait for one another, and the batch for one grace period. All must have passed check().
+  [[nodiscard]] BatchDone apply_batch(std::span<const wire::Delta> deltas);
 
   // A grace period has passed since the last apply(): freed slots may be refilled.
   void grace_passed() {
@@ -70,6 +81,12 @@ public:
   }
 
 private:
+  enum class Wait : std::uint8_t { here, never };
+
+  [[nodiscard]] Change apply_one(const wire::Delta &delta, Wait wait) {
+    return delta.family == Family::ipv4 ? apply_v4(delta, wait) : apply_v6(delta, wait);
+  }
+
   template <class Line> struct SideWriter {
     table::TableWriter<Line> table;
     table::OverlayWriter<Line> overlay;
@@ -111,12 +128,18 @@ private:
   // Overlay if the key is there or the table is full; else the table.
   template <class Line>
   [[nodiscard]] static Change store(const SideView<Line> &view, SideWriter<Line> &writer,
-                                    const typename Line::Key &key, std::uint32_t value, KeyHash h) {
+                                    const typename Line::Key &key, std::uint32_t value, KeyHash h,
+                                    Wait wait) {
+    using Put = typename table::TableWriter<Line>::Put;
     const unsigned length = value::length_of(value);
     if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0)
       return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
     if (writer.front != nullptr) filter::SplitBlockBloom::insert(writer.front, writer.front_blocks, h);
-    if (writer.table.put(key, value, h) != table::TableWriter<Line>::Put::full) return Change::in_place;
+    Put put = Put::full;
+    if (wait == Wait::never) put = writer.table.put_or_ask_again(key, value, h);
+    if (put == Put::waits) return Change::waits;
+    if (put == Put::full) put = writer.table.put(key, value, h);
+    if (put != Put::full) return Change::in_place;
     return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
   }
 
@@ -131,7 +154,7 @@ private:
     return writer.table.erase(key, length, h) ? Change::in_place : Change::unchanged;
   }
 
-  [[nodiscard]] Change apply_v6(const wire::Delta &d) {
+  [[nodiscard]] Change apply_v6(const wire::Delta &d, Wait wait) {
     const auto n = static_cast<unsigned>(d.side);
     const table::KeyV6 key = table::KeyV6::load(d.address.data());
     const KeyHash h = hash_v6(&key, view_.seeds_v6[d.length]);
@@ -142,10 +165,10 @@ private:
     if (now == value) return Change::unchanged;
     auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[n].in_use[d.length / 64]);
     table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
-    return store(view_.v6[n], v6_[n], key, value, h);
+    return store(view_.v6[n], v6_[n], key, value, h, wait);
   }
 
-  [[nodiscard]] Change apply_v4(const wire::Delta &d) {
+  [[nodiscard]] Change apply_v4(const wire::Delta &d, Wait wait) {
     const auto n = static_cast<unsigned>(d.side);
     const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
     const std::uint32_t value = d.op == wire::DeltaOp::set ? value::make(d.list, d.length) : 0;
@@ -161,10 +184,10 @@ private:
     if (d.length > table::short_length_max) {
       std::uint64_t &cell = cell_of(n, wire);
       table::write_release(cell, cell | table::length_bit(d.length));
-      return store(view_.v4[n], v4_[n], wire, value, h);
+      return store(view_.v4[n], v4_[n], wire, value, h, wait);
     }
-    const Change done = store(view_.v4[n], v4_[n], wire, value, h);
-    if (done != Change::needs_rebuild) cover(n, wire, value);
+    const Change done = store(view_.v4[n], v4_[n], wire, value, h, wait);
+    if (done != Change::needs_rebuild && done != Change::waits) cover(n, wire, value);
     return done;
   }
 
@@ -209,10 +232,85 @@ private:
           [=](std::uint32_t now) { return now != 0 && value::length_of(now) == length ? next : now; });
   }
 
+  // The lines a delta will need, on their way before it is their turn.
+  void prefetch(const wire::Delta &d) const noexcept {
+    const auto n = static_cast<unsigned>(d.side);
+    if (d.family == Family::ipv4) {
+      const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
+      __builtin_prefetch(&view_.v4[n].table.line1(hash_v4(wire, view_.seeds_v4[d.length])), 1);
+      __builtin_prefetch(&cell_of(n, wire), 1);
+    } else {
+      __builtin_prefetch(&view_.v6[n].table.line1(hash_v6(d.address.data(), view_.seeds_v6[d.length])), 1);
+    }
+  }
+
   ImageView view_;
   std::shared_ptr<Grace> grace_;
   SideWriter<table::LineV4> v4_[2];
   SideWriter<table::LineV6> v6_[2];
 };
+
+// Deltas that wait are kept in order. A later one for the same prefix must not overtake them, so it
+// makes the whole batch wait first; prefixes are told apart by their bytes, and a false alarm is only
+// a grace period too many.
+inline ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const wire::Delta> deltas) {
+  constexpr std::size_t ahead = 12;
+  constexpr std::size_t waiting_max = 128; // so that one that finds no room is not far behind the others
+  constexpr unsigned rounds_max = 16;      // of waiting together; what is left after that waits alone
+  BatchDone done;
+  std::vector<std::size_t> waiting;
+  std::unordered_set<std::uint64_t> waiting_prefixes;
+  const auto name_of_prefix = [&](const wire::Delta &d) {
+    return hash_v6(d.address.data(), std::uint64_t{d.length} << 16 | static_cast<unsigned>(d.side) << 8 |
+                                         static_cast<unsigned>(d.family))
+        .bits;
+  };
+  const auto take = [&](std::size_t i, Wait wait) {
+    const Change change = apply_one(deltas[i], wait);
+    if (change == Change::overlay) ++done.in_overlay;
+    return change;
+  };
+  // False: `applied` is the first that found no room.
+  const auto settle = [&] {
+    for (unsigned round = 1; !waiting.empty(); ++round) {
+      (*grace_)();
+      grace_passed();
+      std::vector<std::size_t> again;
+      for (const std::size_t i : waiting) {
+        const Change change = take(i, round < rounds_max ? Wait::never : Wait::here);
+        if (change == Change::waits) again.push_back(i);
+        if (change != Change::needs_rebuild) continue;
+        done.applied = again.empty() ? i : again.front();
+        return false;
+      }
+      waiting.swap(again);
+    }
+    waiting_prefixes.clear();
+    return true;
+  };
+  for (std::size_t i = 0; i < deltas.size(); ++i) {
+    if (i + ahead < deltas.size()) prefetch(deltas[i + ahead]);
+    const bool now = waiting.size() >= waiting_max ||
+                     (!waiting.empty() && waiting_prefixes.contains(name_of_prefix(deltas[i])));
+    if (now && !settle()) {
+      done.needs_rebuild = true;
+      return done;
+    }
+    const Change change = take(i, Wait::never);
+    if (change == Change::waits) {
+      waiting.push_back(i);
+      waiting_prefixes.insert(name_of_prefix(deltas[i]));
+    } else if (change == Change::needs_rebuild) {
+      done.needs_rebuild = true;
+      if (settle()) done.applied = i;
+      return done;
+    }
+  }
+  if (settle())
+    done.applied = deltas.size();
+  else
+    done.needs_rebuild = true;
+  return done;
+}
 
 } // namespace weir::image

@@ -13,6 +13,10 @@
 // was there - and only then clears the original. A freed slot is refilled only after a grace
 // period: a reader that took its value early would pair it with the new key. The builder uses the
 // same code with a grace period that is no wait at all.
+//
+// A batch of keys shares its grace periods: put_or_ask_again() never waits. Where a key needs a freed
+// slot it frees one with a single move, if none is free already, and answers `waits`: after a grace
+// period the same key is put again. A key that moved from table 2 to 1 stands in both until then.
 #pragma once
 
 #include "weir/table/table.hpp"
@@ -38,7 +42,7 @@ public:
   using Rehash = std::function<KeyHash(const Key &, unsigned length)>;
   using Grace = std::function<void()>;
 
-  enum class Put : std::uint8_t { replaced, added, full };
+  enum class Put : std::uint8_t { replaced, added, full, waits };
 
   TableWriter() = default;
   // `view` is the table as readers see it, `header` and its lines the same memory, writable.
@@ -55,6 +59,10 @@ public:
       return Put::replaced;
     }
     if (place_directly(key, value, h)) return Put::added;
+    if (!leaving_.empty()) {
+      grace_();
+      grace_passed();
+    }
     if (!freed_.empty()) { // room may be waiting for nothing but its grace period
       grace_();
       grace_passed();
@@ -64,11 +72,30 @@ public:
     return place_in_stash(key, value, h) ? Put::added : Put::full;
   }
 
+  // The same without waiting: `waits` means put it again after grace_passed(). full: no single move
+  // makes room, which put() may still find a way to do.
+  Put put_or_ask_again(const Key &key, std::uint32_t value, KeyHash h) {
+    if (const Place old = locate(key, image::value::length_of(value), h); old.line != nullptr) {
+      set_value(old, value);
+      return Put::replaced;
+    }
+    if (place_directly(key, value, h)) return Put::added;
+    if (freed_slot_in(view_.line1(h)) || freed_slot_in(view_.line2(h))) return Put::waits;
+    if (move_one_to_table2(*writable(view_.line1(h)))) return Put::waits;
+    return move_one_to_table1(*writable(view_.line2(h))) ? Put::waits : Put::full;
+  }
+
   // False when (key, length) is not stored.
   bool erase(const Key &key, unsigned length, KeyHash h) {
-    const Place old = locate(key, length, h);
+    Place old = locate(key, length, h);
     if (old.line == nullptr) return false;
     clear(old);
+    if (leaving_.empty()) return true;
+    // Gone from table 1, it must not be found in the place that it was leaving.
+    old = find_slot(*writable(view_.line2(h)), key, length);
+    if (old.line == nullptr) return true;
+    clear(old);
+    std::erase_if(leaving_, [&](const Place &p) { return p.line == old.line && p.slot == old.slot; });
     return true;
   }
 
@@ -79,7 +106,11 @@ public:
   [[nodiscard]] const Moves &moves() const noexcept { return moves_; }
 
   // Readers have passed a quiescent state since the last change: freed slots may be refilled.
-  void grace_passed() { freed_.clear(); }
+  void grace_passed() {
+    freed_.clear();
+    for (const Place &place : leaving_) clear(place);
+    leaving_.clear();
+  }
 
 private:
   static constexpr unsigned nodes_max = 512; // lines looked at for a chain of moves
@@ -161,6 +192,45 @@ private:
     return false;
   }
 
+  [[nodiscard]] bool freed_slot_in(const Line &line) const {
+    if (freed_.empty()) return false;
+    for (unsigned s = 0; s < Line::slots; ++s)
+      if (!image::value::is_set(line.value[s])) return true; // one without a wait would have been taken
+    return false;
+  }
+
+  // Leaves a freed slot in `line` of table 1.
+  bool move_one_to_table2(Line &line) {
+    for (unsigned s = 0; s < Line::slots; ++s) {
+      Line &other = *writable(view_.line2(hash_at(line, s)));
+      const Place to = free_slot(other);
+      if (to.line == nullptr || (!leaving_.empty() && stands_in(other, line, s))) continue;
+      copy_to({&line, s}, to, true);
+      return true;
+    }
+    return false;
+  }
+
+  // A slot of `line` of table 2 will be freed after the next grace period, and may be refilled after
+  // the one that follows.
+  bool move_one_to_table1(Line &line) {
+    for (unsigned s = 0; s < Line::slots; ++s) {
+      Line &other = *writable(view_.line1(hash_at(line, s)));
+      if (!leaving_.empty() && stands_in(other, line, s)) return true; // under way for another key
+      const Place to = free_slot(other);
+      if (to.line == nullptr) continue;
+      fill(to, line.key[s], line.value[s] & ~image::value::group_bit);
+      leaving_.push_back({&line, s});
+      ++moves_.from2to1;
+      return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] static bool stands_in(Line &other, const Line &line, unsigned slot) noexcept {
+    return find_slot(other, line.key[slot], image::value::length_of(line.value[slot])).line != nullptr;
+  }
+
   [[nodiscard]] KeyHash hash_at(const Line &line, unsigned slot) const {
     return rehash_(line.key[slot], image::value::length_of(line.value[slot]));
   }
@@ -195,8 +265,15 @@ private:
   }
 
   void move(Place from, Place to, bool from_table1) {
+    if (!image::value::is_set(from.line->value[from.slot])) return;
+    copy_to(from, to, from_table1);
+    grace_();
+    grace_passed();
+  }
+
+  // The first half of a move: the key stands in its new place, and its old slot is freed.
+  void copy_to(Place from, Place to, bool from_table1) {
     const std::uint32_t value = from.line->value[from.slot] & ~image::value::group_bit;
-    if (!image::value::is_set(value)) return;
     const KeyHash h = hash_at(*from.line, from.slot);
     fill(to, from.line->key[from.slot], value);
     if (from_table1) {
@@ -206,8 +283,6 @@ private:
     }
     clear(from);
     ++(from_table1 ? moves_.from1to2 : moves_.from2to1);
-    grace_();
-    grace_passed();
   }
 
   TableView<Line> view_;
@@ -215,6 +290,7 @@ private:
   Rehash rehash_;
   Grace grace_;
   Moves moves_;
+  std::vector<Place> leaving_;                      // in table 2, of keys that stand in table 1 by now
   std::unordered_set<const std::uint32_t *> freed_; // values cleared since the last grace period
 };
 

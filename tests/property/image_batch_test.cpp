@@ -1,0 +1,116 @@
+// Batches of deltas share their grace periods and still say what the same deltas say one by one.
+#include "tests/support/image_memory.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/image/writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace weir {
+namespace {
+
+using image::Side;
+using test::ImageMemory;
+
+constexpr std::uint32_t hosts_at_first = 40000;
+constexpr std::uint32_t hosts_known = 41000; // there is room for no more than some of the others
+
+wire::Delta host_delta(std::uint32_t host, std::uint16_t list) { // list 0: unset
+  wire::Delta d;
+  d.op = list == 0 ? wire::DeltaOp::unset : wire::DeltaOp::set;
+  d.length = 32;
+  d.list = list;
+  d.address = Address::from_host(host).bytes;
+  return d;
+}
+
+struct Batches : testing::Test {
+  const std::uint64_t seed = test::seed_or(77);
+  std::mt19937_64 random{seed};
+  std::map<std::uint32_t, std::uint16_t> rules; // what the image must say
+  ImageMemory memory = build();
+  unsigned graces = 0;
+  image::ImageWriter writer = image::ImageWriter::attach(memory.bytes(), [this] { ++graces; }).value();
+
+  ImageMemory build() {
+    std::vector<build::EntryV4> hosts;
+    for (std::uint32_t h = 1; h <= hosts_at_first; ++h) {
+      hosts.push_back({h * 79, 32, 0, 1});
+      rules[h * 79] = 1;
+    }
+    build::BuildInput in;
+    in.lists = {{"a", 1}};
+    in.deny.v4 = hosts;
+    in.seed = seed;
+    return ImageMemory::build(in);
+  }
+  void expect_same() const {
+    for (std::uint32_t h = 1; h <= 2 * hosts_known; ++h) {
+      const auto known = rules.find(h * 79);
+      const std::uint32_t wanted = known == rules.end() ? 0 : image::value::make(known->second, 32);
+      ASSERT_EQ(image::lookup(writer.view(), Side::deny, Address::from_host(h * 79)), wanted) << h;
+    }
+  }
+  void enter(const wire::Delta &d) {
+    const std::uint32_t host = Address{Family::ipv4, d.address}.host();
+    if (d.op == wire::DeltaOp::set)
+      rules[host] = d.list;
+    else
+      rules.erase(host);
+  }
+};
+
+TEST_F(Batches, say_afterwards_what_their_deltas_say_in_order) {
+  WEIR_TRACE_SEED(seed);
+  unsigned keys_added = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<wire::Delta> batch(random() % 2000);
+    for (wire::Delta &d : batch) { // few hosts, so that a batch often speaks of one several times
+      const auto host =
+          static_cast<std::uint32_t>(hosts_at_first + random() % (hosts_known - hosts_at_first));
+      d = host_delta(host * 79, static_cast<std::uint16_t>(random() % 4));
+      keys_added += d.op == wire::DeltaOp::set ? 1 : 0;
+      enter(d);
+    }
+    const auto done = writer.apply_batch(batch);
+    ASSERT_FALSE(done.needs_rebuild);
+    ASSERT_EQ(done.applied, batch.size());
+    expect_same();
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(keys_added, 1000u);
+}
+
+TEST_F(Batches, of_new_keys_wait_together_and_not_one_by_one) {
+  std::vector<wire::Delta> batch;
+  for (std::uint32_t h = hosts_at_first + 1; h <= hosts_known; ++h) batch.push_back(host_delta(h * 79, 2));
+  for (const wire::Delta &d : batch) enter(d);
+  const auto done = writer.apply_batch(batch);
+  ASSERT_FALSE(done.needs_rebuild);
+  expect_same();
+  const ImageMemory again = build();
+  unsigned graces_alone = 0;
+  auto alone = image::ImageWriter::attach(again.bytes(), [&] { ++graces_alone; }).value();
+  for (const wire::Delta &d : batch) ASSERT_NE(alone.apply(d), image::Change::needs_rebuild);
+  EXPECT_GE(graces_alone, 60u) << "little had to move: the test is too roomy to show anything";
+  EXPECT_LE(graces, graces_alone / 8);
+}
+
+TEST_F(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
+  std::vector<wire::Delta> batch;
+  for (std::uint32_t h = hosts_at_first + 1; h <= 4 * hosts_at_first; ++h)
+    batch.push_back(host_delta(h * 79, 2));
+  const auto done = writer.apply_batch(batch);
+  ASSERT_TRUE(done.needs_rebuild);
+  ASSERT_GT(done.applied, 50u);
+  ASSERT_LT(done.applied, batch.size());
+  for (std::size_t i = 0; i < done.applied; ++i)
+    ASSERT_NE(image::lookup(writer.view(), Side::deny, Address{Family::ipv4, batch[i].address}), 0u) << i;
+  for (std::uint32_t h = 1; h <= hosts_at_first; ++h)
+    ASSERT_NE(image::lookup(writer.view(), Side::deny, Address::from_host(h * 79)), 0u) << h;
+}
+
+} // namespace
+} // namespace weir

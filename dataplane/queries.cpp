@@ -83,6 +83,22 @@ Json stats(const Snapshot &s) {
   return json;
 }
 
+// How full each overlay is: control begins a new image before one is full.
+Json overlays(const image::ImageView &view) {
+  Json json = Json::array();
+  const auto add = [&json](const char *name, const auto &overlay) {
+    using Line = std::remove_cvref_t<decltype(*overlay.lines)>;
+    json.push_back({{"name", name},
+                    {"keys", table::read_acquire(*overlay.keys)},
+                    {"room", std::uint64_t{overlay.count} * Line::slots}});
+  };
+  add("deny ipv4", view.v4[0].overlay);
+  add("deny ipv6", view.v6[0].overlay);
+  add("allow ipv4", view.v4[1].overlay);
+  add("allow ipv6", view.v6[1].overlay);
+  return json;
+}
+
 Json info(const Dataplane &dataplane) {
   Json json{{"pid", getpid()}, {"workers", dataplane.setup.workers}, {"memory", dataplane.setup.memory}};
   const auto guard = dataplane.generations.lock();
@@ -98,6 +114,7 @@ Json info(const Dataplane &dataplane) {
   for (std::uint32_t i = 0; i < live->view.header->section_count; ++i)
     json["sections"].push_back({{"kind", entry[i].kind}, {"bytes", entry[i].bytes}});
   json["lists"] = live->view.lists.size();
+  json["overlays"] = overlays(live->view);
   return json;
 }
 

@@ -119,6 +119,8 @@ void Pusher::on_applied(wire::Target target, std::uint64_t last, const Result<Me
   if (!answer->holds<wire::Applied>(wire::Type::applied))
     return channel_.reconnect("it answered changes with another message");
   cursor.applied = std::max(cursor.applied, last);
+  const std::uint32_t in_overlay = answer->as<wire::Applied>().in_overlay;
+  if (to_live && in_overlay > 0 && events_.overlay_grew) events_.overlay_grew(in_overlay);
   if (to_live) wake_waiters();
   pump();
 }

@@ -40,6 +40,12 @@ bool send_message(int fd, wire::Type type, std::uint32_t request, std::span<cons
   return send(fd, message.data(), message.size(), MSG_NOSIGNAL) >= 0;
 }
 
+std::string overlay_json(const image::ImageView &view) {
+  const table::OverlayView<table::LineV4> &overlay = view.v4[0].overlay;
+  return R"({"name":"deny ipv4","keys":)" + std::to_string(*overlay.keys) + R"(,"room":)" +
+         std::to_string(overlay.count * table::LineV4::slots) + "}";
+}
+
 int receive(int connection, std::vector<std::byte> &buffer, ssize_t &got) {
   iovec part{buffer.data(), buffer.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -181,7 +187,8 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
     std::vector<std::byte> text = bytes_of(wire::Answer{});
     const std::string json =
         R"({"lost":0,"lists":{},"reasons":{},"generations":{},"verdict":"drop","reason":"deny",)"
-        R"("list":"bans","path":[]})";
+        R"("list":"bans","path":[],"overlays":[)" +
+        (live_ ? overlay_json(live_->writer->view()) : "") + "]}";
     const auto *from = reinterpret_cast<const std::byte *>(json.data());
     text.insert(text.end(), from, from + json.size());
     return text;

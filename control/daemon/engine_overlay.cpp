@@ -1,0 +1,66 @@
+// Additions behind a chained predictor, and those that a full table does not take, go to the
+// overlay. Lookups ask it first while it holds anything, so it is emptied early: when one is half full
+// an image with all that is built and swapped in, while the old one goes on taking changes.
+#include "control/daemon/engine.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::control {
+
+namespace {
+
+constexpr double fill_that_rebuilds = 0.5;
+constexpr auto look_wait = std::chrono::milliseconds(20); // many changes, one look
+
+struct Overlay {
+  std::string name;
+  std::uint64_t keys = 0, room = 0;
+};
+
+// The one nearest to being full, from the dataplane's answer.
+Overlay fullest(const std::string &text) {
+  const auto report = nlohmann::json::parse(text, nullptr, false);
+  Overlay most{.name = {}, .keys = 0, .room = 1};
+  if (!report.is_object()) return most;
+  const auto all = report.find("overlays");
+  if (all == report.end() || !all->is_array()) return most;
+  for (const auto &one : *all) {
+    const auto number = [&one](const char *name) {
+      const auto at = one.find(name);
+      return at != one.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
+    };
+    if (!one.is_object() || number("room") == 0) continue;
+    if (number("keys") * most.room <= most.keys * number("room")) continue;
+    const auto name = one.find("name");
+    most = {name != one.end() && name->is_string() ? name->get<std::string>() : "", number("keys"),
+            number("room")};
+  }
+  return most;
+}
+
+} // namespace
+
+void Engine::overlay_grew() {
+  if (looking_at_overlays_) return;
+  looking_at_overlays_ = true;
+  loop_.after(look_wait, [this] { look_at_overlays(); });
+}
+
+void Engine::look_at_overlays() {
+  if (!pusher_.channel().connected()) {
+    looking_at_overlays_ = false;
+    return;
+  }
+  pusher_.channel().query(R"({"what":"info"})", [this](const Result<std::string> &text) {
+    looking_at_overlays_ = false;
+    if (!text || pusher_.state() != push::Pusher::State::live) return;
+    const Overlay overlay = fullest(*text);
+    const double fill = static_cast<double>(overlay.keys) / static_cast<double>(overlay.room);
+    if (fill >= fill_that_rebuilds)
+      want_image(
+          fmt::format("the overlay of {} holds {} of {} entries", overlay.name, overlay.keys, overlay.room));
+  });
+}
+
+} // namespace weir::control

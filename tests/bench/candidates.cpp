@@ -3,16 +3,18 @@
 namespace weir::bench {
 
 std::span<const PlanShape> plan_shapes() {
+  using enum plan::FrontFilter;
+  using enum plan::Predictor;
   static constexpr PlanShape shapes[] = {
-      {"inline_bits", "inline_bits", false, 1.10, 1.07},
-      {"inline_bits, bloom", "inline_bits", true, 0, 0},
+      {"inline_bits", {none, inline_bits}, 1.10, 1.07},
+      {"inline_bits, bloom", {split_block_bloom, inline_bits}, 0, 0},
   };
   return shapes;
 }
 
 Candidate::Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4,
                      std::span<const build::EntryV6> v6)
-    : shape_(shape), image_(std::make_unique<Image>(v4, v6, shape.front_filter)), is_v6_(v4.empty()) {
+    : shape_(shape), image_(std::make_unique<Image>(v4, v6, shape.option)), is_v6_(v4.empty()) {
   restart_count();
 }
 

@@ -1,15 +1,16 @@
 // The plans that an image of given entries can follow, each built and ready to be asked.
 #pragma once
 
+#include "control/plan/calibration.hpp"
 #include "tests/bench/contenders.hpp"
 
 namespace weir::bench {
 
 struct PlanShape {
   const char *name;
-  const char *predictor;
-  bool front_filter;
+  plan::Option option;
   double lines_floor, lines_aim; // a lookup without front filter
+  [[nodiscard]] bool has_front() const { return option.front_filter != plan::FrontFilter::none; }
 };
 
 // The first is the plain one: inline_bits behind no front filter.

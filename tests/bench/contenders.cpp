@@ -1,5 +1,6 @@
 #include "tests/bench/contenders.hpp"
 
+#include "control/plan/plan.hpp"
 #include "weir/base/hash.hpp"
 #include "weir/image/reader.hpp"
 
@@ -66,10 +67,17 @@ std::vector<build::EntryV6> make_entries_v6(std::uint32_t keys) {
   return entries;
 }
 
-Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, bool front_filter) {
+Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, bool front_filter)
+    : Image(v4, v6,
+            plan::Option{front_filter ? plan::FrontFilter::split_block_bloom : plan::FrontFilter::none, {}}) {
+}
+
+Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option) {
   build::BuildInput input;
   input.lists = {{.name = "bench", .number = 0, .side = image::Side::deny}};
-  input.deny = {.v4 = v4, .v6 = v6, .front_filter = front_filter};
+  input.deny.v4 = v4;
+  input.deny.v6 = v6;
+  plan::apply_to(input, option);
   input.generation = 1;
   input.seed = 0x5EED;
   const std::uint64_t bytes = build::image_bytes(input);

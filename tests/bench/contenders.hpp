@@ -3,6 +3,7 @@
 // table of the same size.
 #pragma once
 
+#include "control/plan/calibration.hpp"
 #include "tests/bench/bench.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/image/view.hpp"
@@ -55,6 +56,7 @@ template <class Wire>
 // An image over `entries` and a view of it.
 class Image {
 public:
+  Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option);
   Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, bool front_filter);
   [[nodiscard]] const image::ImageView &view() const { return view_; }
   [[nodiscard]] const build::BuildReport &report() const { return report_; }

@@ -1,7 +1,6 @@
 // Lookups of IPv4 hosts: every candidate that a plan can choose, beside rte_hash and LIMIT, from
 // tables that fit a first-level cache to 64M keys, at several shares of hits.
-#include "tests/bench/candidates.hpp"
-#include "tests/bench/race.hpp"
+#include "tests/bench/regret.hpp"
 
 #include <fmt/core.h>
 
@@ -48,6 +47,7 @@ bool is_measured(const Options &options, const Size &size) {
 struct Report {
   JsonLines lines;
   Grid grid;
+  Regret regret;
   std::vector<Standing> &standings;
 };
 
@@ -106,6 +106,7 @@ void race_at(const Options &options, const Size &size, double hits, std::vector<
                {outcomes[best].name, short_number(of_limit.median), short_number(of_peer.median)});
   report.grid.rows.push_back(cells);
   write_lines(size, hits, outcomes, candidates, report.lines);
+  report.regret.at(size.keys, hits, outcomes);
 
   if (!has_targets(size)) return;
   if (hits >= 1)
@@ -127,7 +128,7 @@ void count_lines(const Size &size, Candidate &candidate, std::vector<Standing> &
   for (const bool stored : {true, false}) {
     candidate.restart_count();
     (void)candidate.lookup().run(make_queries(size.keys, stored ? 100 : 0, 1u << 18, 3));
-    standings.push_back(standing(lines_row(size, candidate.shape().predictor, stored),
+    standings.push_back(standing(lines_row(size, plan::name_of(candidate.shape().option.predictor), stored),
                                  candidate.shape().lines_floor, candidate.shape().lines_aim,
                                  {candidate.lines_per_lookup(), 0}, true));
   }
@@ -141,11 +142,12 @@ void measure(const Options &options, const Size &size, Report &report) {
   for (const double hits : size.hits_percent) race_at(options, size, hits, candidates, peer, limit, report);
   if (size.keys == 10'000'000) // lines do not depend on the size
     for (Candidate &candidate : candidates)
-      if (!candidate.shape().front_filter) count_lines(size, candidate, report.standings);
+      if (!candidate.shape().has_front()) count_lines(size, candidate, report.standings);
 }
 
 void bench_lookup(const Options &options, std::vector<Standing> &standings) {
-  Report report{JsonLines(options, "lookup"), {{"keys", "hits"}, {}}, standings};
+  Report report{
+      JsonLines(options, "lookup"), {{"keys", "hits"}, {}}, Regret(options, Family::ipv4, "IPv4"), standings};
   for (const PlanShape &shape : plan_shapes()) report.grid.columns.emplace_back(shape.name);
   for (const char *name : {"rte_hash", "LIMIT", "best plan", "/ LIMIT", "/ rte_hash"})
     report.grid.columns.emplace_back(name);
@@ -160,6 +162,7 @@ void bench_lookup(const Options &options, std::vector<Standing> &standings) {
     }
   }
   show(options, "lookup", "lookups of IPv4 hosts, one core, million a second", report.grid);
+  report.regret.finish(standings);
 }
 
 const Benchmark lookup_benchmark{10, "lookup", bench_lookup};

@@ -1,7 +1,6 @@
 // Lookups of IPv6 hosts beside rte_hash with 16-byte keys and a LIMIT of their own: XXH3 of sixteen
 // bytes and one random line of a table as large as the IPv6 table.
-#include "tests/bench/candidates.hpp"
-#include "tests/bench/race.hpp"
+#include "tests/bench/regret.hpp"
 
 #include <fmt/core.h>
 
@@ -9,7 +8,8 @@ namespace weir::bench {
 namespace {
 
 void race_at(const Options &options, std::uint32_t keys, double hits, std::vector<Candidate> &candidates,
-             const RteHashLookup<WireV6> &peer, LimitLookup &limit, JsonLines &lines, Grid &grid) {
+             const RteHashLookup<WireV6> &peer, LimitLookup &limit, JsonLines &lines, Grid &grid,
+             Regret &regret) {
   const auto queries = make_rounds<WireV6>(options, keys, hits);
   std::vector<Contender> contenders;
   for (Candidate &candidate : candidates)
@@ -36,10 +36,12 @@ void race_at(const Options &options, std::uint32_t keys, double hits, std::vecto
                {outcomes[best].name, short_number(ratio_of(outcomes[best], outcomes[ours + 1]).median),
                 short_number(ratio_of(outcomes[best], outcomes[ours]).median)});
   grid.rows.push_back(cells);
+  regret.at(keys, hits, outcomes);
 }
 
-void bench_lookup_v6(const Options &options, std::vector<Standing> &) {
+void bench_lookup_v6(const Options &options, std::vector<Standing> &standings) {
   JsonLines lines(options, "lookup_v6");
+  Regret regret(options, Family::ipv6, "IPv6");
   Grid grid{{"keys", "hits"}, {}};
   for (const PlanShape &shape : plan_shapes()) grid.columns.emplace_back(shape.name);
   for (const char *name : {"rte_hash", "LIMIT", "best plan", "/ LIMIT", "/ rte_hash"})
@@ -51,9 +53,11 @@ void bench_lookup_v6(const Options &options, std::vector<Standing> &) {
     auto candidates = make_candidates({}, entries);
     const RteHashLookup<WireV6> peer(keys);
     LimitLookup limit(candidates.front().table_bytes());
-    for (const double hits : {100.0, 1.0}) race_at(options, keys, hits, candidates, peer, limit, lines, grid);
+    for (const double hits : {100.0, 1.0})
+      race_at(options, keys, hits, candidates, peer, limit, lines, grid, regret);
   }
   show(options, "lookup_v6", "lookups of IPv6 hosts, one core, million a second", grid);
+  regret.finish(standings);
 }
 
 const Benchmark lookup_v6_benchmark{12, "lookup_v6", bench_lookup_v6};

@@ -1,0 +1,57 @@
+#include "tests/bench/regret.hpp"
+
+#include "control/plan/measure.hpp"
+
+#include <fmt/core.h>
+
+namespace weir::bench {
+namespace {
+
+// Measured once for all, as control does when it first plans.
+const plan::Calibration &calibration(const Options &options) {
+  static const plan::Calibration measured = [&] {
+    auto result = plan::measure({.pages = options.eal_hugepages ? plan::Pages::huge : plan::Pages::ordinary});
+    if (!result) give_up(result.error().message);
+    const plan::Machine machine = plan::this_machine();
+    if (result->l2_bytes == 0) result->l2_bytes = machine.l2_bytes;
+    if (result->l3_bytes == 0) result->l3_bytes = machine.l3_bytes;
+    return *result;
+  }();
+  return measured;
+}
+
+std::vector<plan::Option> options_of_shapes() {
+  std::vector<plan::Option> options;
+  for (const PlanShape &shape : plan_shapes()) options.push_back(shape.option);
+  return options;
+}
+
+} // namespace
+
+Regret::Regret(const Options &options, Family family, const char *family_name)
+    : options_(options), family_(family), family_name_(family_name) {
+  (void)calibration(options);
+}
+
+void Regret::at(std::uint64_t keys, double hit_percent, const std::vector<Outcome> &outcomes) {
+  const auto candidates = options_of_shapes();
+  const plan::Answer answer = plan::choose(
+      {.family = family_, .keys = keys, .hit_ratio = hit_percent / 100, .candidates = candidates},
+      calibration(options_));
+  std::size_t chosen = 0;
+  while (candidates[chosen] != answer.chosen) ++chosen;
+  const std::size_t best = fastest(outcomes, 0, candidates.size());
+  const Figure cost = chosen == best ? Figure{1, 0} : ratio_of(outcomes[best], outcomes[chosen]);
+  grid_.rows.push_back({count_words(keys), fmt::format("{:g} %", hit_percent), outcomes[chosen].name,
+                        outcomes[best].name, with_spread(cost)});
+  if (cost.median > worst_.median) worst_ = cost;
+}
+
+void Regret::finish(std::vector<Standing> &standings) const {
+  show(options_, "regret_" + family_name_, "what the plan chose, against the fastest candidate", grid_);
+  standings.push_back(standing(fmt::format("chosen plan / fastest candidate, time of {}, worst of {} points",
+                                           family_name_, grid_.rows.size()),
+                               1.10, 1.03, worst_, true));
+}
+
+} // namespace weir::bench

@@ -1,0 +1,30 @@
+// What following the plan costs: at each measured point the planner is asked, with nothing but keys,
+// share of hits and its calibration of this machine, and what it chose is held against the fastest
+// candidate of the race.
+#pragma once
+
+#include "control/plan/cost.hpp"
+#include "tests/bench/candidates.hpp"
+#include "tests/bench/race.hpp"
+
+namespace weir::bench {
+
+class Regret {
+public:
+  Regret(const Options &options, Family family, const char *family_name);
+
+  // `outcomes` begins with those of plan_shapes(), in their order.
+  void at(std::uint64_t keys, double hit_percent, const std::vector<Outcome> &outcomes);
+
+  // Shows the points, and hands over the worst of them.
+  void finish(std::vector<Standing> &standings) const;
+
+private:
+  const Options &options_;
+  Family family_;
+  std::string family_name_;
+  Grid grid_{{"keys", "hits", "chosen by the plan", "fastest", "cost of chosen / fastest"}, {}};
+  Figure worst_{0, 0};
+};
+
+} // namespace weir::bench

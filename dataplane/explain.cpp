@@ -44,6 +44,21 @@ std::string slot_text(const Line &line, const typename Line::Key &key, unsigned 
   return {};
 }
 
+// A chain names one line, whose word is final.
+template <class Line>
+std::string predicted_text(const image::SideView<Line> &view, const typename Line::Key &key, unsigned length,
+                           KeyHash h) {
+  const table::TableView<Line> &t = view.table;
+  const bool first = view.chain.predict(h) == table::Home::table1;
+  const std::string text =
+      first ? fmt::format("chained predictor: table 1 line {:#x}: ", reduce(table::half1(h), t.count1))
+            : fmt::format("chained predictor: table 2 line {:#x}: ", reduce(table::half2(h), t.count2));
+  if (const std::string hit = slot_text(first ? t.line1(h) : t.line2(h), key, length); !hit.empty())
+    return text + hit;
+  if (!first && t.find2(key, length, h) != 0) return text + "no match; stash: match";
+  return text + "no match: absent";
+}
+
 // Where the lookup of one prefix goes and ends, line by line.
 template <class Line>
 std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, std::uint64_t seed) {
@@ -54,6 +69,7 @@ std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, 
       return table::is_tombstone(v) ? "overlay: removed, absent" : "overlay: match";
   if (!view.front.empty() && !view.front.contains(h)) return "front filter: absent";
   const table::TableView<Line> &t = view.table;
+  if (view.chain.in_force()) return predicted_text(view, key, prefix.length, h);
   std::string text = fmt::format("table 1 line {:#x}: ", reduce(table::half1(h), t.count1));
   if (const std::string hit = slot_text(t.line1(h), key, prefix.length); !hit.empty()) return text + hit;
   if (!t.may_be_in2(h)) return text + "no match, group bit clear: absent";

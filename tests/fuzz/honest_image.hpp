@@ -52,7 +52,7 @@ inline const Buffer &honest_image() {
                    {.name = "drop", .number = 1, .side = image::Side::deny},
                    {.name = "bans", .number = 2, .side = image::Side::deny}};
     input.deny = {.v4 = v4, .v6 = v6, .front_filter = true};
-    input.allow = {.v4 = allowed, .v6 = {}, .front_filter = false};
+    input.allow = {.v4 = allowed, .v6 = {}, .predictor = build::Predictor::chained};
     input.generation = 7;
     input.seed = 11;
     Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));

@@ -91,12 +91,13 @@ struct State {
   Rules rules[2]; // by Side
   std::unique_ptr<table::BurstLookup> burst = std::make_unique<table::BurstLookup>();
 
-  ImageMemory build(std::uint64_t seed, bool front) const {
+  ImageMemory build(std::uint64_t seed, bool front,
+                    build::Predictor predictor = build::Predictor::inline_bits) const {
     const Inputs deny(rules[0]), allow(rules[1]);
     build::BuildInput in;
     in.lists = {{"a", 0}};
-    in.deny = {deny.v4, deny.v6, front};
-    in.allow = {allow.v4, allow.v6, false};
+    in.deny = {deny.v4, deny.v6, front, predictor};
+    in.allow = {allow.v4, allow.v6, false, predictor};
     in.seed = seed;
     return ImageMemory::build(in);
   }
@@ -125,7 +126,24 @@ struct State {
   }
 };
 
-class Deltas : public testing::TestWithParam<bool> {};
+enum class Kind : std::uint8_t { plain, behind_a_front_filter, chained, chained_and_given_up };
+
+class Deltas : public testing::TestWithParam<Kind> {
+public:
+  struct Live {
+    ImageMemory memory;
+    image::ImageWriter writer;
+  };
+  static Live live(const State &state, std::uint64_t seed) {
+    const bool chained = GetParam() == Kind::chained || GetParam() == Kind::chained_and_given_up;
+    ImageMemory memory = state.build(seed, GetParam() == Kind::behind_a_front_filter,
+                                     chained ? build::Predictor::chained : build::Predictor::inline_bits);
+    auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+    if (GetParam() == Kind::chained_and_given_up)
+      for (const Side side : {Side::deny, Side::allow}) writer.give_up_exactness(side);
+    return {std::move(memory), std::move(writer)};
+  }
+};
 
 TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   const std::uint64_t seed = test::seed_or(2026);
@@ -134,8 +152,7 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   unsigned rebuilds = 0, in_place = 0;
   State state;
   for (int i = 0; i < 100; ++i) state.rules[g.below(2)][g.prefix()] = static_cast<std::uint16_t>(g.below(9));
-  ImageMemory memory = state.build(seed, GetParam());
-  auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+  auto [memory, writer] = live(state, seed);
   for (int round = 0; round < 3000; ++round) {
     for (std::uint64_t n = g.below(12); n > 0; --n) {
       const auto side = static_cast<Side>(g.below(2));
@@ -156,8 +173,9 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
       if (change == Change::in_place) ++in_place;
       if (change == Change::needs_rebuild) {
         ++rebuilds;
-        memory = state.build(seed + rebuilds, GetParam());
-        writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+        Live next = live(state, seed + rebuilds);
+        memory = std::move(next.memory);
+        writer = std::move(next.writer);
       }
       ASSERT_EQ(writer.apply(d), Change::unchanged) << "a delta applied twice changes nothing";
     }
@@ -170,8 +188,14 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   EXPECT_GT(in_place, 1000u);
 }
 
-INSTANTIATE_TEST_SUITE_P(FrontFilter, Deltas, testing::Bool(),
-                         [](const auto &front) { return front.param ? "split_block_bloom" : "none"; });
+std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
+  constexpr const char *names[] = {"plain", "behind_a_front_filter", "chained", "chained_and_given_up"};
+  return names[static_cast<unsigned>(kind.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Images, Deltas,
+                         testing::Values(Kind::plain, Kind::behind_a_front_filter, Kind::chained,
+                                         Kind::chained_and_given_up),
+                         kind_name);
 
 TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses_nothing) {
   const std::uint64_t seed = test::seed_or(7);

@@ -49,6 +49,18 @@ TEST(Explain, says_when_the_front_filter_ends_a_lookup) {
   EXPECT_TRUE(step(v6, "deny /32").ends_with(": match")) << step(v6, "deny /32");
 }
 
+TEST(Explain, names_the_one_line_that_a_chain_leads_to) {
+  const Example example;
+  build::BuildInput in;
+  in.lists = {{"drop", 1}, {"bans", 2}};
+  in.deny = {example.deny4, example.deny6, false, build::Predictor::chained};
+  const test::ImageMemory m = test::ImageMemory::build(in);
+  const std::string hit = step(explain(m.view(), parse_address("10.1.1.9").value()), "deny /32");
+  EXPECT_TRUE(hit.starts_with("chained predictor: table 1 line") && hit.ends_with(": match")) << hit;
+  const std::string absent = step(explain(m.view(), parse_address("10.1.2.9").value()), "deny /32");
+  EXPECT_TRUE(absent.ends_with("no match: absent")) << absent;
+}
+
 TEST(Explain, says_when_the_overlay_decides) {
   Example example;
   example.deny4.clear();

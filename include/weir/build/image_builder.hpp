@@ -6,6 +6,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/build/chained_trainer.hpp"
 #include "weir/build/input.hpp"
 #include "weir/build/table_builder.hpp"
 #include "weir/image/layout.hpp"
@@ -62,7 +63,7 @@ struct PlannedSection {
   out.push_back({SectionKind::policy, 0, sizeof(Policy)});
   out.push_back({SectionKind::lists, 0, sizeof(ListsHeader) + in.lists.size() * sizeof(ListEntry)});
   const auto per_family = [&](Side side, Family family, std::uint64_t keys, std::uint64_t table_bytes,
-                              std::uint64_t overlay_bytes, bool front) {
+                              std::uint64_t overlay_bytes, bool front, std::uint64_t chain_bytes) {
     const auto kind = [&](SectionKind deny_v4) { return image::detail::kind_of(deny_v4, side, family); };
     out.push_back({kind(SectionKind::deny_v4_table), section_mutable, table_bytes});
     const std::uint64_t lengths = family == Family::ipv4
@@ -75,18 +76,22 @@ struct PlannedSection {
                      sizeof(FrontHeader) +
                          std::uint64_t{filter::SplitBlockBloom::blocks_for(keys, front_bits_per_key)} *
                              sizeof(filter::Block)});
+    if (chain_bytes != 0)
+      out.push_back(
+          {kind(SectionKind::deny_v4_chained), section_mutable | image::section_optional, chain_bytes});
   };
   for (const Side side : {Side::deny, Side::allow}) {
     const SideInput &s = side_of(in, side);
     const bool front = s.front_filter && side == Side::deny;
-    per_family(side, Family::ipv4, s.v4.size(), table_size<table::LineV4>(s.v4.size()).bytes(),
+    const bool chained = s.predictor == Predictor::chained;
+    per_family(side, Family::ipv4, s.v4.size(), table_size<table::LineV4>(s.v4.size(), s.predictor).bytes(),
                sizeof(OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV4>(s.v4.size())} * cache_line_bytes,
-               front);
-    per_family(side, Family::ipv6, s.v6.size(), table_size<table::LineV6>(s.v6.size()).bytes(),
+               front, chained ? chain_size<table::LineV4>(s.v4.size()).bytes() : 0);
+    per_family(side, Family::ipv6, s.v6.size(), table_size<table::LineV6>(s.v6.size(), s.predictor).bytes(),
                sizeof(OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV6>(s.v6.size())} * cache_line_bytes,
-               front);
+               front, chained ? chain_size<table::LineV6>(s.v6.size()).bytes() : 0);
   }
   return out;
 }
@@ -206,19 +211,29 @@ private:
     const auto kind = [&](SectionKind deny_v4) {
       return image::detail::kind_of(deny_v4, side, Line::family);
     };
-    TableBuilder<Line> builder(section(kind(SectionKind::deny_v4_table)), table_size<Line>(entries.size()),
-                               seeds_);
+    const Predictor predictor = side_of(in_, side).predictor;
+    TableBuilder<Line> builder(section(kind(SectionKind::deny_v4_table)),
+                               table_size<Line>(entries.size(), predictor), seeds_, predictor);
     const bool ok = builder.build(entries.size(), [&](std::uint64_t i) {
       const Entry &e = entries[i];
       return typename TableBuilder<Line>::Item{key_of(e), image::value::make(e.list, e.length)};
     });
     if (!ok) return false;
     report = builder.report();
+    if (predictor == Predictor::chained)
+      train_chain(builder.view(), kind(SectionKind::deny_v4_chained), report);
     auto *overlay =
         reinterpret_cast<image::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
     overlay->lines = overlay_lines<Line>(entries.size());
     if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
     return true;
+  }
+
+  template <class Line>
+  void train_chain(const table::TableView<Line> &table, SectionKind kind, TableReport &report) {
+    ChainTrainer<Line> trainer(section(kind), chain_size<Line>(report.keys), table, seeds_);
+    trainer.train(report.keys, report.chain);
+    if (report.chain.exact() && report.keys != 0) report.lines_hit = report.lines_absent = 1;
   }
 
   template <class Entry> void write_front(SectionKind kind, std::span<const Entry> entries) {
@@ -298,7 +313,7 @@ template <class Line, class Entry>
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
       hashes[i] = table::hash_of(key_of(e), seeds[e.length]);
-      view.table.prefetch1(hashes[i]);
+      view.prefetch(hashes[i]);
     }
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];

@@ -33,10 +33,17 @@ struct EntryV6 { // sorted by (address, length)
 };
 static_assert(sizeof(EntryV6) == 20);
 
+// How a lookup knows which of a key's two lines to read; see table/chained_predictor.hpp.
+enum class Predictor : std::uint8_t {
+  inline_bits, // group bits in the lines: 1.09 lines a hit, changes in place
+  chained,     // a chain beside the table as well: one line for any key, most additions to the overlay
+};
+
 struct SideInput {
   std::span<const EntryV4> v4;
   std::span<const EntryV6> v6;
   bool front_filter = false; // split-block Bloom in front of the tables; deny side only
+  Predictor predictor = Predictor::inline_bits;
 };
 
 struct ListInput {

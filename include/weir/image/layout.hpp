@@ -70,11 +70,12 @@ enum class SectionKind : std::uint32_t {
   deny_v4_front = 28, // FrontHeader, split-block Bloom blocks
   deny_v6_front = 29,
 
-  // Reserved for what is to come; refused today unless flagged optional.
-  deny_v4_chained = 32, // location predictor [Chained §5.3]
+  deny_v4_chained = 32, // ChainHeader, layers: location predictor [Chained §5.3]
   deny_v6_chained = 33,
   allow_v4_chained = 34,
   allow_v6_chained = 35,
+
+  // Reserved for what is to come; refused today unless flagged optional.
   allow_seesaw = 36,   // Seesaw counting filter [SSCF]
   deny_stacked = 37,   // stacked filter [Stacked]
   offender_model = 38, // stable learned filter [SLBF]
@@ -162,6 +163,20 @@ struct FrontHeader {
   std::array<std::uint8_t, 48> reserved;
 };
 static_assert(sizeof(FrontHeader) == 64);
+
+// A location predictor: the first layer's bits, padded to 64 bytes, then the deeper layers, each of
+// `deep_words` words of 64 bits. Flagged optional: a reader may follow the lines' group bits instead.
+inline constexpr unsigned chain_deep_layers_max = 6;
+struct ChainHeader {
+  std::uint32_t lines1;      // as in the table's header
+  std::uint32_t groups;      // bits a line: 2, 4 or 8
+  std::uint32_t exact;       // 1 while right for every stored key; falls, never rises (mutable)
+  std::uint32_t deep_layers; // in use
+  std::array<std::uint32_t, chain_deep_layers_max> deep_words; // of every layer there is room for
+  std::uint64_t keys;                                          // as built
+  std::array<std::uint8_t, 16> reserved;
+};
+static_assert(sizeof(ChainHeader) == 64 && std::has_unique_object_representations_v<ChainHeader>);
 
 // ---- values ------------------------------------------------------------------------------------
 

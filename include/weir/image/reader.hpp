@@ -41,9 +41,12 @@ namespace detail {
       "deny_v4_table",    "deny_v6_table",    "allow_v4_table",   "allow_v6_table",  "deny_v4_lengths",
       "deny_v6_lengths",  "allow_v4_lengths", "allow_v6_lengths", "deny_v4_overlay", "deny_v6_overlay",
       "allow_v4_overlay", "allow_v6_overlay", "deny_v4_front",    "deny_v6_front"};
+  constexpr std::array<std::string_view, 4> chains{"deny_v4_chained", "deny_v6_chained", "allow_v4_chained",
+                                                   "allow_v6_chained"};
   const auto n = static_cast<std::uint32_t>(kind);
   if (kind == SectionKind::policy) return "policy";
   if (kind == SectionKind::lists) return "lists";
+  if (n >= 32 && n < 32 + chains.size()) return chains[n - 32];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
 }
 
@@ -177,6 +180,37 @@ template <class Line>
                                  h->blocks);
 }
 
+// An absent chain is an empty one. Its bits can send a reader to either table, never out of one.
+template <class Line>
+[[nodiscard]] Result<table::ChainedPredictor> read_chain(Bytes section, SectionKind kind,
+                                                         const table::TableView<Line> &table) {
+  using table::ChainedPredictor;
+  if (section.empty()) return ChainedPredictor{};
+  const auto *h = header_of<ChainHeader>(section);
+  if (!h) return bad_section(kind, "too short");
+  if (h->lines1 != table.count1) return bad_section(kind, "does not belong to its table");
+  if (h->groups != 2 && h->groups != 4 && h->groups != 8)
+    return bad_section(kind, number(h->groups) + " groups a line, known are 2, 4 and 8");
+  if (h->exact > 1 || !all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  if (h->deep_layers > chain_deep_layers_max)
+    return bad_section(kind,
+                       number(h->deep_layers) + " deeper layers, at most " + number(chain_deep_layers_max));
+  const std::uint64_t bits = std::uint64_t{h->lines1} * h->groups;
+  if (bits > std::uint64_t{1} << 32) return bad_section(kind, "more bits than 32-bit numbers can name");
+  std::uint64_t at = sizeof *h + round_up((bits + 7) / 8, cache_line_bytes);
+  std::array<ChainedPredictor::DeepLayer, chain_deep_layers_max> deep;
+  for (unsigned i = 0; i < chain_deep_layers_max; ++i) {
+    if (i < h->deep_layers && h->deep_words[i] == 0) return bad_section(kind, "a layer without words");
+    if (at <= section.size())
+      deep[i] = {reinterpret_cast<const std::uint64_t *>(section.data() + at), h->deep_words[i]};
+    at += std::uint64_t{h->deep_words[i]} * sizeof(std::uint64_t);
+  }
+  if (section.size() != at) return bad_section(kind, "size does not match its layers");
+  return ChainedPredictor({reinterpret_cast<const std::uint32_t *>(section.data() + sizeof *h), h->lines1,
+                           static_cast<std::uint32_t>(std::countr_zero(h->groups)), h->groups - 1},
+                          std::span(deep).first(h->deep_layers), &h->exact);
+}
+
 [[nodiscard]] inline Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<LengthMapHeader>(section);
   if (!h || section.size() != sizeof *h + length_map_cells * sizeof(std::uint64_t))
@@ -232,6 +266,10 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   if (!o) return std::unexpected(o.error());
   out.table = *t;
   out.overlay = *o;
+  const SectionKind chain = at(SectionKind::deny_v4_chained);
+  auto c = read_chain<Line>(s.of(chain), chain, *t);
+  if (!c) return std::unexpected(c.error());
+  out.chain = *c;
   if (side == Side::allow) return {}; // fronts exist on the deny side alone
   const SectionKind front = at(SectionKind::deny_v4_front);
   auto f = read_front(s.of(front), front);

@@ -5,6 +5,7 @@
 
 #include "weir/filter/split_block_bloom.hpp"
 #include "weir/image/layout.hpp"
+#include "weir/table/chained_predictor.hpp"
 #include "weir/table/length_map.hpp"
 #include "weir/table/overlay.hpp"
 #include "weir/table/table.hpp"
@@ -20,13 +21,25 @@ template <class LineType> struct SideView {
   table::TableView<Line> table;
   table::OverlayView<Line> overlay;
   filter::SplitBlockBloom front; // empty(): no front filter
+  table::ChainedPredictor chain; // empty(): the group bits in the lines predict alone
 
-  // The value of exactly (key, length): overlay, front filter, table.
+  // The value of exactly (key, length): overlay, front filter, table. With a chain in force one line
+  // is the last word; without, the lines' own group bits lead on.
   [[nodiscard]] std::uint32_t find(const typename Line::Key &key, unsigned length, KeyHash h) const noexcept {
     if (!overlay.empty())
       if (const std::uint32_t v = overlay.find(key, length, h)) return table::is_tombstone(v) ? 0 : v;
     if (!front.empty() && !front.contains(h)) return 0;
-    return table.find(key, length, h);
+    if (!chain.in_force()) return table.find(key, length, h);
+    return chain.predict(h) == table::Home::table1 ? table.find1(key, length, h)
+                                                   : table.find2(key, length, h);
+  }
+
+  // Asks for the line that find() will read first.
+  void prefetch(KeyHash h) const noexcept {
+    if (chain.in_force() && chain.predict(h) == table::Home::table2)
+      table.prefetch2(h);
+    else
+      table.prefetch1(h);
   }
 };
 

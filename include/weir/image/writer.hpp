@@ -5,6 +5,10 @@
 // key the length map and the front filter come first, then table or overlay: a reader that finds
 // the key finds the way to it. Prefixes of up to 16 bits of IPv4 live in the cells of the length map
 // for readers; the table keeps them too, so that removing one uncovers the next shorter.
+//
+// On a side with a chained predictor in force nothing moves, and a new key goes where the chain sends
+// its readers, when there is room in that one line, else to the overlay. give_up_exactness() turns such a
+// side into one that follows the lines' group bits and takes everything in place.
 #pragma once
 
 #include "weir/base/result.hpp"
@@ -74,6 +78,18 @@ public:
   // free yet wait for one another, and the batch for one grace period. All must have passed check().
   [[nodiscard]] BatchDone apply_batch(std::span<const wire::Delta> deltas);
 
+  // From now on, and until the next image, readers of this side follow the lines' group bits.
+  void give_up_exactness(Side side) {
+    const auto n = static_cast<unsigned>(side);
+    bool fell = false;
+    for (const table::ChainedPredictor *chain : {&view_.v4[n].chain, &view_.v6[n].chain}) {
+      if (!chain->in_force()) continue;
+      table::write_release(const_cast<std::uint32_t &>(*chain->exact_flag()), 0u);
+      fell = true;
+    }
+    if (fell) (*grace_)(); // who began with the chain has ended before any key leaves its predicted line
+  }
+
   // A grace period has passed since the last apply(): freed slots may be refilled.
   void grace_passed() {
     for (auto &s : v4_) s.table.grace_passed();
@@ -125,21 +141,41 @@ private:
     out.front_blocks = view.front.count();
   }
 
+  template <class Line> using Put = typename table::TableWriter<Line>::Put;
+
+  template <class Line>
+  [[nodiscard]] static Put<Line> put_anywhere(SideWriter<Line> &writer, const typename Line::Key &key,
+                                              std::uint32_t value, KeyHash h, Wait wait) {
+    const Put<Line> put =
+        wait == Wait::never ? writer.table.put_or_ask_again(key, value, h) : Put<Line>::full;
+    return put == Put<Line>::full ? writer.table.put(key, value, h) : put;
+  }
+
+  template <class Line>
+  [[nodiscard]] static Put<Line> put_where_led(SideWriter<Line> &writer, table::Home home,
+                                               const typename Line::Key &key, std::uint32_t value, KeyHash h,
+                                               Wait wait) {
+    const bool table2 = home == table::Home::table2;
+    const Put<Line> put = writer.table.put_into(table2, key, value, h);
+    if (put != Put<Line>::waits || wait == Wait::never) return put;
+    writer.table.pass_grace();
+    return writer.table.put_into(table2, key, value, h);
+  }
+
   // Overlay if the key is there or the table is full; else the table.
   template <class Line>
   [[nodiscard]] static Change store(const SideView<Line> &view, SideWriter<Line> &writer,
                                     const typename Line::Key &key, std::uint32_t value, KeyHash h,
                                     Wait wait) {
-    using Put = typename table::TableWriter<Line>::Put;
     const unsigned length = value::length_of(value);
     if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0)
       return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
     if (writer.front != nullptr) filter::SplitBlockBloom::insert(writer.front, writer.front_blocks, h);
-    Put put = Put::full;
-    if (wait == Wait::never) put = writer.table.put_or_ask_again(key, value, h);
-    if (put == Put::waits) return Change::waits;
-    if (put == Put::full) put = writer.table.put(key, value, h);
-    if (put != Put::full) return Change::in_place;
+    const Put<Line> put = view.chain.in_force()
+                              ? put_where_led(writer, view.chain.predict(h), key, value, h, wait)
+                              : put_anywhere(writer, key, value, h, wait);
+    if (put == Put<Line>::waits) return Change::waits;
+    if (put != Put<Line>::full) return Change::in_place;
     return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
   }
 

@@ -85,6 +85,27 @@ public:
     return move_one_to_table1(*writable(view_.line2(h))) ? Put::waits : Put::full;
   }
 
+  // The same for a key that a predictor leads to one line: nothing moves, the stash is out of bounds. For
+  // keys of table 2 the group bit is set too, so that readers without a predictor find them.
+  Put put_into(bool table2, const Key &key, std::uint32_t value, KeyHash h) {
+    if (const Place old = locate(key, image::value::length_of(value), h); old.line != nullptr) {
+      set_value(old, value);
+      return Put::replaced;
+    }
+    Line &line = *writable(table2 ? view_.line2(h) : view_.line1(h));
+    const Place p = free_slot(line);
+    if (p.line == nullptr) return freed_slot_in(line) ? Put::waits : Put::full;
+    fill(p, key, value);
+    if (table2) set_group_bit(*writable(view_.line1(h)), group_of<Line>(h));
+    return Put::added;
+  }
+
+  // Waits for a grace period itself.
+  void pass_grace() {
+    grace_();
+    grace_passed();
+  }
+
   // False when (key, length) is not stored.
   bool erase(const Key &key, unsigned length, KeyHash h) {
     Place old = locate(key, length, h);

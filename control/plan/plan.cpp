@@ -169,7 +169,7 @@ void expect_build_time(Plan &plan, const Circumstances &now) {
 // The groups that overfull lines give up, on their way to table 2 (build/table_builder.hpp).
 template <class Line, class Key> std::uint64_t scratch_of(std::uint64_t keys) {
   using Item = typename build::TableBuilder<Line>::Item;
-  const double moved = static_cast<double>(keys) * build::Density<Line>::share2;
+  const double moved = static_cast<double>(keys) * build::inline_density<Line>.share2;
   return static_cast<std::uint64_t>(std::ceil(moved * 2 * (2 * sizeof(Item) + sizeof(std::uint32_t))));
 }
 

@@ -2,6 +2,8 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
+
 namespace weir::build {
 
 namespace {
@@ -11,6 +13,24 @@ Result<std::uint64_t> secret_seed() {
   if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
     return fail(Errc::io, "no random bytes for the seed of an image");
   return seed;
+}
+
+// Of the deny side, both families together.
+std::optional<plan::Trained> trained_of(const BuildReport &report) {
+  const TableReport *tables[] = {&report.deny_v4, &report.deny_v6};
+  plan::Trained all{.exact = true};
+  double bits = 0, keys = 0;
+  for (const TableReport *t : tables) {
+    if (t->chain.layers == 0) continue;
+    all.ms += t->chain.train_ms;
+    all.layers = std::max(all.layers, t->chain.layers);
+    all.exact &= t->chain.exact();
+    bits += t->chain.bits_per_key * static_cast<double>(t->keys);
+    keys += static_cast<double>(t->keys);
+  }
+  if (all.layers == 0) return std::nullopt;
+  if (keys > 0) all.bits_per_key = bits / keys;
+  return all;
 }
 
 } // namespace
@@ -34,7 +54,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
                                .calibration = plan::calibration_for(input, *memory, request.state),
                                .build_ns_per_key = request.build_ns_per_key});
   if (!plan) return std::unexpected(plan.error());
-  plan::apply_to(input, plan->chosen);
+  plan::apply_to(input, *plan);
 
   const std::uint64_t bytes = image_bytes(input);
   // The rules are in memory by now, so the image itself is all that is still to be found.
@@ -43,6 +63,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   if (!file) return std::unexpected(file.error());
   auto report = build_image(input, file->bytes());
   if (!report) return std::unexpected(report.error());
+  plan->trained = trained_of(*report);
   const Pages pages = file->pages();
   auto fd = std::move(*file).seal();
   if (!fd) return std::unexpected(fd.error());

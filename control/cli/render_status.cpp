@@ -27,7 +27,19 @@ std::string plan_text(const Json &plan) {
     text += fmt::format(", predicted {:.2f} lines/lookup", number_in(plan, "predicted_lines"));
   if (has_number(plan, "measured_lines"))
     text += fmt::format(", measured {:.2f}", number_in(plan, "measured_lines"));
+  const Json &trained = child(plan, "trained");
+  if (trained.is_object())
+    text += fmt::format(", {:.2f} bits/key trained in {}{}", number_in(trained, "bits_per_key"),
+                        milliseconds_text(number_in(trained, "train_ms")),
+                        flag_in(trained, "exact") ? "" : " (not exact: not used)");
   return text;
+}
+
+// "inline_bits", "chained, bloom"
+std::string short_plan(const Json &plan) {
+  if (!plan.is_object() || plan.empty()) return "-";
+  const bool front = text_in(plan, "front_filter", "none") != "none";
+  return text_in(plan, "predictor") + (front ? ", bloom" : "");
 }
 
 std::string policy_text(const Json &policy) {
@@ -95,18 +107,23 @@ std::string render_generations(const Json &answer, std::int64_t now) {
                {"V6", right},
                {"ALLOW", right},
                {"IMAGE", right},
+               {"PLAN", left},
                {"BUILD", right},
+               {"TRAIN", right},
                {"DIGEST", left},
                {"CAUSE", left},
                {"", left}});
   for (const Json &generation : child(answer, "generations")) {
     const Json &counts = child(generation, "counts");
+    const Json &trained = child(child(generation, "plan"), "trained");
     table.add({text_in(generation, "generation"), when_text(time_in(generation, "applied_at"), now),
                thousands_in(counts, "ipv4_hosts"), thousands_in(counts, "ipv4_prefixes"),
                thousands_in(counts, "ipv6"), thousands_in(counts, "allow"),
-               bytes_text(count_in(generation, "image_bytes")),
-               milliseconds_text(number_in(generation, "build_ms")), short_digest(generation),
-               text_in(generation, "cause"), flag_in(generation, "live") ? "live" : ""});
+               bytes_text(count_in(generation, "image_bytes")), short_plan(child(generation, "plan")),
+               milliseconds_text(number_in(generation, "build_ms")),
+               trained.is_object() ? milliseconds_text(number_in(trained, "train_ms")) : "-",
+               short_digest(generation), text_in(generation, "cause"),
+               flag_in(generation, "live") ? "live" : ""});
   }
   return table.empty() ? "no generation yet\n" : table.text();
 }

@@ -325,13 +325,6 @@ void Reader::read(const Node &root) {
       return fault(n, path, "\"compact\" is not available in this version; write exact");
     if (s && *s != "exact") fault(n, path, fmt::format("\"{}\" is not a mode; write exact", shown(*s)));
   };
-  const auto predictor = [this](const Node &n, const std::string &path) {
-    word<Predictor>(config.predictor, {{"auto", Predictor::automatic},
-                                       {"inline_bits", Predictor::inline_bits},
-                                       {"chained", Predictor::chained}})(n, path);
-    if (config.predictor == Predictor::chained)
-      fault(n, path, "\"chained\" is not available in this version; write auto or inline_bits");
-  };
   const auto paths = [this](const Node &n, const std::string &path) {
     map(n, path, {{"run", folder(config.paths.run)}, {"state", folder(config.paths.state)}});
   };
@@ -351,7 +344,9 @@ void Reader::read(const Node &root) {
         word<FrontFilter>(config.front_filter, {{"auto", FrontFilter::automatic},
                                                 {"none", FrontFilter::none},
                                                 {"split_block_bloom", FrontFilter::split_block_bloom}})},
-       {"predictor", predictor},
+       {"predictor", word<Predictor>(config.predictor, {{"auto", Predictor::automatic},
+                                                        {"inline_bits", Predictor::inline_bits},
+                                                        {"chained", Predictor::chained}})},
        {"paths", paths},
        {"metrics", metrics},
        {"generations_kept", number(config.generations_kept, 1, 1000)},

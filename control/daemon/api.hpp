@@ -30,8 +30,10 @@
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6}], conflicts[], warnings[];
 //               or one error with every fault, one a line
 // plan          config?
-//               candidates[{predictor, front_filter, bytes, lines_per_lookup, chosen}], chosen{}, why,
-//               tables[], memory{before_bytes, after_bytes, needed_bytes, ...}
+//               candidates[{predictor, front_filter, bytes, predictor_bytes, front_bytes, ns_per_lookup,
+//               lines_per_lookup, chosen, why_not}], chosen{}, why, calibration, hit_ratio,
+//               hit_ratio_measured, build_ms, build_from, tables[], memory{before_bytes, after_bytes,
+//               needed_bytes, ...}; in generations also trained{train_ms, bits_per_key, layers, exact}
 // diff          config?
 //               lists[{name, added, removed, examples[]}]
 // apply         config?, confirm_s?, force?

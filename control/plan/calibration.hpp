@@ -13,6 +13,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/build/input.hpp"
 #include "weir/key/address.hpp"
 
 #include <array>
@@ -24,7 +25,7 @@
 namespace weir::plan {
 
 enum class FrontFilter : std::uint8_t { none, split_block_bloom };
-enum class Predictor : std::uint8_t { inline_bits, chained };
+using build::Predictor;
 
 [[nodiscard]] constexpr const char *name_of(FrontFilter f) noexcept {
   return f == FrontFilter::none ? "none" : "split_block_bloom";

@@ -10,16 +10,21 @@ namespace weir::plan {
 namespace {
 
 template <class Line> Sizes sizes_for(std::uint64_t keys) {
-  const build::TableSize size = build::table_size<Line>(keys);
+  const auto tables = [keys](Predictor predictor) {
+    const build::TableSize size = build::table_size<Line>(keys, predictor);
+    return Sizes::Tables{std::uint64_t{size.lines1} * cache_line_bytes,
+                         std::uint64_t{size.lines2} * cache_line_bytes};
+  };
   Sizes s;
   s.keys = keys;
-  s.table1_bytes = std::uint64_t{size.lines1} * cache_line_bytes;
-  s.table2_bytes = std::uint64_t{size.lines2} * cache_line_bytes;
+  s.inline_bits = tables(Predictor::inline_bits);
+  s.chained = tables(Predictor::chained);
+  s.predictor_bytes = build::chain_size<Line>(keys).bytes();
   const std::uint32_t blocks = filter::SplitBlockBloom::blocks_for(keys, build::front_bits_per_key);
   s.front_bytes = std::uint64_t{blocks} * sizeof(filter::Block);
   s.front_rate = keys == 0 ? 0 : filter::split_block_bloom_rate(keys, blocks);
-  s.predictor_bytes = size.lines1; // a byte of group bits for each line of table 1
-  s.lines = expected_lines({keys, size.lines1, Line::slots, Line::groups});
+  s.lines = expected_lines(
+      {keys, build::table_size<Line>(keys, Predictor::inline_bits).lines1, Line::slots, Line::groups});
   return s;
 }
 
@@ -72,7 +77,11 @@ Cost cost_of(Family family, const Sizes &s, double hit_ratio, Option option, con
   const double second_hit = chained || s.keys == 0 ? 0 : s.lines.hit - 1;
   const double second_absent = chained || s.keys == 0 ? 0 : s.lines.absent - 1;
   const double second = h * second_hit + (1 - h) * absent_asks * second_absent;
-  c.memory_ns = asks * calibration.touch_ns(s.table1_bytes) + second * calibration.touch_ns(s.table2_bytes);
+  const Sizes::Tables &tables = chained ? s.chained : s.inline_bits;
+  // A chained lookup reads one line of either table: its bytes are those of both.
+  c.memory_ns =
+      chained ? asks * calibration.touch_ns(tables.bytes1 + tables.bytes2)
+              : asks * calibration.touch_ns(tables.bytes1) + second * calibration.touch_ns(tables.bytes2);
   if (front) c.memory_ns += calibration.touch_ns(s.front_bytes);
   if (chained) c.memory_ns += asks * calibration.touch_ns(s.predictor_bytes);
 

@@ -27,8 +27,6 @@
 
 namespace weir::plan {
 
-// Whether images can carry a chained predictor.
-inline constexpr bool chained_available = false;
 // Taken when nothing was measured yet.
 inline constexpr double hit_ratio_assumed = 0.10;
 // What a less plain option has to save.
@@ -38,7 +36,10 @@ inline constexpr double chained_saving_min = 0.05;
 
 struct Sizes { // of one table and what stands around it, from its keys alone
   std::uint64_t keys = 0;
-  std::uint64_t table1_bytes = 0, table2_bytes = 0;
+  struct Tables {
+    std::uint64_t bytes1 = 0, bytes2 = 0;
+  };
+  Tables inline_bits, chained;                        // under each predictor
   std::uint64_t front_bytes = 0, predictor_bytes = 0; // when there is one
   double front_rate = 0;                              // false positives of the front filter
   ExpectedLines lines;                                // of inline_bits

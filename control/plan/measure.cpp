@@ -171,6 +171,7 @@ Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   input.deny.v4 = rules.v4;
   if (with_v6) input.deny.v6 = rules.v6;
   input.deny.front_filter = option.front_filter == FrontFilter::split_block_bloom;
+  input.deny.predictor = option.predictor;
   input.seed = 0x5EED;
   const std::uint64_t bytes = build::image_bytes(input);
   SmallImage image;

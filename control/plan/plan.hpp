@@ -86,11 +86,18 @@ struct Circumstances {
   double build_ns_per_key = 0; // of the last build here; 0: unknown
 };
 
+struct Trained { // what became of a chained predictor; known after the build
+  double ms = 0, bits_per_key = 0;
+  unsigned layers = 0;
+  bool exact = false; // else lookups follow the lines' own group bits
+};
+
 struct Plan {
   std::vector<TablePlan> tables;
   std::vector<Candidate> candidates;
   Choice front_filter, predictor;
-  Option chosen; // goes into the build's input, see apply_to()
+  Option chosen;                                        // goes into the build's input, see apply_to()
+  build::ChainWords chain_words_v4{}, chain_words_v6{}; // of the deny side; 0: the builder's own sizes
   Workload workload = {};
   std::string calibration; // where the figures come from
   std::uint64_t image_bytes = 0;
@@ -104,6 +111,7 @@ struct Plan {
   bool fits = true;
   double build_ms = 0;    // expected
   std::string build_from; // what that follows from
+  std::optional<Trained> trained;
 };
 
 // `input` needs lists and sides only. Does not refuse for lack of memory: `fits` says it, and
@@ -117,6 +125,7 @@ struct Plan {
 
 // Writes the choice into what is built.
 void apply_to(build::BuildInput &input, const Option &chosen);
+void apply_to(build::BuildInput &input, const Plan &plan); // with the sizes of layers
 
 [[nodiscard]] std::string to_text(const Plan &plan); // for a terminal
 [[nodiscard]] std::string to_json(const Plan &plan); // one object: candidates, chosen, why, tables, memory

@@ -43,6 +43,12 @@ std::string json(const Candidate &c) {
       c.cost.lines_hit, c.cost.lines_absent, c.cost.lines, c.cost.chosen, json_text(c.cost.why_not));
 }
 
+std::string json_trained(const std::optional<Trained> &t) {
+  if (!t) return "";
+  return fmt::format(R"("trained":{{"train_ms":{:.2f},"bits_per_key":{:.4f},"layers":{},"exact":{}}},)",
+                     t->ms, t->bits_per_key, t->layers, t->exact);
+}
+
 std::string json(const TablePlan &t) {
   return fmt::format(R"({{"name":"{}","keys":{},"hosts":{},"prefixes":{},"prefix_lengths":{},"bytes":{},)"
                      R"("lines_hit":{:.4f},"lines_absent":{:.4f},"probes":{:.4f}}})",
@@ -85,11 +91,12 @@ std::string to_json(const Plan &plan) {
       R"({{"predictor":"{}","front_filter":"{}","predicted_lines":{:.4f},"predicted_ns":{:.2f},"image_bytes":{},)"
       R"("predictor_bytes":{},"front_bytes":{},"build_ms":{:.1f},"build_from":"{}","hit_ratio":{:.6f},)"
       R"("hit_ratio_measured":{},"calibration":"{}","why":"{}","chosen":{},"candidates":[{}],"tables":[{}],)"
-      R"("memory":{}}})",
+      R"({}"memory":{}}})",
       name_of(plan.chosen.predictor), name_of(plan.chosen.front_filter), chosen.cost.lines, chosen.cost.ns,
       plan.image_bytes, chosen.cost.predictor_bytes, chosen.cost.front_bytes, plan.build_ms, plan.build_from,
       plan.workload.hit_ratio, plan.workload.measured(), json_text(plan.calibration), json_text(why(plan)),
-      json(chosen), json_list(plan.candidates), json_list(plan.tables), json_memory(plan));
+      json(chosen), json_list(plan.candidates), json_list(plan.tables), json_trained(plan.trained),
+      json_memory(plan));
 }
 
 std::string to_text(const Plan &plan) {

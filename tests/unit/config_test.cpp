@@ -135,11 +135,16 @@ guard: {max_change: 130%}
 TEST(Config, keys_of_later_versions_say_so) {
   EXPECT_HAS(refused("version: 1\nmode: compact\n"),
              "mode: \"compact\" is not available in this version; write exact");
-  EXPECT_HAS(refused("version: 1\npredictor: chained\n"),
-             "predictor: \"chained\" is not available in this version");
   EXPECT_HAS(refused("version: 1\ncapture: {denied: {rate: 1/1000}}\n"),
              "capture: not available in this version");
   EXPECT_HAS(refused("version: 1\noffenders: {}\n"), "offenders: not available in this version");
+}
+
+TEST(Config, every_predictor_can_be_asked_for_and_no_other) {
+  EXPECT_EQ(parse("version: 1\npredictor: chained\n", "weir.yaml").value().predictor, Predictor::chained);
+  EXPECT_EQ(parse("version: 1\npredictor: auto\n", "weir.yaml").value().predictor, Predictor::automatic);
+  EXPECT_HAS(refused("version: 1\npredictor: chaned\n"),
+             "weir.yaml:2: predictor: \"chaned\" is not one of auto, inline_bits, chained");
 }
 
 TEST(Config, a_key_that_stands_twice_is_refused) {

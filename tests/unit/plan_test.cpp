@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -93,9 +95,51 @@ TEST(Plan, takes_no_front_filter_unless_the_configuration_asks_for_one) {
   const Plan with = plan_of(input, config);
   EXPECT_EQ(with.chosen.front_filter, FrontFilter::split_block_bloom);
   EXPECT_GT(with.image_bytes, without.image_bytes);
-  ASSERT_EQ(with.candidates.size(), 2u);
-  EXPECT_TRUE(with.candidates[1].cost.chosen);
-  EXPECT_NEAR(with.candidates[1].cost.lines_absent, 1.01, 0.01);
+  ASSERT_EQ(with.candidates.size(), 4u);
+  EXPECT_TRUE(with.candidates[2].cost.chosen || with.candidates[3].cost.chosen);
+  EXPECT_TRUE(with.candidates[0].forced_out);
+  EXPECT_NEAR(with.candidates[2].cost.lines_absent, 1.01, 0.01);
+}
+
+TEST(Plan, a_chained_predictor_that_was_asked_for_is_built_exact_in_layers_of_the_planned_sizes) {
+  std::vector<build::EntryV6> entries(120'000);
+  std::mt19937_64 random(3);
+  for (auto &entry : entries) {
+    const std::uint64_t halves[2] = {random(), random()};
+    std::memcpy(entry.address.data(), halves, sizeof halves);
+  }
+  std::ranges::sort(entries);
+  build::BuildInput input;
+  input.deny.v6 = entries;
+  input.lists = {{"a", 0, image::Side::deny}};
+  config::Config config;
+  config.predictor = config::Predictor::chained;
+  const Plan plan = plan_of(input, config);
+  EXPECT_EQ(plan.predictor.chosen, "chained");
+  EXPECT_EQ(plan.predictor.why, "the configuration says so");
+  ASSERT_NE(plan.chain_words_v6[0], 0u);
+  apply_to(input, plan);
+  ASSERT_EQ(build::image_bytes(input), plan.image_bytes);
+  const std::unique_ptr<std::byte, decltype(&std::free)> memory(
+      static_cast<std::byte *>(std::aligned_alloc(64, plan.image_bytes)), &std::free);
+  std::fill_n(memory.get(), plan.image_bytes, std::byte{0});
+  const auto report = build::build_image(input, {memory.get(), plan.image_bytes});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->deny_v6.chain.exact());
+}
+
+TEST(Plan, a_predictor_that_was_asked_for_is_taken_even_when_it_outgrows_the_cache) {
+  const auto entries = spread_hosts(10'000);
+  build::BuildInput input;
+  input.deny.v4 = entries;
+  config::Config config;
+  config.predictor = config::Predictor::chained;
+  Circumstances now{.memory = plenty()};
+  now.calibration.l2_bytes = 64;
+  const Plan plan = make_plan(input, config, now).value();
+  EXPECT_EQ(plan.chosen.predictor, Predictor::chained);
+  config.predictor = config::Predictor::automatic;
+  EXPECT_EQ(make_plan(input, config, now).value().chosen.predictor, Predictor::inline_bits);
 }
 
 TEST(Plan, says_what_a_swap_needs) {
@@ -124,7 +168,7 @@ TEST(Plan, can_be_read_by_programs_and_people) {
   const Plan plan = plan_of(input, {}, memory);
   const auto json = nlohmann::json::parse(to_json(plan));
   EXPECT_EQ(json["chosen"]["front_filter"], "none");
-  EXPECT_EQ(json["candidates"].size(), 2u);
+  EXPECT_EQ(json["candidates"].size(), 4u);
   EXPECT_EQ(json["tables"][0]["keys"], 1000);
   EXPECT_EQ(json["memory"]["after_bytes"], plan.image_bytes);
   EXPECT_EQ(json["memory"]["cgroup_free_bytes"], 1u << 30);

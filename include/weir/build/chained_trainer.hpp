@@ -34,11 +34,12 @@ struct ChainSize {
 inline constexpr std::uint32_t deep_words_min = 8; // a floor: a tiny layer accepts everything
 
 // Room for deeper layers is kept before it is known how many are needed: one bit for 64 keys in F2, and
-// half as many in each layer after it.
-template <class Line> [[nodiscard]] ChainSize chain_size(std::uint64_t keys) {
+// half as many in each layer after it. A plan that knows better gives `words`.
+template <class Line> [[nodiscard]] ChainSize chain_size(std::uint64_t keys, const ChainWords &words = {}) {
   ChainSize size{table_size<Line>(keys, Predictor::chained).lines1, chained_density<Line>.whole_groups, {}};
   for (unsigned i = 0; i < size.deep_words.size(); ++i)
-    size.deep_words[i] = std::max(deep_words_min, static_cast<std::uint32_t>(keys >> (12 + i)));
+    size.deep_words[i] =
+        std::max(deep_words_min, words[0] != 0 ? words[i] : static_cast<std::uint32_t>(keys >> (12 + i)));
   return size;
 }
 

@@ -87,11 +87,11 @@ struct PlannedSection {
     per_family(side, Family::ipv4, s.v4.size(), table_size<table::LineV4>(s.v4.size(), s.predictor).bytes(),
                sizeof(OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV4>(s.v4.size())} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV4>(s.v4.size()).bytes() : 0);
+               front, chained ? chain_size<table::LineV4>(s.v4.size(), s.chain_words_v4).bytes() : 0);
     per_family(side, Family::ipv6, s.v6.size(), table_size<table::LineV6>(s.v6.size(), s.predictor).bytes(),
                sizeof(OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV6>(s.v6.size())} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV6>(s.v6.size()).bytes() : 0);
+               front, chained ? chain_size<table::LineV6>(s.v6.size(), s.chain_words_v6).bytes() : 0);
   }
   return out;
 }
@@ -221,7 +221,7 @@ private:
     if (!ok) return false;
     report = builder.report();
     if (predictor == Predictor::chained)
-      train_chain(builder.view(), kind(SectionKind::deny_v4_chained), report);
+      train_chain(builder.view(), side, kind(SectionKind::deny_v4_chained), report);
     auto *overlay =
         reinterpret_cast<image::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
     overlay->lines = overlay_lines<Line>(entries.size());
@@ -230,8 +230,10 @@ private:
   }
 
   template <class Line>
-  void train_chain(const table::TableView<Line> &table, SectionKind kind, TableReport &report) {
-    ChainTrainer<Line> trainer(section(kind), chain_size<Line>(report.keys), table, seeds_);
+  void train_chain(const table::TableView<Line> &table, Side side, SectionKind kind, TableReport &report) {
+    const SideInput &in = side_of(in_, side);
+    const ChainWords &words = Line::family == Family::ipv4 ? in.chain_words_v4 : in.chain_words_v6;
+    ChainTrainer<Line> trainer(section(kind), chain_size<Line>(report.keys, words), table, seeds_);
     trainer.train(report.keys, report.chain);
     if (report.chain.exact() && report.keys != 0) report.lines_hit = report.lines_absent = 1;
   }

@@ -39,11 +39,15 @@ enum class Predictor : std::uint8_t {
   chained,     // a chain beside the table as well: one line for any key, most additions to the overlay
 };
 
+// Words of 64 bits of each deeper layer of a chain; all 0: sizes that suit the number of keys.
+using ChainWords = std::array<std::uint32_t, image::chain_deep_layers_max>;
+
 struct SideInput {
   std::span<const EntryV4> v4;
   std::span<const EntryV6> v6;
   bool front_filter = false; // split-block Bloom in front of the tables; deny side only
   Predictor predictor = Predictor::inline_bits;
+  ChainWords chain_words_v4{}, chain_words_v6{}; // as planned
 };
 
 struct ListInput {

@@ -12,10 +12,8 @@
 
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <sched.h>
 #include <set>
-#include <sstream>
 #include <unistd.h>
 
 namespace weir::bench {
@@ -166,20 +164,6 @@ double cpu_ns_of(pthread_t thread) {
   if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &now) != 0)
     give_up("a thread's CPU time cannot be read");
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-// Fields 10 and 12 of stat; the name in field 2 may hold spaces, so counting starts behind it.
-std::uint64_t faults_of(int thread_id) {
-  std::ifstream in(fmt::format("/proc/self/task/{}/stat", thread_id));
-  std::string text;
-  std::getline(in, text);
-  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
-  std::string field;
-  std::uint64_t minor = 0, child = 0, major = 0;
-  for (unsigned i = 3; i < 10; ++i) fields >> field;
-  fields >> minor >> child >> major;
-  if (!fields) give_up("/proc does not tell a thread's page faults");
-  return minor + major;
 }
 
 double cycles_to_us(std::uint64_t cycles) {

@@ -91,8 +91,6 @@ void run_on_all_cpus();        // the calling thread
 // CPU time that another thread of this process has had.
 [[nodiscard]] double cpu_ns_of(pthread_t thread);
 
-// Page faults, minor and major, that a thread of this process has taken.
-[[nodiscard]] std::uint64_t faults_of(int thread_id);
 [[nodiscard]] double cycles_to_us(std::uint64_t cycles);
 
 } // namespace weir::bench

@@ -5,6 +5,7 @@
 
 #include "dataplane/dataplane.hpp"
 #include "tests/bench/gate.hpp"
+#include "tests/support/process.hpp"
 
 #include <filesystem>
 #include <thread>
@@ -27,7 +28,7 @@ public:
   void grace_every(unsigned bursts) { grace_every_.store(bursts, std::memory_order_relaxed); }
 
   [[nodiscard]] LoopPort &port() noexcept { return port_; }
-  [[nodiscard]] std::uint64_t worker_faults() const { return faults_of(thread_id_); }
+  [[nodiscard]] std::uint64_t worker_faults() const { return test::page_faults_of(thread_id_); }
   // Million packets a second of the worker's CPU time while `what` runs.
   double mpps_while(const std::function<void()> &what);
 

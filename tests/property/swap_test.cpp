@@ -5,13 +5,11 @@
 #include "tests/support/packets.hpp"
 #include "tests/support/ring_gate.hpp"
 #include "tests/support/test_image.hpp"
-#include "weir/base/hash.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -20,25 +18,11 @@
 namespace weir::test {
 namespace {
 
-using ByteVector = std::vector<std::byte>;
-
 RuleSet rules_with(std::vector<Prefix> denied) {
   RuleSet rules;
   rules.policy.match = Match::source;
   rules.lists = {{"bad", image::Side::deny, std::move(denied)}};
   return rules;
-}
-
-// The same image under another generation and sequence number.
-ByteVector relabelled(Bytes image, std::uint64_t generation, std::uint64_t sequence) {
-  ByteVector bytes(image.begin(), image.end());
-  auto header = load_unaligned<image::ImageHeader>(bytes.data());
-  header.generation = generation;
-  header.sequence = sequence;
-  std::memcpy(bytes.data(), &header, sizeof header);
-  header.header_checksum = checksum({bytes.data(), offsetof(image::ImageHeader, header_checksum)});
-  std::memcpy(bytes.data(), &header, sizeof header);
-  return bytes;
 }
 
 std::vector<std::uint8_t> frame_from(const std::string &source) {

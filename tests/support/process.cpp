@@ -1,5 +1,6 @@
 #include "tests/support/process.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -169,6 +170,25 @@ Outcome run(const std::vector<std::string> &arguments, const std::string &netns,
   if (!code) child.stop(SIGKILL, std::chrono::seconds(10));
   return {code, read_text(folder / "out"), read_text(folder / "err"),
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+}
+
+std::vector<pid_t> threads_named(const std::string &prefix) {
+  std::vector<pid_t> threads;
+  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task"))
+    if (read_text(task.path() / "comm").starts_with(prefix))
+      threads.push_back(static_cast<pid_t>(std::strtol(task.path().filename().c_str(), nullptr, 10)));
+  return threads;
+}
+
+// Fields 10 and 12 of stat; the name in field 2 may hold spaces, so counting starts behind it.
+std::uint64_t page_faults_of(pid_t thread) {
+  const std::string text = read_text("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  std::string skipped;
+  std::uint64_t minor = 0, minor_of_children = 0, major = 0;
+  for (unsigned field = 3; field < 10; ++field) fields >> skipped;
+  if (!(fields >> minor >> minor_of_children >> major)) broken("cannot read a thread's page faults");
+  return minor + major;
 }
 
 } // namespace weir::test

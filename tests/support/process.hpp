@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -80,6 +81,10 @@ struct Outcome {
 // Runs a command to its end and keeps what it said.
 Outcome run(const std::vector<std::string> &arguments, const std::string &netns = {},
             std::chrono::milliseconds limit = std::chrono::seconds(60));
+
+// Threads of this process whose name starts so, and the page faults, minor and major, that one took.
+[[nodiscard]] std::vector<pid_t> threads_named(const std::string &prefix);
+[[nodiscard]] std::uint64_t page_faults_of(pid_t thread);
 
 // Polls `condition` until it holds; false when time is up.
 template <class Condition>

@@ -1,5 +1,6 @@
 #include "tests/support/test_image.hpp"
 
+#include "weir/base/hash.hpp"
 #include "weir/image/reader.hpp"
 
 #include <cstring>
@@ -52,6 +53,17 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
   auto view = image::attach(bytes());
   if (!view) throw std::runtime_error(view.error().message);
   view_ = std::make_unique<image::ImageView>(*view);
+}
+
+std::vector<std::byte> relabelled(Bytes image, std::uint64_t generation, std::uint64_t sequence) {
+  std::vector<std::byte> bytes(image.begin(), image.end());
+  auto header = load_unaligned<image::ImageHeader>(bytes.data());
+  header.generation = generation;
+  header.sequence = sequence;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  header.header_checksum = checksum({bytes.data(), offsetof(image::ImageHeader, header_checksum)});
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
 }
 
 } // namespace weir::test

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 namespace weir::test {
 
@@ -34,5 +35,9 @@ private:
   std::unique_ptr<image::ImageView> view_;
   build::BuildReport report_;
 };
+
+// The same image under another generation and sequence number.
+[[nodiscard]] std::vector<std::byte> relabelled(Bytes image, std::uint64_t generation,
+                                                std::uint64_t sequence);
 
 } // namespace weir::test

@@ -269,7 +269,9 @@ $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
 
 # ---- bench -------------------------------------------------------------------------------------
-$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench)) $(LIB_SUPPORT) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_CONTROL)
+BENCH_SUPPORT := $(addprefix tests/support/,standings.cpp process.cpp dataplane_client.cpp)# no Google Test in these
+
+$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench) $(BENCH_SUPPORT)) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) $(LIBS.control) $(LIBS.dataplane)
 
 .PHONY: bench-now

@@ -1,12 +1,13 @@
 #include "dataplane/attached_image.hpp"
 
 #include "dataplane/memory.hpp"
+#include "weir/base/numa.hpp"
+#include "weir/image/pages.hpp"
 #include "weir/image/reader.hpp"
 
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -92,15 +93,17 @@ void name_slots(AttachedImage &image, ListSlots &slots) {
     image.slot_of_list[list.number] = slots.slot_of(image::list_name(image.view, list.number));
 }
 
-Result<Fd> make_memfd(std::uint64_t bytes) {
-  if (hugepages_free_bytes() >= bytes) {
-    Fd huge(memfd_create("weir-image", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | MFD_HUGE_2MB));
-    const auto rounded = static_cast<off_t>(round_up(bytes, std::uint64_t{1} << 21));
+Result<Fd> make_memfd(std::uint64_t bytes, int node) {
+  using image::Pages;
+  const PreferNode near(node);
+  if (const Pages pages = image::choose_pages(bytes, image::free_pages()); pages != Pages::ordinary) {
+    Fd huge(memfd_create("weir-image", image::memfd_flags(pages)));
+    const auto rounded = static_cast<off_t>(round_up(bytes, image::page_bytes(pages)));
     if (huge.good() && ftruncate(huge.get(), rounded) == 0 && fallocate(huge.get(), 0, 0, rounded) == 0)
       return huge;
   }
   if (auto enough = check_memory(bytes); !enough) return std::unexpected(enough.error());
-  Fd plain(memfd_create("weir-image", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Fd plain(memfd_create("weir-image", image::memfd_flags(Pages::ordinary)));
   if (!plain.good() || ftruncate(plain.get(), static_cast<off_t>(bytes)) != 0)
     return fail(Errc::no_memory, because("cannot make memory for an image"));
   return plain;
@@ -163,7 +166,7 @@ Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &
   if (bytes < sizeof(image::ImageHeader))
     return fail(Errc::bad_image, fmt::format("{}: {} bytes are too few for an image", file.string(), bytes));
 
-  auto memory = make_memfd(bytes);
+  auto memory = make_memfd(bytes, context.node);
   if (!memory) return std::unexpected(memory.error());
   Claim claim;
   {

@@ -70,6 +70,7 @@ struct AttachContext {
   unsigned workers = 1;
   ListSlots *slots = nullptr;
   std::function<void()> grace; // waits until every worker has passed a quiescent state
+  int node = -1;               // NUMA node of the workers; -1: any
 };
 
 // What the sender claims; the image must agree.

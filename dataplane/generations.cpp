@@ -1,5 +1,7 @@
 #include "dataplane/generations.hpp"
 
+#include "dataplane/memory.hpp"
+
 #include "weir/image/reader.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +62,7 @@ Generations::~Generations() {
 }
 
 AttachContext Generations::attach_context() {
-  return {workers_, &lists_, [this] { wait_for_grace(); }};
+  return {workers_, &lists_, [this] { wait_for_grace(); }, node_of_workers()};
 }
 
 void Generations::wait_for_grace() {

@@ -89,7 +89,7 @@ private:
   unsigned workers_;
   std::filesystem::path state_dir_;
   std::unique_ptr<AttachedImage> staged_;
-  GraceToken last_change_; // after it, slots freed by deltas to the live image may be refilled
+  GraceToken last_change_;      // after it, slots freed by deltas to the live image may be refilled
   std::deque<Waiting> waiting_; // tokens never fall
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> retired_packets_;

@@ -1,6 +1,7 @@
 #include "dataplane/memory.hpp"
 
 #include <linux/magic.h>
+#include <rte_lcore.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
@@ -57,6 +58,12 @@ std::uint64_t hugepages_free_bytes() {
 bool on_hugepages(int fd) {
   struct statfs about{};
   return fstatfs(fd, &about) == 0 && about.f_type == HUGETLBFS_MAGIC;
+}
+
+int node_of_workers() {
+  const unsigned first = rte_get_next_lcore(RTE_MAX_LCORE, 1, 0);
+  return first < RTE_MAX_LCORE && rte_socket_count() > 1 ? static_cast<int>(rte_lcore_to_socket_id(first))
+                                                         : SOCKET_ID_ANY;
 }
 
 } // namespace weir::dataplane

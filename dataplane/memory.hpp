@@ -1,4 +1,4 @@
-// How much memory is free, and which kind.
+// How much memory is free, which kind, and where it should lie.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +13,9 @@ namespace weir::dataplane {
 
 // Whether the file lies on huge pages (a memfd made with MFD_HUGETLB).
 [[nodiscard]] bool on_hugepages(int fd);
+
+// The NUMA node of the lcore that the first worker runs on, whose memory packets and images should be;
+// -1 (any) when the machine has one node. EAL must run.
+[[nodiscard]] int node_of_workers();
 
 } // namespace weir::dataplane

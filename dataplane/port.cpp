@@ -1,5 +1,7 @@
 #include "dataplane/port.hpp"
 
+#include "dataplane/memory.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -104,7 +106,7 @@ Result<Ports> Ports::open(const std::vector<config::Port> &wanted, unsigned work
   }
 
   ports.pool_ = rte_pktmbuf_pool_create("weir_packets", mbufs_needed(wanted, workers), pool_cache, 0,
-                                        RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+                                        RTE_MBUF_DEFAULT_BUF_SIZE, node_of_workers());
   if (ports.pool_ == nullptr)
     return fail(Errc::no_memory, fmt::format("no memory for {} packets: {}; raise eal.memory_mib",
                                              mbufs_needed(wanted, workers), rte_strerror(rte_errno)));

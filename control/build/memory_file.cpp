@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/memfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +11,6 @@
 namespace weir::build {
 
 namespace {
-
-constexpr std::uint64_t hugepage_bytes = 2u << 20;
 
 std::unexpected<Error> no_memory(std::uint64_t bytes, Pages pages, const char *step) {
   const Errc code = errno == ENOSPC || errno == ENOMEM ? Errc::no_memory : Errc::io;
@@ -47,9 +44,13 @@ void MemoryFile::unmap() {
   memory_ = nullptr;
 }
 
-Result<MemoryFile> MemoryFile::make(std::uint64_t bytes, bool try_huge) {
-  if (try_huge) {
-    if (auto huge = make_with(bytes, Pages::huge)) return huge;
+Result<MemoryFile> MemoryFile::make(std::uint64_t bytes, Pages pages, int node) {
+  const PreferNode near(node);
+  if (pages == Pages::gigantic) {
+    if (auto file = make_with(bytes, Pages::gigantic)) return file;
+  }
+  if (pages != Pages::ordinary) {
+    if (auto file = make_with(bytes, Pages::huge)) return file;
   }
   return make_with(bytes, Pages::ordinary);
 }
@@ -57,11 +58,8 @@ Result<MemoryFile> MemoryFile::make(std::uint64_t bytes, bool try_huge) {
 Result<MemoryFile> MemoryFile::make_with(std::uint64_t bytes, Pages pages) {
   MemoryFile file;
   file.pages_ = pages;
-  const bool huge = pages == Pages::huge;
-  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0u);
-  const std::uint64_t page = huge ? hugepage_bytes : static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const std::uint64_t size = round_up(bytes, page);
-  file.fd_ = OwnedFd(memfd_create("weir-image", flags));
+  const std::uint64_t size = round_up(bytes, image::page_bytes(pages));
+  file.fd_ = OwnedFd(memfd_create("weir-image", image::memfd_flags(pages)));
   if (file.fd_.get() < 0) return no_memory(size, pages, "memfd_create");
   if (ftruncate(file.fd_.get(), static_cast<off_t>(size)) != 0) return no_memory(size, pages, "ftruncate");
   if (fallocate(file.fd_.get(), 0, 0, static_cast<off_t>(size)) != 0)

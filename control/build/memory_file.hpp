@@ -1,6 +1,7 @@
 // The memory an image is built in: a memfd, on hugepages when enough are free, else on ordinary
-// pages. Its pages are allocated before the first byte is written, since with ordinary pages "no
-// memory" would otherwise be the kernel killing somebody in the middle of a build.
+// pages (weir/image/pages.hpp), on the node of the processors that will read it. Its pages are allocated
+// before the first byte is written, since with ordinary pages "no memory" would otherwise be the kernel
+// killing somebody in the middle of a build.
 //
 //   make(bytes) -> write into bytes() -> seal(): size sealed, unmapped, the descriptor is yours
 //
@@ -8,10 +9,11 @@
 #pragma once
 
 #include "weir/base/bits.hpp"
+#include "weir/base/numa.hpp"
 #include "weir/base/result.hpp"
+#include "weir/image/pages.hpp"
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 namespace weir::build {
@@ -35,15 +37,17 @@ private:
   int fd_ = -1;
 };
 
-enum class Pages : std::uint8_t { huge, ordinary };
-[[nodiscard]] constexpr std::string_view name_of(Pages pages) noexcept {
-  return pages == Pages::huge ? "hugepages (2 MiB)" : "ordinary pages";
-}
+using image::name_of;
+using image::Pages;
 
 class MemoryFile {
 public:
-  // `try_huge`: fall back to ordinary pages when hugepages are refused after all.
-  [[nodiscard]] static Result<MemoryFile> make(std::uint64_t bytes, bool try_huge);
+  // Falls back to smaller pages when those asked for are refused after all. `node`: where the workers
+  // are.
+  [[nodiscard]] static Result<MemoryFile> make(std::uint64_t bytes, Pages pages, int node = any_node);
+  [[nodiscard]] static Result<MemoryFile> make(std::uint64_t bytes, bool try_huge) {
+    return make(bytes, try_huge ? Pages::huge : Pages::ordinary);
+  }
   MemoryFile(MemoryFile &&other) noexcept;
   MemoryFile &operator=(MemoryFile &&other) noexcept;
   ~MemoryFile();

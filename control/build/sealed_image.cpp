@@ -57,9 +57,11 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   plan::apply_to(input, *plan);
 
   const std::uint64_t bytes = image_bytes(input);
+  const Pages wanted = image::choose_pages(bytes, image::free_pages());
   // The rules are in memory by now, so the image itself is all that is still to be found.
-  if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits) return std::unexpected(fits.error());
-  auto file = MemoryFile::make(bytes, memory->fits_hugepages(bytes));
+  if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits && wanted != Pages::gigantic)
+    return std::unexpected(fits.error());
+  auto file = MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores));
   if (!file) return std::unexpected(file.error());
   auto report = build_image(input, file->bytes());
   if (!report) return std::unexpected(report.error());

@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 namespace weir::build {
@@ -328,6 +330,27 @@ template <class Line, class Entry>
   return {};
 }
 
+// The same in two halves side by side, where there is enough to ask to be worth a thread.
+template <class Line, class Entry>
+[[nodiscard]] Status ask_in_halves(const image::SideView<Line> &view, std::span<const Entry> entries,
+                                   std::span<const std::uint64_t> seeds, const auto &way_is_open) {
+  constexpr std::size_t worth_a_thread = 1u << 18;
+  const std::size_t half = entries.size() / 2;
+  if (entries.size() < worth_a_thread || std::thread::hardware_concurrency() < 2)
+    return ask_every_key(view, entries, seeds, way_is_open);
+  Status first, second;
+  const auto ask_first = [&] { first = ask_every_key(view, entries.first(half), seeds, way_is_open); };
+  std::thread beside;
+  try {
+    beside = std::thread(ask_first);
+  } catch (const std::system_error &) { // no thread to be had
+    ask_first();
+  }
+  second = ask_every_key(view, entries.subspan(half), seeds, way_is_open);
+  if (beside.joinable()) beside.join();
+  return first ? second : first;
+}
+
 [[nodiscard]] inline Status verify_side(const image::ImageView &view, Side side, const SideInput &in) {
   const auto n = static_cast<std::size_t>(side);
   const table::LengthMapV4 &map = view.lengths_v4[n];
@@ -337,9 +360,9 @@ template <class Line, class Entry>
     if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
     return image::value::length_of(table::short_value(cell)) >= e.length;
   };
-  if (Status ok = ask_every_key(view.v4[n], in.v4, view.seeds_v4, open_v4); !ok) return ok;
+  if (Status ok = ask_in_halves(view.v4[n], in.v4, view.seeds_v4, open_v4); !ok) return ok;
   const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[n].has(e.length); };
-  return ask_every_key(view.v6[n], in.v6, view.seeds_v6, open_v6);
+  return ask_in_halves(view.v6[n], in.v6, view.seeds_v6, open_v6);
 }
 
 [[nodiscard]] inline double ms_since(std::chrono::steady_clock::time_point start) {

@@ -1,0 +1,37 @@
+// Asking every key of an image that was built, in two halves side by side: a wrong answer in either half
+// is noticed.
+#include "tests/support/image_memory.hpp"
+#include "weir/build/image_builder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(Verify, notices_one_wrong_answer_in_either_half) {
+  constexpr std::uint32_t hosts = 600'000; // enough for two threads
+  std::vector<build::EntryV4> entries;
+  for (std::uint32_t h = 0; h < hosts; ++h) entries.push_back({0x0A000000 + h * 3, 32, 0, 1});
+  build::BuildInput in;
+  in.lists = {{"a", 1}, {"b", 2}};
+  in.deny.v4 = entries;
+  in.seed = 5;
+  const test::ImageMemory memory = test::ImageMemory::build(in);
+  EXPECT_EQ(memory.report().keys_verified, hosts);
+
+  const image::ImageView view = memory.view();
+  const auto ask = [&] {
+    return build::detail::ask_in_halves(view.v4[0], std::span<const build::EntryV4>(entries),
+                                        std::span<const std::uint64_t>(view.seeds_v4),
+                                        [](const build::EntryV4 &, std::uint32_t) { return true; });
+  };
+  EXPECT_TRUE(ask().has_value());
+  for (const std::uint32_t wrong : {0u, hosts / 4, hosts / 2, hosts - 1}) {
+    entries[wrong].list = 2;
+    EXPECT_FALSE(ask().has_value()) << "entry " << wrong;
+    entries[wrong].list = 1;
+  }
+}
+
+} // namespace
+} // namespace weir

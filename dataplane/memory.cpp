@@ -2,6 +2,7 @@
 
 #include <linux/magic.h>
 #include <rte_lcore.h>
+#include <rte_memory.h>
 #include <sys/vfs.h>
 
 #include <algorithm>

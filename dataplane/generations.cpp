@@ -1,7 +1,6 @@
 #include "dataplane/generations.hpp"
 
 #include "dataplane/memory.hpp"
-
 #include "weir/image/reader.hpp"
 
 #include <fmt/format.h>

@@ -202,7 +202,7 @@ void compete(std::vector<Contender> &contenders, unsigned rounds) {
   for (unsigned round = 0; round <= rounds; ++round) // round 0 warms up
     for (Contender &c : contenders)
       if (const double ns = c.run(); round > 0) c.samples.push_back(ns);
-  for (Contender &c : contenders) c.take(quartile(std::move(c.samples)));
+  for (Contender &c : contenders) c.take(*std::ranges::min_element(c.samples));
 }
 
 Status measure_work(const MeasureOptions &options, Calibration &out) {

@@ -77,29 +77,21 @@ std::vector<Option> left_open(const config::Config &config) {
   return options;
 }
 
-std::string hits_text(const Workload &workload) {
-  if (!workload.measured())
-    return fmt::format("{:.0f} % hits (assumed: nothing is measured yet)", workload.hit_ratio * 100);
-  return fmt::format("{:.3g} % hits (measured over {} lookups)", workload.hit_ratio * 100,
-                     workload.questions);
-}
-
 // The chosen one beside the one that differs from it in one part alone.
 const Cost *other_of(const std::vector<Cost> &costs, Option wanted) {
   const auto at = std::ranges::find(costs, wanted, &Cost::option);
   return at == costs.end() ? nullptr : &*at;
 }
 
-Choice explain(const char *what, const char *chosen, const char *alternative, bool forced, const Cost &best,
-               const Cost *other, const Workload &workload) {
+Choice explain(const char *what, const char *chosen, const char *alternative, bool forced,
+               const Cost *other) {
   Choice choice{what, chosen, {}};
   if (forced)
     choice.why = "the configuration says so";
   else if (other == nullptr)
     choice.why = "the configuration leaves no other";
   else
-    choice.why = fmt::format("{:.1f} ns a lookup at {}; {} would take {:.1f} ns: {}", best.ns,
-                             hits_text(workload), alternative, other->ns, other->why_not);
+    choice.why = fmt::format("{} would take {:.1f} ns: {}", alternative, other->ns, other->why_not);
   return choice;
 }
 
@@ -109,14 +101,13 @@ void explain_choice(Plan &plan, const config::Config &config, const Answer &answ
   const bool chained = best.option.predictor == Predictor::chained;
   Option other = best.option;
   other.front_filter = front ? FrontFilter::none : FrontFilter::split_block_bloom;
-  plan.front_filter = explain("front_filter", name_of(best.option.front_filter), name_of(other.front_filter),
-                              config.front_filter != config::FrontFilter::automatic, best,
-                              other_of(answer.costs, other), plan.workload);
+  plan.front_filter =
+      explain("front_filter", name_of(best.option.front_filter), name_of(other.front_filter),
+              config.front_filter != config::FrontFilter::automatic, other_of(answer.costs, other));
   other = best.option;
   other.predictor = chained ? Predictor::inline_bits : Predictor::chained;
   plan.predictor = explain("predictor", name_of(best.option.predictor), name_of(other.predictor),
-                           config.predictor != config::Predictor::automatic, best,
-                           other_of(answer.costs, other), plan.workload);
+                           config.predictor != config::Predictor::automatic, other_of(answer.costs, other));
 }
 
 // Keys of groups that the builder cannot keep whole, as shares of all: seen were none in four million

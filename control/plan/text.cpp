@@ -24,9 +24,17 @@ std::string json_text(const std::string &text) {
   return out;
 }
 
+std::string hits_text(const Workload &workload) {
+  if (!workload.measured())
+    return fmt::format("{:.0f} % hits (assumed: nothing is measured yet)", workload.hit_ratio * 100);
+  return fmt::format("{:.3g} % hits (measured over {} lookups)", workload.hit_ratio * 100,
+                     workload.questions);
+}
+
 std::string why(const Plan &plan) {
-  return fmt::format("predictor {}: {}. Front filter {}: {}", plan.predictor.chosen, plan.predictor.why,
-                     plan.front_filter.chosen, plan.front_filter.why);
+  return fmt::format("a lookup takes {:.1f} ns at {}. Predictor {}: {}. Front filter {}: {}",
+                     chosen_of(plan).cost.ns, hits_text(plan.workload), plan.predictor.chosen,
+                     plan.predictor.why, plan.front_filter.chosen, plan.front_filter.why);
 }
 
 const char *kind_of_memory(const Plan &plan) {

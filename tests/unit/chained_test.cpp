@@ -146,6 +146,18 @@ TEST(Chain, same_rules_and_seed_give_the_same_bytes) {
   EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()), 0);
 }
 
+TEST(Chain, the_bytes_do_not_depend_on_the_number_of_threads) {
+  const Hosts hosts(60'000, 60'000, 6);
+  for (const Predictor predictor : {Predictor::inline_bits, Predictor::chained}) {
+    build::BuildInput in = hosts.input(1, predictor);
+    in.threads = 1;
+    const ImageMemory one = ImageMemory::build(in);
+    in.threads = 3;
+    const ImageMemory three = ImageMemory::build(in);
+    EXPECT_EQ(std::memcmp(one.bytes().data(), three.bytes().data(), one.bytes().size()), 0);
+  }
+}
+
 TEST(Chain, a_batch_answers_like_single_questions_for_every_size) {
   const Hosts hosts(0, 200'000, 7);
   const ImageMemory m = hosts.image(8);

@@ -21,9 +21,9 @@ TEST(Verify, notices_one_wrong_answer_in_either_half) {
 
   const image::ImageView view = memory.view();
   const auto ask = [&] {
-    return build::detail::ask_in_halves(view.v4[0], std::span<const build::EntryV4>(entries),
-                                        std::span<const std::uint64_t>(view.seeds_v4),
-                                        [](const build::EntryV4 &, std::uint32_t) { return true; });
+    return build::detail::ask_every_key(
+        view.v4[0], std::span<const build::EntryV4>(entries), std::span<const std::uint64_t>(view.seeds_v4),
+        [](const build::EntryV4 &, std::uint32_t) { return true; }, 2);
   };
   EXPECT_TRUE(ask().has_value());
   for (const std::uint32_t wrong : {0u, hosts / 4, hosts / 2, hosts - 1}) {

@@ -7,6 +7,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/build/chained_trainer.hpp"
+#include "weir/build/image_check.hpp"
 #include "weir/build/input.hpp"
 #include "weir/build/table_builder.hpp"
 #include "weir/image/layout.hpp"
@@ -18,8 +19,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 namespace weir::build {
@@ -103,15 +102,6 @@ struct PlannedSection {
       round_up(sizeof(image::ImageHeader) + sections.size() * sizeof(SectionEntry), cache_line_bytes);
   for (const PlannedSection &s : sections) at = round_up(at + s.bytes, cache_line_bytes);
   return at;
-}
-
-[[nodiscard]] inline Address address_of(const EntryV4 &e) noexcept { return Address::from_host(e.host); }
-[[nodiscard]] inline Address address_of(const EntryV6 &e) noexcept {
-  return Address::from_v6(e.address.data());
-}
-[[nodiscard]] inline std::uint32_t key_of(const EntryV4 &e) noexcept { return byteswap32(e.host); }
-[[nodiscard]] inline table::KeyV6 key_of(const EntryV6 &e) noexcept {
-  return table::KeyV6::load(e.address.data());
 }
 
 template <class Entry> [[nodiscard]] bool same_prefix_order(const Entry &a, const Entry &b) noexcept {
@@ -216,11 +206,11 @@ private:
     const Predictor predictor = side_of(in_, side).predictor;
     TableBuilder<Line> builder(section(kind(SectionKind::deny_v4_table)),
                                table_size<Line>(entries.size(), predictor), seeds_, predictor);
-    const bool ok = builder.build(entries.size(), [&](std::uint64_t i) {
+    const auto item = [&](std::uint64_t i) {
       const Entry &e = entries[i];
       return typename TableBuilder<Line>::Item{key_of(e), image::value::make(e.list, e.length)};
-    });
-    if (!ok) return false;
+    };
+    if (!builder.build(entries.size(), item, threads_for(in_.threads))) return false;
     report = builder.report();
     if (predictor == Predictor::chained)
       train_chain(builder.view(), side, kind(SectionKind::deny_v4_chained), report);
@@ -306,65 +296,6 @@ private:
   std::vector<SectionEntry> entries_;
 };
 
-// Asks every entry through the real view, prefetching ahead.
-template <class Line, class Entry>
-[[nodiscard]] Status ask_every_key(const image::SideView<Line> &view, std::span<const Entry> entries,
-                                   std::span<const std::uint64_t> seeds, const auto &way_is_open) {
-  constexpr std::size_t window = 32;
-  KeyHash hashes[window];
-  for (std::size_t from = 0; from < entries.size(); from += window) {
-    const std::size_t n = std::min(window, entries.size() - from);
-    for (std::size_t i = 0; i < n; ++i) {
-      const Entry &e = entries[from + i];
-      hashes[i] = table::hash_of(key_of(e), seeds[e.length]);
-      view.prefetch(hashes[i]);
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      const Entry &e = entries[from + i];
-      const std::uint32_t wanted = image::value::make(e.list, e.length);
-      if (view.find(key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
-        return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
-                                         std::to_string(e.length));
-    }
-  }
-  return {};
-}
-
-// The same in two halves side by side, where there is enough to ask to be worth a thread.
-template <class Line, class Entry>
-[[nodiscard]] Status ask_in_halves(const image::SideView<Line> &view, std::span<const Entry> entries,
-                                   std::span<const std::uint64_t> seeds, const auto &way_is_open) {
-  constexpr std::size_t worth_a_thread = 1u << 18;
-  const std::size_t half = entries.size() / 2;
-  if (entries.size() < worth_a_thread || std::thread::hardware_concurrency() < 2)
-    return ask_every_key(view, entries, seeds, way_is_open);
-  Status first, second;
-  const auto ask_first = [&] { first = ask_every_key(view, entries.first(half), seeds, way_is_open); };
-  std::thread beside;
-  try {
-    beside = std::thread(ask_first);
-  } catch (const std::system_error &) { // no thread to be had
-    ask_first();
-  }
-  second = ask_every_key(view, entries.subspan(half), seeds, way_is_open);
-  if (beside.joinable()) beside.join();
-  return first ? second : first;
-}
-
-[[nodiscard]] inline Status verify_side(const image::ImageView &view, Side side, const SideInput &in) {
-  const auto n = static_cast<std::size_t>(side);
-  const table::LengthMapV4 &map = view.lengths_v4[n];
-  const auto open_v4 = [&](const EntryV4 &e, std::uint32_t value) {
-    if (e.length == 0) return *map.default_value == value;
-    const std::uint64_t cell = map.cell(key_of(e));
-    if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
-    return image::value::length_of(table::short_value(cell)) >= e.length;
-  };
-  if (Status ok = ask_in_halves(view.v4[n], in.v4, view.seeds_v4, open_v4); !ok) return ok;
-  const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[n].has(e.length); };
-  return ask_in_halves(view.v6[n], in.v6, view.seeds_v6, open_v6);
-}
-
 [[nodiscard]] inline double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
@@ -387,6 +318,7 @@ template <class Line, class Entry>
   if (out.size() < report.image_bytes)
     return fail(Errc::no_memory, "an image of " + std::to_string(report.image_bytes) +
                                      " bytes does not fit into " + std::to_string(out.size()));
+  const unsigned threads = threads_for(input.threads);
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t seed = input.seed;
   for (;;) {
@@ -403,7 +335,7 @@ template <class Line, class Entry>
   if (!view) return std::unexpected(view.error());
   for (const image::Side side : {image::Side::deny, image::Side::allow}) {
     const SideInput &s = detail::side_of(input, side);
-    if (Status ok = detail::verify_side(*view, side, s); !ok) return std::unexpected(ok.error());
+    if (Status ok = detail::verify_side(*view, side, s, threads); !ok) return std::unexpected(ok.error());
     report.keys_verified += s.v4.size() + s.v6.size();
   }
   report.verify_ms = detail::ms_since(verify_start);

@@ -66,6 +66,7 @@ struct BuildInput {
   std::uint64_t sequence = 0;
   std::uint64_t seed = 0;
   image::Digest rules_digest{};
+  unsigned threads = 0; // that work on it, 0: two where there are two processors; the bytes are the same
 };
 
 } // namespace weir::build

@@ -16,6 +16,7 @@
 #include "weir/base/result.hpp"
 #include "weir/build/displacer.hpp"
 #include "weir/build/input.hpp"
+#include "weir/build/parallel.hpp"
 #include "weir/table/table_writer.hpp"
 
 #include <algorithm>
@@ -103,12 +104,11 @@ public:
     header_->stash_lines = size.stash_lines;
   }
 
-  // `item(i)` for i < count gives the i-th key; keys are distinct. False: not even the stash had room.
-  template <class ItemAt> [[nodiscard]] bool build(std::uint64_t count, ItemAt item) {
+  // `item(i)` for i < count gives the i-th key, on any of `threads`; keys are distinct. False: not even the
+  // stash had room.
+  template <class ItemAt> [[nodiscard]] bool build(std::uint64_t count, ItemAt item, unsigned threads = 1) {
     header_->keys = count;
-    fill_table1(count, item);
-    std::stable_sort(overflow_.begin(), overflow_.end(),
-                     [](const Overflow &a, const Overflow &b) { return a.line < b.line; });
+    fill_table1(count, item, count < entries_worth_a_thread ? 1 : threads);
     if (whole_groups_ != 0) return displace_whole_groups();
     give_up_groups();
     const bool ok = place_rest();
@@ -173,19 +173,38 @@ private:
     return false;
   }
 
-  template <class ItemAt> void fill_table1(std::uint64_t count, ItemAt item) {
+  // Each thread reads all keys and fills the lines of its own part, so the order of keys in a line, and
+  // with it the image, is the same for any number of threads. Surplus keys end up sorted by line.
+  template <class ItemAt> void fill_table1(std::uint64_t count, ItemAt item, unsigned threads) {
+    std::vector<std::vector<Overflow>> surplus(threads);
+    in_parallel(threads, [&](unsigned part) {
+      fill_lines(count, item, part_of(size_.lines1, part, threads), surplus[part]);
+      std::ranges::stable_sort(surplus[part], {}, &Overflow::line);
+    });
+    overflow_ = std::move(surplus[0]);
+    for (unsigned part = 1; part < threads; ++part)
+      overflow_.insert(overflow_.end(), surplus[part].begin(), surplus[part].end());
+  }
+
+  template <class ItemAt>
+  void fill_lines(std::uint64_t count, ItemAt item, Range mine, std::vector<Overflow> &surplus) {
     Item items[window];
     std::uint32_t line[window];
-    for (std::uint64_t from = 0; from < count; from += window) {
-      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(window, count - from));
-      for (std::size_t i = 0; i < n; ++i) {
-        items[i] = item(from + i);
-        line[i] = reduce(table::half1(hash(items[i].key, items[i].value)), size_.lines1);
-        __builtin_prefetch(&lines_[line[i]], 1);
-      }
-      for (std::size_t i = 0; i < n; ++i)
-        if (!put(lines_[line[i]], items[i])) overflow_.push_back({line[i], items[i]});
+    std::size_t held = 0;
+    const auto flush = [&] {
+      for (std::size_t i = 0; i < held; ++i)
+        if (!put(lines_[line[i]], items[i])) surplus.push_back({line[i], items[i]});
+      held = 0;
+    };
+    for (std::uint64_t i = 0; i < count; ++i) {
+      items[held] = item(i);
+      const std::uint32_t at = reduce(table::half1(hash(items[held].key, items[held].value)), size_.lines1);
+      line[held] = at;
+      if (at < mine.begin || at >= mine.end) continue;
+      __builtin_prefetch(&lines_[at], 1);
+      if (++held == window) flush();
     }
+    flush();
   }
 
   // A line with k keys too many gives up the one group of at least k keys that is smallest, or, when

@@ -1,0 +1,84 @@
+// After a build every key is asked through the real view, as a worker would ask.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/build/input.hpp"
+#include "weir/build/parallel.hpp"
+#include "weir/image/reader.hpp"
+#include "weir/key/address.hpp"
+#include "weir/key/text.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::build::detail {
+
+[[nodiscard]] inline Address address_of(const EntryV4 &e) noexcept { return Address::from_host(e.host); }
+[[nodiscard]] inline Address address_of(const EntryV6 &e) noexcept {
+  return Address::from_v6(e.address.data());
+}
+[[nodiscard]] inline std::uint32_t key_of(const EntryV4 &e) noexcept { return byteswap32(e.host); }
+[[nodiscard]] inline table::KeyV6 key_of(const EntryV6 &e) noexcept {
+  return table::KeyV6::load(e.address.data());
+}
+
+// Asks entries through the real view, prefetching ahead.
+template <class Line, class Entry>
+[[nodiscard]] Status ask_some_keys(const image::SideView<Line> &view, std::span<const Entry> entries,
+                                   std::span<const std::uint64_t> seeds, const auto &way_is_open) {
+  constexpr std::size_t window = 32;
+  KeyHash hashes[window];
+  for (std::size_t from = 0; from < entries.size(); from += window) {
+    const std::size_t n = std::min(window, entries.size() - from);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Entry &e = entries[from + i];
+      hashes[i] = table::hash_of(key_of(e), seeds[e.length]);
+      view.prefetch(hashes[i]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const Entry &e = entries[from + i];
+      const std::uint32_t wanted = image::value::make(e.list, e.length);
+      if (view.find(key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
+        return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
+                                         std::to_string(e.length));
+    }
+  }
+  return {};
+}
+
+template <class Line, class Entry>
+[[nodiscard]] Status ask_every_key(const image::SideView<Line> &view, std::span<const Entry> entries,
+                                   std::span<const std::uint64_t> seeds, const auto &way_is_open,
+                                   unsigned threads) {
+  std::vector<Status> parts(entries.size() < entries_worth_a_thread ? 1 : threads);
+  const auto count = static_cast<unsigned>(parts.size());
+  in_parallel(count, [&](unsigned part) {
+    const Range r = part_of(entries.size(), part, count);
+    parts[part] =
+        ask_some_keys<Line, Entry>(view, entries.subspan(r.begin, r.end - r.begin), seeds, way_is_open);
+  });
+  for (Status &s : parts)
+    if (!s) return std::move(s);
+  return {};
+}
+
+[[nodiscard]] inline Status verify_side(const image::ImageView &view, image::Side side, const SideInput &in,
+                                        unsigned threads) {
+  const auto n = static_cast<std::size_t>(side);
+  const table::LengthMapV4 &map = view.lengths_v4[n];
+  const auto open_v4 = [&](const EntryV4 &e, std::uint32_t value) {
+    if (e.length == 0) return *map.default_value == value;
+    const std::uint64_t cell = map.cell(key_of(e));
+    if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
+    return image::value::length_of(table::short_value(cell)) >= e.length;
+  };
+  if (Status ok = ask_every_key(view.v4[n], in.v4, view.seeds_v4, open_v4, threads); !ok) return ok;
+  const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[n].has(e.length); };
+  return ask_every_key(view.v6[n], in.v6, view.seeds_v6, open_v6, threads);
+}
+
+} // namespace weir::build::detail

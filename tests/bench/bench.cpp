@@ -32,6 +32,13 @@ std::vector<const Benchmark *> Benchmark::all() {
   return benchmarks;
 }
 
+unsigned long free_hugepages() {
+  std::ifstream in("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  unsigned long pages = 0;
+  in >> pages;
+  return pages;
+}
+
 double cpu_ns() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

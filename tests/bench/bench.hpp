@@ -56,6 +56,8 @@ using Clock = std::chrono::steady_clock;
 // caches, not for the turns they take.
 [[nodiscard]] double cpu_ns();
 
+[[nodiscard]] unsigned long free_hugepages(); // of 2 MiB
+
 // "48.9 ±3 %"
 [[nodiscard]] std::string with_spread(const Figure &figure);
 

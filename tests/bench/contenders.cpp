@@ -147,7 +147,9 @@ RteHash::RteHash(std::uint32_t keys, std::uint32_t key_bytes) {
   static unsigned made = 0;
   const std::string name = fmt::format("peer{}", made++);
   parameters.name = name.c_str();
-  parameters.entries = keys;
+  // Beyond a million keys it was seen to refuse the last ones at 94 % of the next power of two.
+  const bool too_full = keys > 1'500'000 && keys > 0.93 * std::bit_ceil(keys);
+  parameters.entries = too_full ? keys + keys / 8 : keys;
   parameters.key_len = key_bytes;
   parameters.hash_func = rte_hash_crc;
   parameters.socket_id = SOCKET_ID_ANY;

@@ -14,17 +14,10 @@
 namespace weir::bench {
 namespace {
 
-unsigned long free_hugepages() {
-  std::ifstream in("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
-  unsigned long pages = 0;
-  in >> pages;
-  return pages;
-}
-
 // The peer's tables live in EAL memory, weir's and LIMIT's in mappings of their own; all of them on
 // 2 MiB pages or all on ordinary ones.
 bool start_eal() {
-  constexpr unsigned long pages_wanted = 600; // 10M keys: 180 for rte_hash, 60 for each other table
+  constexpr unsigned long pages_wanted = 700; // 10M keys: 180 for rte_hash, 60 for each other table
   const bool hugepages = free_hugepages() >= pages_wanted;
   std::vector<std::string> arguments{"weir-bench",           "--no-pci", "--no-telemetry",
                                      "--log-level=critical", "-l",       "0"};

@@ -65,9 +65,6 @@ void bench_memory(const Options &options, std::vector<Standing> &standings) {
     add_row(to, count_words(keys) + " IPv4", report.deny_v4, report, total);
     standings.push_back(standing(fmt::format("bytes per IPv4 entry, {}", count_words(keys)), 10.5, 9.5,
                                  {bytes_per_entry(report.deny_v4), 0}, true));
-    if (keys == 10'000'000)
-      standings.push_back(standing("image of 10M entries, sorted memory to attached, s", 3, 1,
-                                   {total.median / 1e3, total.spread_percent}, true));
   }
   const auto entries = make_entries_v6(1'000'000);
   std::vector<double> totals_ms;

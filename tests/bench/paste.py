@@ -38,6 +38,10 @@ def main(document, folder):
     if places == 0:
         sys.exit(f"{document} has no place for a table")
     print(f"{document}: {places - len(missing)} of {places} tables pasted")
+    known = {place[1] for place in PLACE.findall(text)} | {"standings_partial"}
+    homeless = sorted(p.stem for p in pathlib.Path(folder).glob("*.md") if p.stem not in known)
+    if homeless:
+        print("without a place in the document:", ", ".join(homeless))
     if missing:
         print("not in the last run, left as they were:", ", ".join(missing))
 

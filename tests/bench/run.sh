@@ -3,7 +3,7 @@
 # Lends the benchmark 2 MiB pages when root can get them, and takes back what it lent however it ends.
 set -u
 knob=/proc/sys/vm/nr_hugepages
-wanted=2600 # 64M keys in rte_hash, in the candidates' images and in LIMIT's table
+wanted=3300 # 64M keys in rte_hash, in the candidates' images and in LIMIT's table
 case ${BENCH_QUICK:-0} in '' | 0) ;; *) wanted=1024 ;; esac
 free=$(awk '/HugePages_Free/ {print $2}' /proc/meminfo)
 

@@ -60,6 +60,10 @@ std::size_t floors_missed(std::span<const Standing> standings) {
   return static_cast<std::size_t>(std::ranges::count_if(standings, misses_floor));
 }
 
+int exit_code(bool floors_asserted, std::span<const Standing> standings) {
+  return floors_asserted && floors_missed(standings) > 0 ? 1 : 0;
+}
+
 namespace {
 
 std::size_t characters(const std::string &utf8) { // a continuation byte is 10xxxxxx

@@ -47,6 +47,9 @@ enum class Mark { aim, floor, below_floor, not_measured, left_out };
 [[nodiscard]] bool misses_floor(const Standing &standing);
 [[nodiscard]] std::size_t floors_missed(std::span<const Standing> standings);
 
+// Of the program: 1 when floors are asserted and one is missed.
+[[nodiscard]] int exit_code(bool floors_asserted, std::span<const Standing> standings);
+
 // A table with one cell a column in each row.
 struct Grid {
   std::vector<std::string> columns;

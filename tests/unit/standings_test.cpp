@@ -55,6 +55,16 @@ TEST(Standings, what_was_not_measured_is_a_miss_unless_the_run_says_why_it_left_
   EXPECT_EQ(words_of(rows[3]), "left out: quick run");
 }
 
+TEST(Standings, a_missed_floor_fails_the_program_only_when_floors_are_asserted) {
+  const std::vector<Standing> good{standing("reached", 1, 2, {1, 0}),
+                                   not_measured("64M keys", 1, 2, "quick run")},
+      bad{standing("below", 1, 2, {0.9, 0})}, forgotten{not_measured("forgotten", 1, 2)};
+  EXPECT_EQ(exit_code(true, good), 0);
+  EXPECT_EQ(exit_code(true, bad), 1);
+  EXPECT_EQ(exit_code(true, forgotten), 1);
+  EXPECT_EQ(exit_code(false, bad), 0);
+}
+
 TEST(Standings, the_table_shows_what_was_reached_and_a_dash_for_what_was_not) {
   const std::vector<Standing> rows{standing("lookup / LIMIT", 0.85, 0.95, {0.912, 3}),
                                    not_measured("restart, s", 1, 0.3, {}, true)};

@@ -8,6 +8,8 @@ std::span<const PlanShape> plan_shapes() {
   static constexpr PlanShape shapes[] = {
       {"inline_bits", {none, inline_bits}, 1.10, 1.07},
       {"inline_bits, bloom", {split_block_bloom, inline_bits}, 0, 0},
+      {"chained", {none, chained}, 1.00, 1.00},
+      {"chained, bloom", {split_block_bloom, chained}, 0, 0},
   };
   return shapes;
 }

@@ -1,6 +1,5 @@
 #include "tests/bench/contenders.hpp"
 
-#include "control/plan/plan.hpp"
 #include "weir/base/hash.hpp"
 #include "weir/image/reader.hpp"
 
@@ -77,7 +76,9 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
   input.lists = {{.name = "bench", .number = 0, .side = image::Side::deny}};
   input.deny.v4 = v4;
   input.deny.v6 = v6;
-  plan::apply_to(input, option);
+  input.deny.front_filter = option.front_filter == plan::FrontFilter::split_block_bloom;
+  input.deny.predictor = option.predictor == plan::Predictor::chained ? build::Predictor::chained
+                                                                      : build::Predictor::inline_bits;
   input.generation = 1;
   input.seed = 0x5EED;
   const std::uint64_t bytes = build::image_bytes(input);

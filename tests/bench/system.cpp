@@ -3,14 +3,14 @@
 //   rule file     from asking control to apply a configuration that names the file until it answers that
 //                 the rules are in force: read, parsed, stored (synced), built, pushed, swapped. Ports bring
 //                 no packets, and control has every CPU
-//   memory        hugepages that images take and the growth of what the dataplane has resident, at their
-//                 highest while a second generation of the same size replaces the first, over the image
+//   memory        hugepages that both processes map, and what the dataplane has resident more than before
+//                 the first image: the highest while a second generation of the same size replaces the
+//                 first, over the image
 //   restart       weir-dataplane is killed; from starting it until its workers poll with the kept image in
 //                 force. Its file is in the page cache
 //   list add      one client, one host a request over control's socket, until the answer that it is in force
 //                 on every worker, while the worker judges at its ports' full rate on CPU 1: IPv4 packets of
-//                 a capture held in memory, every tenth denied. Control, service thread and client share CPU
-//                 0
+//                 a capture held in memory, every tenth denied. All others share CPU 0
 #include "tests/bench/gate.hpp"
 #include "tests/bench/processes.hpp"
 
@@ -18,7 +18,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <thread>
 
 namespace weir::bench {
@@ -36,24 +35,20 @@ struct SystemFigures {
   }
 };
 
-// What images take, in bytes: hugepages in use on the machine, and what the dataplane has resident.
-std::uint64_t taken_by(const test::Child &dataplane) {
-  std::ifstream in("/proc/meminfo");
-  std::uint64_t total = 0, free = 0;
-  for (std::string key; in >> key;) {
-    if (key == "HugePages_Total:") in >> total;
-    if (key == "HugePages_Free:") in >> free;
-  }
-  return (total - free) * (2u << 20) + static_cast<std::uint64_t>(dataplane.rss_kib()) * 1024;
+// What images take, in bytes: hugepages that either process maps, and what the dataplane has resident.
+// Control gives its mapping up before it sends an image, so nothing is counted twice.
+std::uint64_t taken_by(Processes &weir) {
+  const long dataplane = weir.dataplane().hugetlb_kib() + weir.dataplane().rss_kib();
+  return static_cast<std::uint64_t>(dataplane + weir.control().hugetlb_kib()) * 1024;
 }
 
 // The highest taken_by() while `what` runs, above what was taken before the first image.
-std::uint64_t peak_while(const test::Child &dataplane, const std::function<void()> &what) {
+std::uint64_t peak_while(Processes &weir, const std::function<void()> &what) {
   std::atomic<bool> done{false};
   std::uint64_t peak = 0;
   std::thread looking([&] {
     while (!done) {
-      peak = std::max(peak, taken_by(dataplane));
+      peak = std::max(peak, taken_by(weir));
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
@@ -96,7 +91,7 @@ SystemFigures measure(std::uint32_t entries, unsigned adds) {
   write_addresses(file, entries);
   weir.write_config(Traffic::none, "- {name: ops, action: allow, entries: [192.0.2.1]}\n");
   weir.start_dataplane();
-  const std::uint64_t taken_before = taken_by(weir.dataplane());
+  const std::uint64_t taken_before = taken_by(weir);
   weir.start_control();
   weir.wait_in_step();
 
@@ -112,7 +107,7 @@ SystemFigures measure(std::uint32_t entries, unsigned adds) {
 
   weir.write_config(Traffic::full_rate,
                     lists_with(file, "- {name: one, action: deny, entries: [203.0.113.1]}\n"));
-  const std::uint64_t peak = peak_while(weir.dataplane(), [&] { weir.ask(apply); });
+  const std::uint64_t peak = peak_while(weir, [&] { weir.ask(apply); });
   figures.memory_ratio = static_cast<double>(peak - std::min(peak, taken_before)) / image_bytes;
 
   weir.kill_dataplane();

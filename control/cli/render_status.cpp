@@ -27,6 +27,8 @@ std::string plan_text(const Json &plan) {
     text += fmt::format(", predicted {:.2f} lines/lookup", number_in(plan, "predicted_lines"));
   if (has_number(plan, "measured_lines"))
     text += fmt::format(", measured {:.2f}", number_in(plan, "measured_lines"));
+  if (has_number(plan, "measured_hit_ratio"))
+    text += fmt::format(", {:.3g} % hits", 100 * number_in(plan, "measured_hit_ratio"));
   const Json &trained = child(plan, "trained");
   if (trained.is_object())
     text += fmt::format(", {:.2f} bits/key trained in {}{}", number_in(trained, "bits_per_key"),

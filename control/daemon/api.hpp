@@ -10,10 +10,10 @@
 //               generation (0: none yet), previous, applied_at, digest, policy{match, default, non_ip,
 //               link_local, malformed, no_image}, mode, counts{ipv4_hosts, ipv4_prefixes, ipv6, allow},
 //               memory{image_bytes, kind, packets, resident_bytes}, plan{predictor, front_filter,
-//               predicted_lines, measured_lines}, last_swap{ns, at, lost}, dataplane{connected,
-//               in_sync, pid, sequence, generation}, store{bytes, sequence, id}, uptime_s,
-//               pending_confirm_s (0: nothing waits), doing (the change at hand, or empty),
-//               error (why the last change or push failed, or empty)
+//               predicted_lines, measured_lines?, measured_hit_ratio?, trained{}?},
+//               last_swap{ns, at, lost}, dataplane{connected, in_sync, pid, sequence, generation},
+//               store{bytes, sequence, id}, uptime_s, pending_confirm_s (0: nothing waits), doing (the change
+//               at hand, or empty), error (why the last change or push failed, or empty)
 // list_show     list?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,
 //               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)

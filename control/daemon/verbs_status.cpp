@@ -134,8 +134,10 @@ void Api::status(const Json &, const Reply &reply) {
   answer["last_swap"] = {{"ns", engine_.last_swap().ns}, {"at", engine_.last_swap().at}, {"lost", 0}};
   answer["memory"] = {
       {"image_bytes", live.image_bytes}, {"kind", engine_.pages()}, {"resident_bytes", resident_bytes()}};
-  ask_stats([answer = std::move(answer), reply](const Json &report) mutable {
+  ask_stats([this, answer = std::move(answer), reply](const Json &report) mutable {
     if (report.is_object()) {
+      if (const plan::Workload workload = engine_.hits().workload(); workload.measured())
+        answer["plan"]["measured_hit_ratio"] = workload.hit_ratio;
       answer["last_swap"]["lost"] = report.value("lost", Json(0));
       answer["memory"]["packets"] = report.value("memory", Json());
       if (const std::uint64_t probes = count_of(report, "lookups", "probes"); probes > 0)

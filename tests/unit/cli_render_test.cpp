@@ -18,7 +18,8 @@ TEST(CliRender, status_reads_as_a_few_lines) {
     "policy": {"match": "source", "default": "pass", "no_image": "open"}, "mode": "exact",
     "counts": {"ipv4_hosts": 1826004, "ipv4_prefixes": 56211, "ipv6": 41220, "allow": 312},
     "memory": {"image_bytes": 32505856, "kind": "hugepages (2 MiB)"},
-    "plan": {"predictor": "inline_bits", "front_filter": "none"},
+    "plan": {"predictor": "chained", "front_filter": "none", "measured_hit_ratio": 0.123,
+             "trained": {"train_ms": 12, "bits_per_key": 0.53, "layers": 1, "exact": true}},
     "last_swap": {"ns": 2100, "lost": 0}, "uptime_s": 259200, "store": {"bytes": 63963136},
     "dataplane": {"connected": true, "pid": 77, "generation": 42, "sequence": 1200}
 })json");
@@ -27,7 +28,7 @@ TEST(CliRender, status_reads_as_a_few_lines) {
       "generation 42 (applied 3m ago, previous 41, rules digest 9f2c0011…)\n"
       "policy match=source default=pass no_image=open   mode exact\n"
       "ipv4 1,826,004 hosts 56,211 prefixes   ipv6 41,220   allow 312   memory 31 MiB hugepages (2 MiB)\n"
-      "plan: predictor inline_bits, front filter none\n"
+      "plan: predictor chained, front filter none, 12.3 % hits, 0.53 bits/key trained in 12 ms\n"
       "last swap 2.1 us, lost 0   control up 3d, store 61 MiB\n"
       "dataplane connected, pid 77, generation 42, sequence 1,200\n");
 }
@@ -82,6 +83,18 @@ TEST(CliRender, a_replay_shows_verdicts_generations_and_the_sum) {
             "packets 10,000   pass 9,412   drop 588   lost 0   1.9 Mpps   memory: ordinary pages (no "
             "hugepages free)\n"
             "in.pcap ends in the middle of a packet: everything before that was replayed\n");
+}
+
+TEST(CliRender, generations_show_what_each_was_built_as_and_how_long_that_took) {
+  const Json answer = Json::parse(R"json({"generations": [
+    {"generation": 1, "applied_at": 1699999820, "digest": "aabbccdd11", "cause": "first load", "image_bytes": 1048576,
+     "build_ms": 20, "counts": {}, "plan": {"predictor": "inline_bits", "front_filter": "split_block_bloom"}},
+    {"generation": 2, "applied_at": 1699999999, "digest": "aabbccdd11", "cause": "apply", "image_bytes": 2097152,
+     "build_ms": 21, "live": true, "counts": {},
+     "plan": {"predictor": "chained", "front_filter": "none", "trained": {"train_ms": 3}}}]})json");
+  const std::string text = render_generations(answer, now);
+  EXPECT_THAT(text, HasSubstr("1 MiB  inline_bits, bloom  20 ms      -"));
+  EXPECT_THAT(text, HasSubstr("2 MiB  chained             21 ms   3 ms"));
 }
 
 TEST(CliRender, a_plan_shows_tables_candidates_and_memory) {

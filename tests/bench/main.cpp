@@ -85,6 +85,8 @@ int run() {
   const std::string under = conditions(options);
   fmt::print("{}\n", under);
   std::filesystem::create_directories(options.out);
+  for (const auto &file : std::filesystem::directory_iterator(options.out)) // tables are those of one run
+    if (file.path().extension() == ".md") std::filesystem::remove(file.path());
   std::ofstream(options.out + "/conditions.md") << under << '\n';
 
   std::vector<Standing> standings;

@@ -11,7 +11,8 @@ if [ "$free" -lt "$wanted" ] && [ -w "$knob" ]; then
   before=$(cat "$knob")
   echo $((before + wanted - free)) >"$knob" || echo "no hugepages to be had" >&2
   lent=$(($(cat "$knob") - before))
-  trap 'echo $(($(cat "$knob") - lent)) >"$knob"' EXIT
+  give_back() { echo $(($(cat "$knob") - lent)) >"$knob"; }
+  trap give_back EXIT
   trap 'exit 130' INT TERM
 fi
 "$1"

@@ -221,7 +221,8 @@ fs::path calibration_file(const fs::path &state, Pages pages) {
 }
 
 Calibration calibration_for(const Wanted &wanted) {
-  static std::mutex one_at_a_time; // two plans at once would measure each other
+  if (wanted.state.empty()) return built_in_calibration(); // nowhere to keep figures
+  static std::mutex one_at_a_time;                         // two plans at once would measure each other
   const std::lock_guard lock(one_at_a_time);
   const fs::path file = calibration_file(wanted.state, wanted.pages);
   const Machine machine = this_machine();

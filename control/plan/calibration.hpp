@@ -94,7 +94,7 @@ struct Machine {
 
 // The kept figures of `state`, or measured now and kept there.
 struct Wanted {
-  std::filesystem::path state;
+  std::filesystem::path state; // empty: built-in figures
   Pages pages = Pages::ordinary;
   std::uint64_t memory_bytes_max = 0; // what a measurement may take for a moment
   std::uint64_t keys = 0;             // of the plan; a few keys are not worth a measurement

@@ -82,6 +82,12 @@ TEST(Calibration, few_keys_are_not_worth_a_measurement) {
   EXPECT_FALSE(fs::exists(calibration_file(state.path(), Pages::ordinary)));
 }
 
+TEST(Calibration, without_a_folder_to_keep_it_nothing_is_measured_or_written) {
+  const Calibration c = calibration_for({.memory_bytes_max = 1u << 20, .keys = 1'000'000});
+  EXPECT_FALSE(c.measured);
+  EXPECT_FALSE(fs::exists("calibration.ordinary"));
+}
+
 TEST(Calibration, is_measured_once_and_kept) {
   const test::TempDir state;
   const Wanted wanted{.state = state.path(), .memory_bytes_max = 1u << 20, .keys = 1'000'000};

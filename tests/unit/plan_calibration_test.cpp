@@ -83,7 +83,7 @@ TEST(Calibration, few_keys_are_not_worth_a_measurement) {
 }
 
 TEST(Calibration, without_a_folder_to_keep_it_nothing_is_measured_or_written) {
-  const Calibration c = calibration_for({.memory_bytes_max = 1u << 20, .keys = 1'000'000});
+  const Calibration c = calibration_for({.state = {}, .memory_bytes_max = 1u << 20, .keys = 1'000'000});
   EXPECT_FALSE(c.measured);
   EXPECT_FALSE(fs::exists("calibration.ordinary"));
 }

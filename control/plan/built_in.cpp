@@ -20,8 +20,16 @@ Calibration built_in_calibration() {
   c.work_of(Family::ipv6, chain) = {47, 52, 53};
   c.work_of(Family::ipv6, bloom) = {42, 58, 64};
   c.work_of(Family::ipv6, both) = {42, 58, 64};
-  c.touch = {{64 * kib, 0},   {256 * kib, 0.4}, {1 * mib, 1.1},  {2 * mib, 1.8},   {8 * mib, 2.2},
-             {16 * mib, 4.8}, {32 * mib, 5.4},  {64 * mib, 6.0}, {128 * mib, 6.8}, {256 * mib, 8.4}};
+  c.touch.fill({{64 * kib, 0},
+                {256 * kib, 0.4},
+                {1 * mib, 1.1},
+                {2 * mib, 1.8},
+                {8 * mib, 2.2},
+                {16 * mib, 4.8},
+                {32 * mib, 5.4},
+                {64 * mib, 6.0},
+                {128 * mib, 6.8},
+                {256 * mib, 8.4}});
   c.build_ns = 50;
   c.note = "built-in figures of one server processor";
   return c;

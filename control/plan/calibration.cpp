@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *first_line = "weir-calibration 1";
+constexpr const char *first_line = "weir-calibration 2";
 constexpr const char *remedy = "delete the file, it is measured again";
 
 std::size_t index_of(Family family) noexcept { return family == Family::ipv6 ? 1 : 0; }
@@ -39,7 +39,8 @@ public:
       if (!line.empty() && !take(line))
         return fail(Errc::parse, fmt::format("{}:{}: \"{}\" has no meaning here; {}", file_.string(), number_,
                                              line.substr(0, 80), remedy));
-    if (works_ != 8 || calibration_.touch.size() < 2 || calibration_.processor.empty())
+    if (works_ != 8 || std::ranges::any_of(calibration_.touch, [](const auto &t) { return t.size() < 2; }) ||
+        calibration_.processor.empty())
       return fail(Errc::parse,
                   fmt::format("{}:{}: the file is cut short; {}", file_.string(), number_, remedy));
     return std::move(calibration_);
@@ -74,8 +75,11 @@ private:
 
   bool take_touch(std::istream &words) {
     TouchPoint point;
-    if (!(words >> point.bytes >> point.ns) || !sound(point.ns)) return false;
-    auto &touch = calibration_.touch;
+    std::string path;
+    if (!(words >> path >> point.bytes >> point.ns) || !sound(point.ns)) return false;
+    const auto known = std::ranges::find(all_paths, path, [](Path p) { return std::string(name_of(p)); });
+    if (known == all_paths.end()) return false;
+    auto &touch = calibration_.touch[static_cast<std::size_t>(*known)];
     if (!touch.empty() && (touch.back().bytes >= point.bytes || touch.back().ns > point.ns)) return false;
     touch.push_back(point);
     return true;
@@ -173,17 +177,18 @@ Work &Calibration::work_of(Family family, Option option) noexcept {
 }
 
 // Straight between two points on a scale of doublings.
-double Calibration::touch_ns(std::uint64_t bytes) const noexcept {
-  if (touch.empty()) return 0;
-  if (bytes <= touch.front().bytes) return touch.front().ns;
-  for (std::size_t i = 1; i < touch.size(); ++i) {
-    if (bytes > touch[i].bytes) continue;
-    const double from = std::log2(static_cast<double>(touch[i - 1].bytes));
-    const double to = std::log2(static_cast<double>(touch[i].bytes));
+double Calibration::touch_ns(Path path, std::uint64_t bytes) const noexcept {
+  const std::vector<TouchPoint> &points = touch[static_cast<std::size_t>(path)];
+  if (points.empty()) return 0;
+  if (bytes <= points.front().bytes) return points.front().ns;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    if (bytes > points[i].bytes) continue;
+    const double from = std::log2(static_cast<double>(points[i - 1].bytes));
+    const double to = std::log2(static_cast<double>(points[i].bytes));
     const double share = (std::log2(static_cast<double>(bytes)) - from) / (to - from);
-    return touch[i - 1].ns + share * (touch[i].ns - touch[i - 1].ns);
+    return points[i - 1].ns + share * (points[i].ns - points[i - 1].ns);
   }
-  return touch.back().ns;
+  return points.back().ns;
 }
 
 std::string to_text(const Calibration &c) {
@@ -195,7 +200,9 @@ std::string to_text(const Calibration &c) {
       text += fmt::format("work {} {} {} {:.3f} {:.3f} {:.3f}\n", name_of_family(index_of(family)),
                           name_of(option.front_filter), name_of(option.predictor), w.absent, w.even, w.hit);
     }
-  for (const TouchPoint &point : c.touch) text += fmt::format("touch {} {:.3f}\n", point.bytes, point.ns);
+  for (const Path path : all_paths)
+    for (const TouchPoint &point : c.touch[static_cast<std::size_t>(path)])
+      text += fmt::format("touch {} {} {:.3f}\n", name_of(path), point.bytes, point.ns);
   return text + fmt::format("build_ns {:.2f}\ntook_ms {:.0f}\n", c.build_ns, c.took_ms);
 }
 

@@ -3,8 +3,9 @@
 //
 //   work    ns of one question with everything in the nearest caches, for each family, front filter
 //           and predictor, at no hits, half and all: the slope and the hump of mispredicted branches
-//   touch   further ns for one more prefetched line at random out of so many bytes; rises with every
-//           cache that the bytes outgrow
+//   touch   further ns for a line at random out of so many bytes, by the way it is reached: a line of a
+//           table, a block of a front filter, a line behind a chained predictor with its bits. Rises
+//           with every cache that the bytes outgrow
 //   build   ns of building and asking again one key of a table that stays in cache
 //
 // The file is text, `key values...` a line, made by to_text(). It belongs to one processor and one
@@ -50,6 +51,12 @@ struct Work { // ns of a question
   [[nodiscard]] double at(double hit_ratio) const noexcept;
 };
 
+enum class Path : std::uint8_t { line, block, chained };
+inline constexpr std::array<Path, 3> all_paths{Path::line, Path::block, Path::chained};
+[[nodiscard]] constexpr const char *name_of(Path p) noexcept {
+  return p == Path::line ? "line" : p == Path::block ? "block" : "chained";
+}
+
 struct TouchPoint {
   std::uint64_t bytes = 0;
   double ns = 0;
@@ -66,7 +73,7 @@ struct Calibration {
   std::uint64_t seed = 0; // of the measurement
   std::uint64_t l2_bytes = 0, l3_bytes = 0;
   std::array<std::array<std::array<Work, 2>, 2>, 2> work{}; // [family][front filter][predictor]
-  std::vector<TouchPoint> touch;                            // by rising bytes, ns never falling
+  std::array<std::vector<TouchPoint>, 3> touch;             // [path], by rising bytes, ns never falling
   double build_ns = 0;
   double took_ms = 0;    // the measurement
   bool measured = false; // here, now or earlier; false: built-in figures
@@ -74,7 +81,7 @@ struct Calibration {
 
   [[nodiscard]] const Work &work_of(Family family, Option option) const noexcept;
   [[nodiscard]] Work &work_of(Family family, Option option) noexcept;
-  [[nodiscard]] double touch_ns(std::uint64_t bytes) const noexcept;
+  [[nodiscard]] double touch_ns(Path path, std::uint64_t bytes) const noexcept;
 };
 
 // Figures of one server processor of 2023, for when nothing was measured.

@@ -78,12 +78,12 @@ Cost cost_of(Family family, const Sizes &s, double hit_ratio, Option option, con
   const double second_absent = chained || s.keys == 0 ? 0 : s.lines.absent - 1;
   const double second = h * second_hit + (1 - h) * absent_asks * second_absent;
   const Sizes::Tables &tables = chained ? s.chained : s.inline_bits;
-  // A chained lookup reads one line of either table: its bytes are those of both.
-  c.memory_ns =
-      chained ? asks * calibration.touch_ns(tables.bytes1 + tables.bytes2)
-              : asks * calibration.touch_ns(tables.bytes1) + second * calibration.touch_ns(tables.bytes2);
-  if (front) c.memory_ns += calibration.touch_ns(s.front_bytes);
-  if (chained) c.memory_ns += asks * calibration.touch_ns(s.predictor_bytes);
+  // A chained lookup reads one line of either table: its bytes are those of both. Its path has the
+  // predictor's bits in it.
+  const double first = chained ? calibration.touch_ns(Path::chained, tables.bytes1 + tables.bytes2)
+                               : calibration.touch_ns(Path::line, tables.bytes1);
+  c.memory_ns = asks * first + second * calibration.touch_ns(Path::line, tables.bytes2);
+  if (front) c.memory_ns += calibration.touch_ns(Path::block, s.front_bytes);
 
   c.lines_hit = (front ? 1 : 0) + 1 + second_hit;
   c.lines_absent = (front ? 1 : 0) + absent_asks * (1 + second_absent);

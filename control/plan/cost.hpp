@@ -2,10 +2,10 @@
 // costs with each of them, from a Calibration, and the choice by it.
 //
 //   ns = work(option, hits)                      everything in cache
-//      + [front filter]  touch(filter)           its block, for every question
-//      + a * [chained]   touch(predictor)        its byte, for what passes the filter
-//      + a *             touch(table)            the first line
-//      + b *             touch(table 2)          the second line; inline_bits only
+//      + [front filter]  touch(block, filter)    for every question
+//      + a *             touch(line, table 1)    the first line; or, chained,
+//                        touch(chained, tables)  the only line, and the predictor's bits
+//      + b *             touch(line, table 2)    the second line; inline_bits only
 //
 //   h   share of questions that find a key
 //   f   the filter's false positive rate [split_block_bloom_rate]

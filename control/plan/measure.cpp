@@ -248,7 +248,28 @@ Status measure_build(const MeasureOptions &options, Calibration &out) {
   return {};
 }
 
-// Questions that are never stored, over tables of empty lines: each touches one line.
+// A view whose tables, or front filter, are `bytes` of zeroes: empty lines and blocks.
+image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zeroes, MutableBytes bits,
+                             std::uint64_t bytes) {
+  static constexpr std::uint32_t exact = 1;
+  image::SideView<table::LineV4> &side = view.v4[0];
+  if (path == Path::block) {
+    side.front = {reinterpret_cast<const filter::Block *>(zeroes.data()),
+                  static_cast<std::uint32_t>(bytes / sizeof(filter::Block))};
+    return view;
+  }
+  side.table.lines1 = reinterpret_cast<const table::LineV4 *>(zeroes.data());
+  side.table.count1 = static_cast<std::uint32_t>(bytes / cache_line_bytes);
+  constexpr std::uint32_t groups = build::chained_density<table::LineV4>.whole_groups;
+  if (path == Path::chained)
+    side.chain = {{reinterpret_cast<const std::uint32_t *>(bits.data()), side.table.count1,
+                   static_cast<std::uint32_t>(std::countr_zero(groups)), groups - 1},
+                  {},
+                  &exact};
+  return view;
+}
+
+// Questions that are never stored: each touches one line, or one block.
 Status measure_touch(const MeasureOptions &options, Calibration &out) {
   constexpr std::uint64_t smallest = 16u << 10, first = 64u << 10, cached_bytes_max = 64u << 20;
   std::mt19937_64 random(options.seed + 2);
@@ -258,30 +279,37 @@ Status measure_touch(const MeasureOptions &options, Calibration &out) {
   std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max, first));
   Region region;
   for (; largest >= first && region.bytes().empty(); largest /= 2) region = Region(largest, options.pages);
-  if (region.bytes().empty()) return fail(Errc::no_memory, "no memory for a measurement");
+  const Region bits(region.bytes().size() / 64, options.pages); // up to eight bits a line
+  if (region.bytes().empty() || bits.bytes().empty())
+    return fail(Errc::no_memory, "no memory for a measurement");
   largest = std::min<std::uint64_t>(largest * 2, region.bytes().size());
+  bits.touch(0, bits.bytes().size());
 
   Pipeline pipeline;
-  const auto over = [&](std::uint64_t bytes) {
-    image::ImageView view = image->view;
-    view.v4[0].table.lines1 = reinterpret_cast<const table::LineV4 *>(region.bytes().data());
-    view.v4[0].table.count1 = static_cast<std::uint32_t>(bytes / cache_line_bytes);
-    std::vector<double> samples;
-    for (unsigned round = 0; round <= options.rounds; ++round) {
-      Questions fresh;
-      for (std::size_t i = 0; i < question_count; ++i)
-        fresh.v4.push_back(static_cast<std::uint32_t>(random()));
-      if (const double ns = ask_v4(pipeline, view, fresh.v4); round > 0) samples.push_back(ns);
-    }
-    return quartile(std::move(samples));
+  const auto over = [&](std::uint64_t bytes) { // ns by path; the paths take turns
+    std::array<std::vector<double>, all_paths.size()> samples;
+    std::vector<std::uint32_t> fresh(question_count);
+    for (unsigned round = 0; round <= options.rounds; ++round)
+      for (const Path path : all_paths) {
+        std::ranges::generate(fresh, [&] { return static_cast<std::uint32_t>(random()); });
+        const image::ImageView view = over_zeroes(image->view, path, region.bytes(), bits.bytes(), bytes);
+        if (const double ns = ask_v4(pipeline, view, fresh); round > 0)
+          samples[static_cast<std::size_t>(path)].push_back(ns);
+      }
+    std::array<double, all_paths.size()> ns{};
+    for (std::size_t i = 0; i < ns.size(); ++i) ns[i] = quartile(std::move(samples[i]));
+    return ns;
   };
   region.touch(0, smallest);
-  const double base = over(smallest);
-  double highest = 0;
+  const auto base = over(smallest);
+  std::array<double, all_paths.size()> highest{}; // more bytes are never faster but by noise
   for (std::uint64_t bytes = first; bytes <= largest; bytes *= 2) {
     region.touch(bytes > cached_bytes_max ? bytes / 2 : 0, bytes); // the lower half is there already
-    highest = std::max(highest, over(bytes) - base);               // more bytes are never faster but by noise
-    out.touch.push_back({bytes, highest});
+    const auto ns = over(bytes);
+    for (std::size_t i = 0; i < ns.size(); ++i) {
+      highest[i] = std::max(highest[i], ns[i] - base[i]);
+      out.touch[i].push_back({bytes, highest[i]});
+    }
   }
   return {};
 }

@@ -2,8 +2,9 @@
 // pipeline that the dataplane runs.
 //
 //   work    small real images, in cache, one for each candidate
-//   touch   the same pipeline over ever larger tables of empty lines, where each question touches
-//           exactly one of them; what it takes beyond the smallest is the price of a line
+//   touch   the same pipeline over ever larger tables of empty lines, plain and behind a chained
+//           predictor, and over ever larger empty front filters: each question touches one line or
+//           block, and what it takes beyond the smallest is its price
 //
 // Contenders take turns, in CPU time of the thread. Neighbours can only add: the fastest round counts
 // for work, the lower quartile for touch, whose questions differ from round to round.

@@ -172,7 +172,8 @@ void expect_build_time(Plan &plan, const Circumstances &now) {
   std::uint64_t keys = 0;
   for (const TablePlan &t : plan.tables) {
     keys += t.keys;
-    ns += static_cast<double>(t.keys) * (now.calibration.build_ns + 2 * now.calibration.touch_ns(t.bytes));
+    ns += static_cast<double>(t.keys) *
+          (now.calibration.build_ns + 2 * now.calibration.touch_ns(Path::line, t.bytes));
   }
   plan.build_from = now.calibration.measured ? "from the measured figures" : "from built-in figures";
   if (now.build_ns_per_key > 0) {

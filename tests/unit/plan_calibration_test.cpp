@@ -18,7 +18,7 @@ Calibration sample() {
   Calibration c = built_in_calibration();
   c.processor = this_machine().processor;
   c.pages = Pages::ordinary;
-  c.touch = {{1024, 0}, {4096, 2}};
+  c.touch.fill({{1024, 0}, {4096, 2}});
   c.seed = 7;
   return c;
 }
@@ -39,20 +39,20 @@ TEST(Calibration, goes_through_its_text_unharmed) {
 
 TEST(Calibration, a_line_costs_what_lies_between_two_measured_sizes_and_no_more_beyond_them) {
   const Calibration c = sample();
-  EXPECT_DOUBLE_EQ(c.touch_ns(0), 0);
-  EXPECT_DOUBLE_EQ(c.touch_ns(2048), 1);
-  EXPECT_DOUBLE_EQ(c.touch_ns(4096), 2);
-  EXPECT_DOUBLE_EQ(c.touch_ns(1u << 30), 2);
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 0), 0);
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 2048), 1);
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 4096), 2);
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 1u << 30), 2);
 }
 
 TEST(Calibration, a_fault_names_file_line_value_and_remedy) {
   std::string text = to_text(sample());
-  text.replace(text.find("touch 4096"), 10, "touch 12ab");
+  text.replace(text.find("touch line 4096"), 15, "touch line 12ab");
   const auto broken = parse_calibration(text, "/state/calibration.ordinary");
   ASSERT_FALSE(broken);
   const std::string &message = broken.error().message;
   EXPECT_NE(message.find("/state/calibration.ordinary:16:"), std::string::npos) << message;
-  EXPECT_NE(message.find("touch 12ab"), std::string::npos) << message;
+  EXPECT_NE(message.find("touch line 12ab"), std::string::npos) << message;
   EXPECT_NE(message.find("delete the file"), std::string::npos) << message;
 }
 
@@ -64,10 +64,10 @@ TEST(Calibration, figures_that_cannot_be_are_refused) {
     return parse_calibration(text, "f").has_value();
   };
   EXPECT_TRUE(with("seed 7", "seed 8"));
-  EXPECT_FALSE(with("weir-calibration 1", "weir-calibration 2"));
-  EXPECT_FALSE(with("touch 4096", "touch 1024")) << "sizes rise";
-  EXPECT_FALSE(with("touch 1024 0", "touch 1024 -1"));
-  EXPECT_FALSE(with("touch 1024 0", "touch 1024 3")) << "more bytes are not faster";
+  EXPECT_FALSE(with("weir-calibration 2", "weir-calibration 1"));
+  EXPECT_FALSE(with("touch line 4096", "touch line 1024")) << "sizes rise";
+  EXPECT_FALSE(with("touch block 1024 0", "touch block 1024 -1"));
+  EXPECT_FALSE(with("touch chained 1024 0", "touch chained 1024 3")) << "more bytes are not faster";
   EXPECT_FALSE(with("pages ordinary", "pages large"));
   EXPECT_FALSE(with("work ipv4", "work ipv5"));
   EXPECT_FALSE(parse_calibration(good.substr(0, good.size() / 2), "f")) << "cut short";
@@ -131,9 +131,11 @@ TEST(Measurement, gives_every_figure_and_costs_that_rise_with_the_bytes) {
       EXPECT_GT(c->work_of(family, option).even, 0);
       EXPECT_GT(c->work_of(family, option).hit, 0);
     }
-  ASSERT_GE(c->touch.size(), 8u);
-  EXPECT_EQ(c->touch.back().bytes, 8u << 20);
-  for (std::size_t i = 1; i < c->touch.size(); ++i) EXPECT_GE(c->touch[i].ns, c->touch[i - 1].ns);
+  for (const std::vector<TouchPoint> &touch : c->touch) {
+    ASSERT_GE(touch.size(), 8u);
+    EXPECT_EQ(touch.back().bytes, 8u << 20);
+    for (std::size_t i = 1; i < touch.size(); ++i) EXPECT_GE(touch[i].ns, touch[i - 1].ns);
+  }
   EXPECT_GT(c->build_ns, 1);
 }
 

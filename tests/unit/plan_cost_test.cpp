@@ -21,7 +21,7 @@ Calibration even_handed() {
   c.l3_bytes = 32 * mib;
   for (const Family family : {Family::ipv4, Family::ipv6})
     for (const Option &option : all_options) c.work_of(family, option) = {10, 10, 10};
-  c.touch = {{mib, 0}, {2 * mib, 2}, {32 * mib, 2}, {64 * mib, 20}};
+  c.touch.fill({{mib, 0}, {2 * mib, 2}, {32 * mib, 2}, {64 * mib, 20}});
   return c;
 }
 
@@ -82,7 +82,7 @@ TEST(Choice, takes_a_front_filter_when_it_fits_a_nearer_cache_and_few_questions_
 
 TEST(Choice, of_two_that_are_level_the_plainer_is_taken) {
   Calibration c = even_handed();
-  c.touch = {{mib, 0}, {2 * mib, 0}};
+  c.touch.fill({{mib, 0}, {2 * mib, 0}});
   for (const std::uint64_t keys : {0ull, 1000ull, 1'000'000ull}) EXPECT_EQ(chosen(keys, 0.1, c), plain);
   c.work_of(Family::ipv4, chain) = {9.7, 9.7, 9.7};
   EXPECT_EQ(chosen(1'000'000, 0.1, c), plain) << "3 % is not worth a predictor";

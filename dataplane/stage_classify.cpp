@@ -1,4 +1,5 @@
 // Which addresses are judged, and the questions about them.
+#include "dataplane/kernels/kernels.hpp"
 #include "dataplane/stages.hpp"
 
 namespace weir::dataplane {
@@ -22,7 +23,7 @@ void ask(Burst &burst, unsigned slot, unsigned packet, std::uint16_t address_off
 void ask_burst(Burst &burst) noexcept {
   if (burst.image == nullptr) return;
   burst.match = burst.image->view.policy.match;
-  burst.lookup.begin(burst.image->view);
+  burst.lookup.begin(burst.image->view, best_kernels());
   const bool either = burst.match == Match::either;
   const bool destination = judges_destination(burst.match, burst.from->side);
   for (unsigned i = 0; i < burst.count; ++i) {
@@ -35,6 +36,7 @@ void ask_burst(Burst &burst) noexcept {
       ask(burst, i, i, destination ? parsed.destination_offset : parsed.source_offset);
     }
   }
+  burst.lookup.send();
 }
 
 void probe_burst(Burst &burst) noexcept {

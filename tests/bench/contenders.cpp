@@ -1,5 +1,6 @@
 #include "tests/bench/contenders.hpp"
 
+#include "dataplane/kernels/kernels.hpp"
 #include "weir/base/hash.hpp"
 #include "weir/image/reader.hpp"
 
@@ -96,13 +97,17 @@ WeirLookup::WeirLookup(const image::ImageView &view)
 
 namespace {
 
-void ask(table::BurstLookup &burst, unsigned slot, const WireV4 &address) { burst.ask_v4(slot, address); }
-void ask(table::BurstLookup &burst, unsigned slot, const WireV6 &address) {
-  burst.ask_v6(slot, address.data());
+void ask_all(table::BurstLookup &burst, const WireV4 *addresses) { burst.ask_all_v4(addresses, burst_keys); }
+void ask_all(table::BurstLookup &burst, const WireV6 *addresses) {
+  burst.ask_all_v6(addresses->data(), burst_keys);
 }
 
-KeyHash hash_with(const WireV4 &address, std::uint64_t seed) { return hash_v4(address, seed); }
-KeyHash hash_with(const WireV6 &address, std::uint64_t seed) { return hash_v6(address.data(), seed); }
+template <class Wire> const std::uint32_t *answers(const table::BurstLookup &burst) {
+  if constexpr (std::is_same_v<Wire, WireV4>)
+    return burst.deny_v4();
+  else
+    return burst.deny_v6();
+}
 
 template <class Wire> bool has_front(const image::ImageView &view) {
   if constexpr (std::is_same_v<Wire, WireV4>)
@@ -117,17 +122,23 @@ template <class Wire> std::uint64_t WeirLookup::run_all(std::span<const Wire> qu
   std::uint64_t found = 0, lines = 0;
   const std::size_t bursts = queries.size() / burst_keys;
   for (std::size_t i = 0; i < bursts + 2; ++i) {
+    table::BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
     if (i < bursts) {
       table::BurstLookup &burst = bursts_[i % 3];
-      burst.begin(view_);
-      const Wire *keys = &queries[i * burst_keys];
-      for (unsigned slot = 0; slot < burst_keys; ++slot) ask(burst, slot, keys[slot]);
+      burst.begin(view_, dataplane::best_kernels());
+      ask_all(burst, &queries[i * burst_keys]);
+      if (ahead != nullptr)
+        burst.send_behind(*ahead);
+      else
+        burst.send();
+    } else if (ahead != nullptr) {
+      ahead->probe_first();
     }
-    if (i >= 1 && i - 1 < bursts) bursts_[(i - 1) % 3].probe_first();
     if (i >= 2) {
       table::BurstLookup &burst = bursts_[(i - 2) % 3];
       burst.finish();
-      for (unsigned slot = 0; slot < burst_keys; ++slot) found += burst.deny(slot) != 0;
+      const std::uint32_t *denied = answers<Wire>(burst);
+      for (unsigned k = 0; k < burst_keys; ++k) found += denied[k] != 0;
       lines += burst.cost().probes + burst.cost().second_lines;
     }
   }
@@ -178,25 +189,41 @@ LimitLookup::LimitLookup(std::size_t table_bytes, unsigned lines_a_query)
   std::ranges::fill(region_.bytes(), std::byte{1});
 }
 
+namespace {
+void hash_all(const table::Kernels &kernels, const WireV4 *keys, const std::uint64_t *seeds, KeyHash *to) {
+  kernels.hash_v4(keys, seeds, burst_keys, to);
+}
+void hash_all(const table::Kernels &kernels, const WireV6 *keys, const std::uint64_t *seeds, KeyHash *to) {
+  alignas(cache_line_bytes) std::array<table::KeyV6, burst_keys> copied;
+  std::memcpy(copied.data(), keys, sizeof copied);
+  kernels.hash_v6(copied.data(), seeds, burst_keys, to);
+}
+} // namespace
+
+// The hash and the multiply-and-shift of the lookup, by the same kernels.
 template <class Wire> std::uint64_t LimitLookup::run_all(std::span<const Wire> queries) {
   constexpr std::uint64_t seed = 0x5EED;
   constexpr unsigned lengths_max = 16;
-  const std::byte *table = region_.bytes().data();
-  const std::byte *lines[2][burst_keys * lengths_max];
+  const table::Kernels &kernels = dataplane::best_kernels();
+  std::array<std::array<std::uint64_t, burst_keys>, lengths_max> seeds;
+  for (unsigned l = 0; l < lines_a_query_; ++l)
+    seeds[l].fill(std::is_same_v<Wire, WireV4> ? xxh3::flip_v4(seed + l) : seed + l);
+  std::array<KeyHash, burst_keys> hashes;
+  const void *lines[2][burst_keys * lengths_max];
   std::uint64_t sum = 0;
   const std::size_t bursts = queries.size() / burst_keys;
+  const unsigned lines_a_burst = burst_keys * lines_a_query_;
   for (std::size_t i = 0; i <= bursts; ++i) {
-    const std::byte **to = lines[i % 2];
-    if (i < bursts)
-      for (unsigned k = 0; k < burst_keys; ++k)
-        for (unsigned l = 0; l < lines_a_query_; ++l, ++to) {
-          const KeyHash hash = hash_with(queries[i * burst_keys + k], seed + l);
-          *to = table +
-                std::size_t{reduce(static_cast<std::uint32_t>(hash.bits >> 32), lines_)} * cache_line_bytes;
-          __builtin_prefetch(*to);
-        }
+    if (i < bursts) {
+      for (unsigned l = 0; l < lines_a_query_; ++l) {
+        hash_all(kernels, &queries[i * burst_keys], seeds[l].data(), hashes.data());
+        kernels.lines1(hashes.data(), burst_keys, region_.bytes().data(), lines_,
+                       &lines[i % 2][l * burst_keys]);
+      }
+      for (unsigned k = 0; k < lines_a_burst; ++k) __builtin_prefetch(lines[i % 2][k]);
+    }
     if (i > 0)
-      for (unsigned k = 0; k < burst_keys * lines_a_query_; ++k)
+      for (unsigned k = 0; k < lines_a_burst; ++k)
         sum += load_unaligned<std::uint32_t>(lines[(i - 1) % 2][k]);
   }
   return sum;

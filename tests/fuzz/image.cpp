@@ -91,6 +91,7 @@ void ask_everything(const image::ImageView &view) {
     v6[i] = {0x20, 0x01, 0x0D, 0xB8, static_cast<std::uint8_t>(i * 3), 0, 0, i};
     burst->ask_v6(slot++, v6[i].data());
   }
+  burst->send();
   burst->probe_first();
   burst->finish();
   for (unsigned i = 0; i < slot; ++i) (void)image::list_name(view, image::value::list_of(burst->deny(i)));

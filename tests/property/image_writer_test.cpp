@@ -1,5 +1,6 @@
 // Random deltas against an ordered map: after each batch the image says what the map says, asked one
 // address at a time and in bursts.
+#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
@@ -90,6 +91,7 @@ struct Inputs {
 struct State {
   Rules rules[2]; // by Side
   std::unique_ptr<table::BurstLookup> burst = std::make_unique<table::BurstLookup>();
+  mutable std::size_t asks = 0;
 
   ImageMemory build(std::uint64_t seed, bool front,
                     build::Predictor predictor = build::Predictor::inline_bits) const {
@@ -103,13 +105,15 @@ struct State {
   }
 
   void ask(const image::ImageView &view, std::span<const Address> asked) const {
-    burst->begin(view);
+    const auto kernels = dataplane::available_kernels();
+    burst->begin(view, *kernels[asks++ % kernels.size()]); // each set in turn
     for (unsigned i = 0; i < asked.size(); ++i) {
       if (asked[i].family == Family::ipv4)
         burst->ask_v4(i, asked[i].wire());
       else
         burst->ask_v6(i, asked[i].bytes.data());
     }
+    burst->send();
     burst->probe_first();
     burst->finish();
   }
@@ -249,6 +253,47 @@ TEST(Bursts, with_more_probes_than_there_is_room_for_answer_alike) {
     asked.push_back(a);
   }
   state.expect_same(view, asked);
+}
+
+// Three bursts in flight as a worker keeps them, with every set of kernels, with and without a front
+// filter, over hosts alone and over prefixes.
+TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
+  const std::uint64_t seed = test::seed_or(47);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  for (const bool prefixes : {false, true}) {
+    State state;
+    for (unsigned i = 0; i < 3000; ++i) {
+      const Address a = Address::from_host(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
+      const auto l = static_cast<std::uint8_t>(prefixes ? 20 + random() % 13 : 32);
+      state.rules[0][{masked(a, l), l}] = static_cast<std::uint16_t>(random() % 100);
+    }
+    for (const bool front : {false, true}) {
+      const ImageMemory memory = state.build(seed, front);
+      const image::ImageView view = memory.view();
+      for (const table::Kernels *kernels : dataplane::available_kernels()) {
+        const auto bursts = std::make_unique<table::BurstLookup[]>(3);
+        std::array<std::array<std::uint32_t, table::BurstLookup::slots_max>, 3> wires;
+        std::array<unsigned, 3> counts{};
+        for (unsigned n = 0; n < 200; ++n) {
+          const unsigned now = n % 3, ahead = (n + 2) % 3, oldest = (n + 1) % 3;
+          counts[now] = 1 + static_cast<unsigned>(random() % table::BurstLookup::slots_max);
+          for (std::uint32_t &w : wires[now])
+            w = byteswap32(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
+          bursts[now].begin(view, *kernels);
+          bursts[now].ask_all_v4(wires[now].data(), counts[now]);
+          n == 0 ? bursts[now].send() : bursts[now].send_behind(bursts[ahead]);
+          if (n < 2) continue;
+          bursts[oldest].finish();
+          for (unsigned q = 0; q < counts[oldest]; ++q) {
+            const std::uint32_t expected = judge(state.rules[0], Address::from_wire(wires[oldest][q]));
+            ASSERT_EQ(bursts[oldest].deny(q), expected) << kernels->name << ", question " << q;
+            ASSERT_EQ(bursts[oldest].deny_v4()[q], expected);
+          }
+        }
+      }
+    }
+  }
 }
 
 } // namespace

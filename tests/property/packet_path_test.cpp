@@ -29,6 +29,7 @@ public:
       ask(packet, 2 * static_cast<unsigned>(i), bytes + packet.source_offset);
       ask(packet, 2 * static_cast<unsigned>(i) + 1, bytes + packet.destination_offset);
     }
+    burst_->send();
     burst_->probe_first();
     burst_->finish();
     std::vector<Judgement> out;

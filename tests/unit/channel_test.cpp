@@ -76,7 +76,7 @@ TEST_F(ChannelTest, a_flipped_bit_anywhere_is_refused) {
 
 TEST_F(ChannelTest, a_wrong_version_is_refused) {
   expect_refused("version",
-                 [](auto &bytes) { bytes[offsetof(image::ImageHeader, format_version)] = std::byte{2}; });
+                 [](auto &bytes) { bytes[offsetof(image::ImageHeader, format_version)] = std::byte{1}; });
 }
 
 TEST_F(ChannelTest, a_truncated_image_is_refused) {

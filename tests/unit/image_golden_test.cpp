@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr const char *golden_file = "tests/golden/image_v1.hex"; // tests run from the top of the tree
+constexpr const char *golden_file = "tests/golden/image_v2.hex"; // tests run from the top of the tree
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -24,7 +24,7 @@ std::string hex_lines(Bytes bytes) {
   return out;
 }
 
-TEST(Image, bytes_of_format_version_1_are_what_they_were) {
+TEST(Image, bytes_of_format_version_2_are_what_they_were) {
   using test::entry_v4, test::entry_v6;
   const std::vector<build::EntryV4> deny4{entry_v4("0.0.0.0/0", 1), entry_v4("0.0.0.0", 0),
                                           entry_v4("10.0.0.0/8", 0), entry_v4("10.0.0.0/24", 3),

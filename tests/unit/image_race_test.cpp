@@ -1,5 +1,6 @@
 // A whole image under change: readers ask in bursts, like workers, while one writer applies deltas
 // to addresses and prefixes of both families and sides, /0 and the corner addresses among them.
+#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/quiescence.hpp"
 #include "tests/support/seed.hpp"
@@ -92,8 +93,9 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
   const auto burst = std::make_unique<table::BurstLookup>();
   std::mt19937_64 random(seed);
   std::vector<Address> asked(32);
+  const auto kernels = dataplane::available_kernels();
   while (!quiescence.stop.load()) {
-    burst->begin(view);
+    burst->begin(view, *kernels[random() % kernels.size()]);
     for (unsigned i = 0; i < asked.size(); ++i) {
       asked[i] =
           i % 2 ? plan.stable[random() % plan.stable.size()] : plan.watched[random() % plan.watched.size()];
@@ -102,6 +104,7 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
       else
         burst->ask_v6(i, asked[i].bytes.data());
     }
+    burst->send();
     burst->probe_first();
     if (random() % 8 == 0) std::this_thread::yield();
     burst->finish();

@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
     Image, ForgedImage,
     testing::Values(
         Forgery{"magic", "first bytes", [](const ImageMemory &m) { header(m).magic[0] = 'X'; }},
-        Forgery{"version", "format version 2", [](const ImageMemory &m) { header(m).format_version = 2; }},
+        Forgery{"version", "format version 1", [](const ImageMemory &m) { header(m).format_version = 1; }},
         Forgery{"hash_family", "hash family 2", [](const ImageMemory &m) { header(m).hash_family = 2; }},
         Forgery{"total_bytes", "cut short", [](const ImageMemory &m) { header(m).total_bytes += 64; }},
         Forgery{"reserved", "reserved header bytes", [](const ImageMemory &m) { header(m).reserved[5] = 1; }},

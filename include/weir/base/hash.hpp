@@ -7,6 +7,7 @@
 
 #include "weir/base/bits.hpp"
 
+#include <bit>
 #include <cstdint>
 
 #define XXH_INLINE_ALL
@@ -36,13 +37,42 @@ enum class HashFamily : std::uint32_t { xxh3 = 1, jhash = 2 };
   return {XXH3_64bits_withSeed(address, 16, seed)};
 }
 
+// What XXH3 does to four and to sixteen bytes, spelled out so that kernels can do it to many keys at a
+// time. Exactly the library's result; tests hold them together. The constants are words of XXH3's
+// default secret, combined as the algorithm does.
+namespace xxh3 {
+inline constexpr std::uint64_t secret_v4 = 0xC73AB174C5ECD5A2ull; // words at 8 and 16
+inline constexpr std::uint64_t secret_v6_low = 0x6782737BEA4239B9ull;
+inline constexpr std::uint64_t secret_v6_high = 0xAF56BC3B0996523Aull;
+inline constexpr std::uint64_t rrmxmx_factor = 0x9FB21C651E98DF25ull;
+inline constexpr std::uint64_t avalanche_factor = 0x165667919E3779F9ull;
+
+// All that a seed contributes to the hash of four bytes.
+[[nodiscard]] constexpr std::uint64_t flip_v4(std::uint64_t seed) noexcept {
+  return secret_v4 - (seed ^ std::uint64_t{__builtin_bswap32(static_cast<std::uint32_t>(seed))} << 32);
+}
+
+// hash_v4(wire, seed) from flip_v4(seed).
+[[nodiscard]] constexpr KeyHash hash_flipped_v4(std::uint32_t wire, std::uint64_t flip) noexcept {
+  std::uint64_t h = (wire | std::uint64_t{wire} << 32) ^ flip;
+  h ^= std::rotl(h, 49) ^ std::rotl(h, 24);
+  h *= rrmxmx_factor;
+  h ^= (h >> 35) + 4;
+  h *= rrmxmx_factor;
+  return {h ^ h >> 28};
+}
+} // namespace xxh3
+
+inline constexpr std::uint64_t remix_factor_1 = 0xFF51AFD7ED558CCDull;
+inline constexpr std::uint64_t remix_factor_2 = 0xC4CEB9FE1A85EC53ull;
+
 // Gives a layer an independent view of a hash (the finaliser of MurmurHash3, keyed by the layer).
 [[nodiscard]] constexpr std::uint64_t remix(KeyHash key, std::uint64_t layer) noexcept {
   std::uint64_t x = key.bits ^ layer;
   x ^= x >> 33;
-  x *= 0xFF51AFD7ED558CCDull;
+  x *= remix_factor_1;
   x ^= x >> 33;
-  x *= 0xC4CEB9FE1A85EC53ull;
+  x *= remix_factor_2;
   x ^= x >> 33;
   return x;
 }

@@ -245,8 +245,8 @@ private:
     const MutableBytes to = section(image::detail::kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4));
     auto *header = reinterpret_cast<image::LengthMapHeader *>(to.data());
     auto *cells = reinterpret_cast<std::uint64_t *>(to.data() + sizeof *header);
-    header->in_use = entries.empty() ? 0 : 1;
     for (const EntryV4 &e : entries) {
+      if (e.length != 0) header->in_use |= table::in_use_bit(e.length);
       const std::uint32_t first = e.host >> 16;
       if (e.length > table::short_length_max) {
         cells[first] |= table::length_bit(e.length);

@@ -39,24 +39,29 @@ public:
   // No filter at all; contains() must not be asked then.
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
-  void prefetch(KeyHash key) const noexcept { __builtin_prefetch(&blocks_[block_of(mixed(key), count_)]); }
+  // The filter's own view of a hash, remix(key, layer): batches compute it once for both steps.
+  static constexpr std::uint64_t layer = 0x5B10C4B100F11735ull;
+  [[nodiscard]] static std::uint64_t mixed(KeyHash key) noexcept { return remix(key, layer); }
 
-  [[nodiscard]] bool contains(KeyHash key) const noexcept {
+  [[nodiscard]] const Block &block_for(std::uint64_t h) const noexcept { return blocks_[block_of(h, count_)]; }
+  void prefetch(KeyHash key) const noexcept { __builtin_prefetch(&block_for(mixed(key))); }
+
+  [[nodiscard]] bool contains(KeyHash key) const noexcept { return contains_mixed(mixed(key)); }
+
+  [[nodiscard]] bool contains_mixed(std::uint64_t h) const noexcept {
 #if defined(__SSE4_1__) && !defined(WEIR_WORDWISE)
-    const std::uint64_t h = mixed(key);
-    const auto *halves = reinterpret_cast<const __m128i *>(&blocks_[block_of(h, count_)]);
+    const auto *halves = reinterpret_cast<const __m128i *>(&block_for(h));
     const __m128i spread = _mm_set1_epi32(static_cast<int>(h));
     return _mm_testc_si128(_mm_load_si128(halves), bits_of(spread, 0)) != 0 &&
            _mm_testc_si128(_mm_load_si128(halves + 1), bits_of(spread, 4)) != 0;
 #else
-    return contains_wordwise(key);
+    return contains_wordwise(h);
 #endif
   }
 
   // The portable form.
-  [[nodiscard]] bool contains_wordwise(KeyHash key) const noexcept {
-    const std::uint64_t h = mixed(key);
-    const Block &block = blocks_[block_of(h, count_)];
+  [[nodiscard]] bool contains_wordwise(std::uint64_t h) const noexcept {
+    const Block &block = block_for(h);
     std::uint32_t missing = 0;
     for (unsigned i = 0; i < 8; ++i)
       missing |= bit(h, i) & ~__atomic_load_n(&block.word[i], __ATOMIC_RELAXED);
@@ -83,8 +88,11 @@ public:
     return static_cast<std::uint32_t>(keys * bits_per_key / 256 + 1);
   }
 
+  // An odd multiplier a word; the product's top five bits name the bit.
+  alignas(32) static constexpr std::array<std::uint32_t, 8> odd{
+      0x47B6137Bu, 0x44974D91u, 0x8824AD5Bu, 0xA2B7289Du, 0x705495C7u, 0x2DF1424Bu, 0x9EFC4947u, 0x5C6BFB31u};
+
 private:
-  [[nodiscard]] static std::uint64_t mixed(KeyHash key) noexcept { return remix(key, 0x5B10C4B100F11735ull); }
   [[nodiscard]] static std::uint32_t block_of(std::uint64_t h, std::uint32_t count) noexcept {
     return reduce(static_cast<std::uint32_t>(h >> 32), count);
   }
@@ -99,10 +107,6 @@ private:
   }
 #endif
 
-  alignas(16) static constexpr std::array<std::uint32_t, 8> odd{
-      0x47B6137Bu, 0x44974D91u, 0x8824AD5Bu, 0xA2B7289Du, 0x705495C7u, 0x2DF1424Bu, 0x9EFC4947u, 0x5C6BFB31u};
-
-  // An odd multiplier a word; the product's top five bits name the bit.
   [[nodiscard]] static std::uint32_t bit(std::uint64_t h, unsigned i) noexcept {
     return std::uint32_t{1} << ((static_cast<std::uint32_t>(h) * odd[i]) >> 27);
   }

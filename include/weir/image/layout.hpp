@@ -22,7 +22,7 @@
 namespace weir::image {
 
 inline constexpr std::array<char, 8> magic{'W', 'E', 'I', 'R', 'I', 'M', 'G', '1'};
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t format_version = 2;
 
 using StoreId = std::array<std::uint8_t, 16>;
 using Digest = std::array<std::uint8_t, 32>;
@@ -134,7 +134,7 @@ static_assert(sizeof(TableHeader) == 64);
 // IPv4: which lengths from 17 to 32 are in use below each /16, and the longest shorter prefix.
 struct LengthMapHeader {
   std::uint32_t default_value; // of 0.0.0.0/0; 0 = none (mutable)
-  std::uint32_t in_use;        // 0 while there has never been an IPv4 prefix on this side (mutable)
+  std::uint32_t in_use;        // bit l - 1: this side has had a prefix of length l, 1 to 32 (mutable)
   std::array<std::uint8_t, 56> reserved;
 };
 static_assert(sizeof(LengthMapHeader) == 64);

@@ -306,7 +306,10 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   ImageView view;
   view.header = &header;
   view.generation = header.generation;
-  for (unsigned l = 0; l <= 32; ++l) view.seeds_v4[l] = length_seed(header.build_seed, l);
+  for (unsigned l = 0; l <= 32; ++l) {
+    view.seeds_v4[l] = length_seed(header.build_seed, l);
+    view.flips_v4[l] = xxh3::flip_v4(view.seeds_v4[l]);
+  }
   for (unsigned l = 0; l <= 128; ++l) view.seeds_v6[l] = length_seed(header.build_seed, l);
   auto policy = detail::read_policy(sections->of(SectionKind::policy));
   if (!policy) return std::unexpected(policy.error());
@@ -326,7 +329,7 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
 [[nodiscard]] inline std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) noexcept {
   const auto n = static_cast<std::size_t>(side);
   const table::LengthMapV4 &map = view.lengths_v4[n];
-  if (map.empty()) return 0;
+  if (map.lengths() == 0) return table::read_acquire(*map.default_value);
   const std::uint64_t cell = map.cell(wire);
   for (std::uint32_t rest = table::long_lengths(cell); rest != 0;) {
     const unsigned top = 31 - static_cast<unsigned>(std::countl_zero(rest));

@@ -53,6 +53,7 @@ struct ImageView {
   table::LengthsV6 lengths_v6[2];
   std::span<const ListEntry> lists; // numbers are unique
   std::uint64_t seeds_v4[33] = {};  // length_seed() of every length
+  std::uint64_t flips_v4[33] = {};  // xxh3::flip_v4() of each
   std::uint64_t seeds_v6[129] = {};
 };
 static_assert(std::is_trivially_copyable_v<ImageView>);

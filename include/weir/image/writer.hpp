@@ -216,7 +216,7 @@ private:
       if (d.length <= table::short_length_max) uncover(n, wire, d.length);
       return remove(view_.v4[n], v4_[n], wire, d.length, h);
     }
-    mark_in_use(n);
+    mark_in_use(n, d.length);
     if (d.length > table::short_length_max) {
       std::uint64_t &cell = cell_of(n, wire);
       table::write_release(cell, cell | table::length_bit(d.length));
@@ -230,13 +230,13 @@ private:
   [[nodiscard]] Change set_default(unsigned n, std::uint32_t value) {
     auto &slot = const_cast<std::uint32_t &>(*view_.lengths_v4[n].default_value);
     if (slot == value) return Change::unchanged;
-    if (value != 0) mark_in_use(n);
     table::write_release(slot, value);
     return Change::in_place;
   }
 
-  void mark_in_use(unsigned n) noexcept {
-    table::write_release(const_cast<std::uint32_t &>(*view_.lengths_v4[n].in_use), 1u);
+  void mark_in_use(unsigned n, unsigned length) noexcept {
+    auto &lengths = const_cast<std::uint32_t &>(*view_.lengths_v4[n].in_use);
+    table::write_release(lengths, lengths | table::in_use_bit(length));
   }
   [[nodiscard]] std::uint64_t &cell_of(unsigned n, std::uint32_t wire) const noexcept {
     return const_cast<std::uint64_t &>(

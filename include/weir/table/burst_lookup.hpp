@@ -1,28 +1,32 @@
 // A burst's way through the tables in three stages, so that memory answers while other bursts work:
 //
-//   begin/ask        burst i+2: length maps, hashes, prefetch of table 1 lines
+//   begin/ask/send   burst i+2: length maps, hashes, prefetch of table 1 lines
 //   probe_first      burst i+1: table 1 answers, prefetch of table 2 lines where a group bit says so
 //   finish           burst i:   table 2 answers, longest match per question
 //
 // One object is one burst in flight and carries the view that it began with; the view must stay
 // valid until finish(). A question costs one probe per prefix length in use for its address, all
-// prefetched together; the few bursts with more probes than there is room for answer the rest of
-// their questions one at a time, with the same result.
+// prefetched together; a side with hosts alone does not look at its length map. IPv6 bursts with more
+// probes than there is room for answer one question at a time, with the same result.
 //
-//   BurstLookup burst;                    // about 80 KiB: keep three per worker, not on the stack
-//   burst.begin(view);
+//   BurstLookup burst;                    // about 200 KiB, most of it untouched: not on the stack
+//   burst.begin(view, kernels);
 //   burst.ask_v4(slot, wire);             // slot 0..63, each at most once, in any order
-//   burst.ask_v6(slot, sixteen_bytes);    // the bytes must live until finish()
-//   burst.probe_first();
+//   burst.ask_v6(slot, sixteen_bytes);
+//   burst.send();                         // no questions after this
+//   burst.probe_first();                  // or, for both at once: burst.send_behind(burst_ahead)
 //   burst.finish();
 //   burst.allow(slot), burst.deny(slot)   // 32-bit table values, 0 = no match
 #pragma once
 
 #include "weir/image/reader.hpp"
 #include "weir/image/view.hpp"
+#include "weir/table/kernels.hpp"
+#include "weir/table/probe_batch.hpp"
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace weir::table {
 
@@ -36,207 +40,202 @@ public:
     unsigned second_lines = 0; // of them, how many went on to table 2
   };
 
-  void begin(const image::ImageView &view) noexcept {
+  void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
     view_ = &view;
-    cost_ = {};
-    v4_.count = v6_.count = alone_count_ = 0;
-    for (unsigned side = 0; side < 2; ++side) {
-      asks_v4_[side] = !view.lengths_v4[side].empty();
-      default_v4_[side] = read_acquire(*view.lengths_v4[side].default_value);
-      for (unsigned w = 0; w < 3; ++w) lengths_v6_[side][w] = view.lengths_v6[side].word(w);
-    }
+    kernels_ = &kernels;
+    asked_v4_ = asked_v6_ = 0;
   }
 
   void ask_v4(unsigned slot, std::uint32_t wire) noexcept {
-    const std::uint32_t deny = asks_v4_[0] ? open_v4(0, slot, wire) : answer_[0][slot] = 0;
-    const std::uint32_t allow = asks_v4_[1] ? open_v4(1, slot, wire) : answer_[1][slot] = 0;
-    constexpr std::uint32_t hosts = 1u << (32 - short_length_max - 1);
-    if (deny == hosts && allow == 0 && v4_.count < ProbesV4::capacity) [[likely]] {
-      v4_.add(view_->v4[0], slot, 0, 32, wire, hash_v4(wire, view_->seeds_v4[32]));
-      return;
-    }
-    ask_lengths_v4(slot, wire, deny, allow);
+    place_[slot] = static_cast<std::uint8_t>(asked_v4_);
+    key_v4_[asked_v4_++] = wire;
   }
 
   void ask_v6(unsigned slot, const std::uint8_t *address) noexcept {
-    answer_[0][slot] = answer_[1][slot] = 0;
-    const KeyV6 whole = KeyV6::load(address);
-    const unsigned before = v6_.count;
-    for (unsigned w = 0; w < 3; ++w) {
-      for (std::uint64_t rest = lengths_v6_[0][w] | lengths_v6_[1][w]; rest != 0; rest &= rest - 1) {
-        const auto at = static_cast<unsigned>(std::countr_zero(rest));
-        const unsigned length = w * 64 + at;
-        if (v6_.count + 2 > ProbesV6::capacity) {
-          v6_.count = before;
-          alone_[alone_count_++] = {static_cast<std::uint8_t>(slot), Family::ipv6, 0, address};
-          return;
-        }
-        const KeyV6 mask = key_mask_v6(length);
-        const KeyV6 key{whole.low & mask.low, whole.high & mask.high};
-        const KeyHash h = hash_v6(&key, view_->seeds_v6[length]);
-        for (unsigned side = 0; side < 2; ++side)
-          if (lengths_v6_[side][w] >> at & 1) v6_.add(view_->v6[side], slot, side, length, key, h);
-      }
-    }
+    place_[slot] = static_cast<std::uint8_t>(slots_max + asked_v6_);
+    key_v6_[asked_v6_++] = KeyV6::load(address);
+  }
+
+  // The first `count` slots ask IPv4 questions; replaces every question asked so far.
+  void ask_all_v4(const std::uint32_t *wires, unsigned count) noexcept {
+    std::memcpy(place_.data(), in_order.data(), slots_max);
+    std::memcpy(key_v4_.data(), wires, count * sizeof *wires);
+    asked_v4_ = count;
+    asked_v6_ = 0;
+  }
+  // The same for IPv6: `addresses` are 16 bytes each, one after the other.
+  void ask_all_v6(const void *addresses, unsigned count) noexcept {
+    for (unsigned i = 0; i < slots_max; ++i) place_[i] = static_cast<std::uint8_t>(slots_max + in_order[i]);
+    std::memcpy(key_v6_.data(), addresses, count * sizeof(KeyV6));
+    asked_v6_ = count;
+    asked_v4_ = 0;
+  }
+
+  void send() noexcept {
+    Targets targets;
+    aim(targets);
+    targets.prefetch_rest();
+  }
+
+  // send(), and probe_first() of the burst ahead: its probes leave time for the lines to be sent for.
+  void send_behind(BurstLookup &ahead) noexcept {
+    Targets targets;
+    aim(targets);
+    ahead.probe(targets);
+    targets.prefetch_rest();
   }
 
   void probe_first() noexcept {
-    v4_.probe_first(view_->v4, answer_);
-    v6_.probe_first(view_->v6, answer_);
+    Targets none;
+    probe(none);
   }
 
   void finish() noexcept {
-    v4_.finish(view_->v4, answer_);
-    v6_.finish(view_->v6, answer_);
-    cost_ = {v4_.asked_table + v6_.asked_table, v4_.open_second + v6_.open_second};
-    for (unsigned i = 0; i < alone_count_; ++i) {
-      const Alone &a = alone_[i];
-      for (const image::Side side : {image::Side::deny, image::Side::allow})
-        answer_[static_cast<unsigned>(side)][a.slot] = a.family == Family::ipv4
-                                                           ? image::lookup_v4(*view_, side, a.wire)
-                                                           : image::lookup_v6(*view_, side, a.address);
+    cost_ = {};
+    for (unsigned side = 0; side < 2; ++side) {
+      if (asked_v4_ != 0) finish_v4(side);
+      if (asked_v6_ != 0) finish_v6(side);
     }
   }
 
-  [[nodiscard]] std::uint32_t deny(unsigned slot) const noexcept { return answer_[0][slot]; }
-  [[nodiscard]] std::uint32_t allow(unsigned slot) const noexcept { return answer_[1][slot]; }
+  [[nodiscard]] std::uint32_t deny(unsigned slot) const noexcept { return answer_[0][place_[slot]]; }
+  [[nodiscard]] std::uint32_t allow(unsigned slot) const noexcept { return answer_[1][place_[slot]]; }
+  // Of the questions of a family, in the order in which they were asked.
+  [[nodiscard]] const std::uint32_t *deny_v4() const noexcept { return answer_[0]; }
+  [[nodiscard]] const std::uint32_t *allow_v4() const noexcept { return answer_[1]; }
+  [[nodiscard]] const std::uint32_t *deny_v6() const noexcept { return answer_[0] + slots_max; }
+  [[nodiscard]] const std::uint32_t *allow_v6() const noexcept { return answer_[1] + slots_max; }
   [[nodiscard]] const image::ImageView *view() const noexcept { return view_; }
   [[nodiscard]] const Cost &cost() const noexcept { return cost_; }
 
 private:
-  using Answers = std::uint32_t[2][slots_max];
+  static constexpr auto in_order = [] {
+    std::array<std::uint8_t, slots_max> places{};
+    for (unsigned i = 0; i < slots_max; ++i) places[i] = static_cast<std::uint8_t>(i);
+    return places;
+  }();
+  static constexpr std::uint32_t hosts_in_cell = 1u << (32 - short_length_max - 1);
 
-  static void offer(std::uint32_t &best, std::uint32_t value) noexcept {
-    if (value != 0 && (best == 0 || image::value::length_of(value) >= image::value::length_of(best)))
-      best = value;
+  [[nodiscard]] std::uint32_t *answers_v4(unsigned side) noexcept { return answer_[side]; }
+  [[nodiscard]] std::uint32_t *answers_v6(unsigned side) noexcept { return answer_[side] + slots_max; }
+
+  void aim(Targets &targets) noexcept {
+    for (unsigned side = 0; side < 2; ++side) {
+      if (asked_v4_ != 0) aim_v4(side, targets);
+      if (asked_v6_ != 0) aim_v6(side, targets);
+    }
   }
 
-  // Probes of one family. Those that table 1 settles are answered in probe_first(); what is left
-  // waits in `open` for finish().
-  template <class Line, unsigned Capacity> struct Probes {
-    static constexpr unsigned capacity = Capacity;
-    using Key = typename Line::Key;
-    using Sides = image::SideView<Line>;
-    struct Probe {
-      KeyHash hash;
-      Key key;
-      std::uint8_t slot, side, length;
-    };
-
-    void add(const Sides &view, unsigned slot, unsigned side, unsigned length, const Key &key,
-             KeyHash h) noexcept {
-      if (view.front.empty())
-        view.table.prefetch1(h);
-      else
-        view.front.prefetch(h);
-      Probe &p = probe[count++];
-      p.hash = h;
-      p.key = key;
-      p.slot = static_cast<std::uint8_t>(slot);
-      p.side = static_cast<std::uint8_t>(side);
-      p.length = static_cast<std::uint8_t>(length);
+  void probe(Targets &behind) noexcept {
+    for (unsigned side = 0; side < 2; ++side) {
+      if (asked_v4_ != 0)
+        v4_[side].each([&](auto &b) { b.probe_first(view_->v4[side], *kernels_, answers_v4(side), behind); });
+      if (asked_v6_ != 0)
+        v6_[side].each([&](auto &b) { b.probe_first(view_->v6[side], *kernels_, answers_v6(side), behind); });
     }
-
-    void probe_first(const Sides *views, Answers &answers) noexcept {
-      open_first = open_second = 0;
-      asked_table = count;
-      const bool plain = views[0].overlay.empty() && views[1].overlay.empty() && views[0].front.empty();
-      if (plain) [[likely]] {
-        for (unsigned i = 0; i < count; ++i) probe_table1(views[probe[i].side], i, answers);
-        return;
-      }
-      for (unsigned i = 0; i < count; ++i) probe_guarded(views[probe[i].side], i, answers);
-    }
-
-    // The overlay's word is final; the front filter may end it; behind one, table 1 is asked in finish().
-    void probe_guarded(const Sides &view, unsigned i, Answers &answers) noexcept {
-      const Probe &p = probe[i];
-      if (!view.overlay.empty()) {
-        if (const std::uint32_t v = view.overlay.find(p.key, p.length, p.hash)) {
-          offer(answers[p.side][p.slot], is_tombstone(v) ? 0 : v);
-          --asked_table;
-          return;
-        }
-      }
-      if (view.front.empty()) {
-        probe_table1(view, i, answers);
-      } else if (view.front.contains(p.hash)) {
-        view.table.prefetch1(p.hash);
-        first[open_first++] = static_cast<std::uint16_t>(i);
-      } else {
-        --asked_table;
-      }
-    }
-
-    void probe_table1(const Sides &view, unsigned i, Answers &answers) noexcept {
-      const Probe &p = probe[i];
-      const Line &line = view.table.line1(p.hash);
-      if (const std::uint32_t v = find_in(line, p.key, p.length)) {
-        offer(answers[p.side][p.slot], v);
-        return;
-      }
-      compiler_fence();
-      if (!group_bit(line, group_of<Line>(p.hash))) return;
-      view.table.prefetch2(p.hash);
-      second[open_second++] = static_cast<std::uint16_t>(i);
-    }
-
-    void finish(const Sides *views, Answers &answers) noexcept {
-      for (unsigned i = 0; i < open_first; ++i) probe_table1(views[probe[first[i]].side], first[i], answers);
-      for (unsigned i = 0; i < open_second; ++i) {
-        const Probe &p = probe[second[i]];
-        offer(answers[p.side][p.slot], views[p.side].table.find2(p.key, p.length, p.hash));
-      }
-    }
-
-    unsigned count = 0, open_first = 0, open_second = 0, asked_table = 0;
-    std::array<Probe, Capacity> probe;
-    std::array<std::uint16_t, Capacity> first, second;
-  };
-  using ProbesV4 = Probes<LineV4, 1024>;
-  using ProbesV6 = Probes<LineV6, 1024>;
-
-  struct Alone { // a question that found no room
-    std::uint8_t slot;
-    Family family;
-    std::uint32_t wire;
-    const std::uint8_t *address;
-  };
-
-  // Sets the answer to the best short prefix and returns the longer lengths in use.
-  [[nodiscard]] std::uint32_t open_v4(unsigned side, unsigned slot, std::uint32_t wire) noexcept {
-    const std::uint64_t cell = view_->lengths_v4[side].cell(wire);
-    answer_[side][slot] = short_value(cell) != 0 ? short_value(cell) : default_v4_[side];
-    return long_lengths(cell);
   }
 
-  void ask_lengths_v4(unsigned slot, std::uint32_t wire, std::uint32_t deny, std::uint32_t allow) noexcept {
-    const std::uint32_t both = deny | allow;
-    if (both == 0) return;
-    if (v4_.count + 2 * static_cast<unsigned>(std::popcount(both)) > ProbesV4::capacity) {
-      alone_[alone_count_++] = {static_cast<std::uint8_t>(slot), Family::ipv4, wire, nullptr};
+  void aim_v4(unsigned side, Targets &targets) noexcept {
+    const LengthMapV4 &map = view_->lengths_v4[side];
+    default_v4_[side] = read_acquire(*map.default_value);
+    v4_[side].clear();
+    const std::uint32_t lengths = map.lengths();
+    if (lengths == only_hosts)
+      v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
+    else if (lengths == 0)
+      std::fill_n(answers_v4(side), asked_v4_, 0);
+    else
+      look_into_cells(side);
+    v4_[side].each([&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_)); });
+  }
+
+  // Answers begin with the best short prefix; one probe for each longer length in use.
+  void look_into_cells(unsigned side) noexcept {
+    const LengthMapV4 &map = view_->lengths_v4[side];
+    for (unsigned q = 0; q < asked_v4_; ++q) {
+      const std::uint32_t wire = key_v4_[q];
+      const std::uint64_t cell = map.cell(wire);
+      answers_v4(side)[q] = short_value(cell);
+      const std::uint32_t lengths = long_lengths(cell);
+      if (lengths & hosts_in_cell) v4_[side].add(wire, view_->flips_v4[32], 32, q);
+      for (std::uint32_t rest = lengths & ~hosts_in_cell; rest != 0; rest &= rest - 1) {
+        const unsigned length = static_cast<unsigned>(std::countr_zero(rest)) + short_length_max + 1;
+        v4_[side].add(wire & wire_mask_v4(length), view_->flips_v4[length], length, q);
+      }
+    }
+  }
+
+  void finish_v4(unsigned side) noexcept {
+    std::uint32_t *answers = answers_v4(side);
+    v4_[side].each([&](auto &b) {
+      b.finish(view_->v4[side], *kernels_, answers);
+      count(b);
+    });
+    if (default_v4_[side] == 0) return;
+    for (unsigned q = 0; q < asked_v4_; ++q)
+      if (answers[q] == 0) answers[q] = default_v4_[side];
+  }
+
+  void aim_v6(unsigned side, Targets &targets) noexcept {
+    const LengthsV6 &in_use = view_->lengths_v6[side];
+    auto &batches = v6_[side];
+    batches.clear();
+    crowded_v6_[side] = false;
+    if (in_use.only_hosts()) {
+      batches.add_all(key_v6_.data(), asked_v6_, view_->seeds_v6[128], 128);
+      batches.each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_)); });
       return;
     }
-    for (std::uint32_t rest = both; rest != 0; rest &= rest - 1) {
-      const auto at = static_cast<unsigned>(std::countr_zero(rest));
-      const unsigned length = at + short_length_max + 1;
-      const std::uint32_t key = wire & wire_mask_v4(length);
-      const KeyHash h = hash_v4(key, view_->seeds_v4[length]);
-      if (deny >> at & 1) v4_.add(view_->v4[0], slot, 0, length, key, h);
-      if (allow >> at & 1) v4_.add(view_->v4[1], slot, 1, length, key, h);
+    std::fill_n(answers_v6(side), asked_v6_, 0);
+    for (unsigned w = 0; w < 3; ++w) {
+      for (std::uint64_t rest = in_use.word(w); rest != 0; rest &= rest - 1) {
+        const unsigned length = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
+        if (!batches.has_room_for(asked_v6_)) {
+          crowded_v6_[side] = true;
+          batches.clear();
+          return;
+        }
+        add_length_v6(side, length);
+      }
     }
+    batches.each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_)); });
+  }
+
+  void add_length_v6(unsigned side, unsigned length) noexcept {
+    const KeyV6 mask = key_mask_v6(length);
+    for (unsigned q = 0; q < asked_v6_; ++q) {
+      const KeyV6 &whole = key_v6_[q];
+      v6_[side].add({whole.low & mask.low, whole.high & mask.high}, view_->seeds_v6[length], length, q);
+    }
+  }
+
+  void finish_v6(unsigned side) noexcept {
+    v6_[side].each([&](auto &b) {
+      b.finish(view_->v6[side], *kernels_, answers_v6(side));
+      count(b);
+    });
+    if (!crowded_v6_[side]) return;
+    for (unsigned q = 0; q < asked_v6_; ++q)
+      answers_v6(side)[q] = image::lookup_v6(*view_, static_cast<image::Side>(side), &key_v6_[q]);
+  }
+
+  template <class Batch> void count(const Batch &batch) noexcept {
+    cost_.probes += batch.asked_table();
+    cost_.second_lines += batch.second_lines();
   }
 
   const image::ImageView *view_ = nullptr;
-  bool asks_v4_[2] = {false, false};
-  std::uint32_t default_v4_[2] = {0, 0};
-  std::uint64_t lengths_v6_[2][3] = {};
-  Answers answer_ = {};
+  const Kernels *kernels_ = &portable_kernels;
+  unsigned asked_v4_ = 0, asked_v6_ = 0;
+  std::uint32_t default_v4_[2] = {};
+  bool crowded_v6_[2] = {};
   Cost cost_;
-  unsigned alone_count_ = 0;
-  std::array<Alone, slots_max> alone_;
-  ProbesV4 v4_;
-  ProbesV6 v6_;
+  std::array<std::uint8_t, slots_max> place_{}; // of a slot's question in answer_[side]
+  alignas(64) std::array<std::uint32_t, slots_max> key_v4_{};
+  alignas(64) std::array<KeyV6, slots_max> key_v6_{};
+  alignas(64) std::uint32_t answer_[2][2 * slots_max] = {}; // IPv4 questions, then IPv6 questions
+  ProbeBatches<LineV4> v4_[2];                              // 64 questions of at most 16 lengths
+  ProbeBatches<LineV6> v6_[2];
 };
 
 } // namespace weir::table

@@ -19,15 +19,20 @@ inline constexpr unsigned short_length_max = 16; // prefixes up to here live in 
 struct LengthMapV4 {
   const std::uint64_t *cells = nullptr;
   const std::uint32_t *default_value = nullptr;
-  const std::uint32_t *in_use = nullptr; // 0 while the side has never had an IPv4 prefix
+  const std::uint32_t *in_use = nullptr; // a bit for every length that the side has had, see in_use_bit()
 
-  [[nodiscard]] bool empty() const noexcept { return read_acquire(*in_use) == 0; }
+  // 0: nothing but default_value can match.
+  [[nodiscard]] std::uint32_t lengths() const noexcept { return read_acquire(*in_use); }
   [[nodiscard]] std::uint64_t cell(std::uint32_t wire) const noexcept {
     return read_acquire(cells[byteswap16(static_cast<std::uint16_t>(wire))]);
   }
 };
 
-// Bit l - 17 for length l.
+// In LengthMapV4::lengths(), for a length from 1 to 32.
+[[nodiscard]] constexpr std::uint32_t in_use_bit(unsigned length) noexcept { return 1u << (length - 1); }
+inline constexpr std::uint32_t only_hosts = in_use_bit(32); // no cell is worth a look: ask the table
+
+// Of a cell: bit l - 17 for length l.
 [[nodiscard]] constexpr std::uint32_t long_lengths(std::uint64_t cell) noexcept {
   return static_cast<std::uint32_t>(cell >> 32) & 0xFFFF;
 }
@@ -42,6 +47,7 @@ struct LengthsV6 {
   const std::uint64_t *in_use = nullptr; // three words
 
   [[nodiscard]] std::uint64_t word(unsigned i) const noexcept { return read_acquire(in_use[i]); }
+  [[nodiscard]] bool only_hosts() const noexcept { return word(0) == 0 && word(1) == 0 && word(2) == 1; }
   [[nodiscard]] bool has(unsigned length) const noexcept {
     return (word(length / 64) >> (length % 64) & 1) != 0;
   }

@@ -1,0 +1,191 @@
+// The lookup's inner loops for AVX-512 (F, VL, BW, DQ): eight hashes at a time; a compare leaves its
+// answer in a mask register, so a probe has no branch.
+//
+// Every function here has internal linkage and carries the target itself, so that no instruction
+// beyond the baseline can leak into code that others share.
+#include "dataplane/kernels/kernels.hpp"
+
+#include <immintrin.h>
+
+// g++ 12 sees its own headers' "undefined" vectors as uninitialised.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+#define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,avx512f,avx512vl,avx512bw,avx512dq")))
+#define WEIR_INLINE WEIR_TARGET __attribute__((always_inline)) inline
+
+namespace weir::dataplane {
+namespace {
+
+using table::KeyV6, table::LineV4, table::LineV6, table::ProbeArrays;
+
+WEIR_INLINE __m512i same64(std::uint64_t v) noexcept { return _mm512_set1_epi64(static_cast<long long>(v)); }
+template <int N> WEIR_INLINE __m512i xor_shifted(__m512i v) noexcept {
+  return _mm512_xor_si512(v, _mm512_srli_epi64(v, N));
+}
+WEIR_INLINE __m512i multiply(__m512i a, std::uint64_t factor) noexcept {
+  return _mm512_mullo_epi64(a, same64(factor));
+}
+
+// Both halves of eight products, xored.
+WEIR_INLINE __m512i fold_product(__m512i a, __m512i b) noexcept {
+  const __m512i low32 = same64(0xFFFFFFFF);
+  const __m512i a1 = _mm512_srli_epi64(a, 32), b1 = _mm512_srli_epi64(b, 32);
+  const __m512i p01 = _mm512_mul_epu32(a, b1), p10 = _mm512_mul_epu32(a1, b);
+  const __m512i middle =
+      _mm512_add_epi64(_mm512_srli_epi64(_mm512_mul_epu32(a, b), 32),
+                       _mm512_add_epi64(_mm512_and_si512(p01, low32), _mm512_and_si512(p10, low32)));
+  const __m512i high =
+      _mm512_add_epi64(_mm512_add_epi64(_mm512_mul_epu32(a1, b1), _mm512_srli_epi64(middle, 32)),
+                       _mm512_add_epi64(_mm512_srli_epi64(p01, 32), _mm512_srli_epi64(p10, 32)));
+  return _mm512_xor_si512(high, _mm512_mullo_epi64(a, b));
+}
+
+WEIR_INLINE __m512i swap_bytes(__m512i v) noexcept {
+  const __m128i order = _mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8);
+  return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(order));
+}
+
+WEIR_TARGET void hash_v4(const std::uint32_t *keys, const std::uint64_t *flips, unsigned count,
+                         KeyHash *hashes) noexcept {
+  for (unsigned i = 0; i < count; i += 8) {
+    __m512i h = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(keys + i)));
+    h = _mm512_xor_si512(_mm512_or_si512(h, _mm512_slli_epi64(h, 32)), _mm512_loadu_si512(flips + i));
+    h = _mm512_xor_si512(h, _mm512_xor_si512(_mm512_rol_epi64(h, 49), _mm512_rol_epi64(h, 24)));
+    h = multiply(h, xxh3::rrmxmx_factor);
+    h = _mm512_xor_si512(h, _mm512_add_epi64(_mm512_srli_epi64(h, 35), same64(4)));
+    h = multiply(h, xxh3::rrmxmx_factor);
+    _mm512_storeu_si512(hashes + i, xor_shifted<28>(h));
+  }
+}
+
+WEIR_TARGET void hash_v6(const KeyV6 *keys, const std::uint64_t *seeds, unsigned count,
+                         KeyHash *hashes) noexcept {
+  const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+  const __m512i odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m512i a = _mm512_loadu_si512(keys + i), b = _mm512_loadu_si512(keys + i + 4);
+    const __m512i low = _mm512_permutex2var_epi64(a, even, b), high = _mm512_permutex2var_epi64(a, odd, b);
+    const __m512i seed = _mm512_loadu_si512(seeds + i);
+    const __m512i x = _mm512_xor_si512(low, _mm512_add_epi64(same64(xxh3::secret_v6_low), seed));
+    const __m512i y = _mm512_xor_si512(high, _mm512_sub_epi64(same64(xxh3::secret_v6_high), seed));
+    __m512i h = _mm512_add_epi64(_mm512_add_epi64(same64(16), swap_bytes(x)), y);
+    h = xor_shifted<37>(_mm512_add_epi64(h, fold_product(x, y)));
+    _mm512_storeu_si512(hashes + i, xor_shifted<32>(multiply(h, xxh3::avalanche_factor)));
+  }
+}
+
+WEIR_TARGET void lines1(const KeyHash *hashes, unsigned count, const void *first, std::uint32_t size,
+                        const void **lines) noexcept {
+  const __m512i base = same64(reinterpret_cast<std::uintptr_t>(first)), sizes = same64(size);
+  const __m512i whole_lines = same64(~std::uint64_t{cache_line_bytes - 1});
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m512i half = _mm512_srli_epi64(_mm512_loadu_si512(hashes + i), 32);
+    const __m512i product = _mm512_mul_epu32(half, sizes);
+    const __m512i offset = _mm512_and_si512(_mm512_srli_epi64(product, 26), whole_lines);
+    _mm512_storeu_si512(lines + i, _mm512_add_epi64(base, offset));
+  }
+}
+
+// The mask says which slot of v answers.
+WEIR_INLINE void take(std::uint32_t *to, __m256i v, __mmask8 same) noexcept {
+  *to = static_cast<std::uint32_t>(_mm256_cvtsi256_si32(_mm256_maskz_compress_epi32(same, v)));
+}
+
+// Takes the group bits off the values; a set bit of the result is a probe that found nothing. Every
+// value was loaded before this, so group bits are read afterwards. Writes whole vectors of values.
+WEIR_INLINE std::uint64_t misses(std::uint32_t *values, unsigned count) noexcept {
+  const __m512i without_group = _mm512_set1_epi32(static_cast<int>(~image::value::group_bit));
+  std::uint64_t missed = 0;
+  for (unsigned i = 0; i < count; i += 16) {
+    const __m512i v = _mm512_and_si512(_mm512_loadu_si512(values + i), without_group);
+    _mm512_storeu_si512(values + i, v);
+    missed |= std::uint64_t{_mm512_testn_epi32_mask(v, v)} << i;
+  }
+  return _bzhi_u64(missed, count);
+}
+
+template <class Line>
+WEIR_INLINE unsigned going_on(const ProbeArrays<Line> &p, std::uint64_t missed,
+                              std::uint16_t *open) noexcept {
+  unsigned left = 0;
+  for (; missed != 0; missed = _blsr_u64(missed)) {
+    const auto i = static_cast<unsigned>(_tzcnt_u64(missed));
+    open[left] = static_cast<std::uint16_t>(i);
+    left += static_cast<unsigned>(table::group_bit(*p.lines[i], table::group_of<Line>(p.hashes[i])));
+  }
+  return left;
+}
+
+WEIR_INLINE void probe_one(const ProbeArrays<LineV4> &p, unsigned i, std::uint32_t *values) noexcept {
+  const LineV4 &line = *p.lines[i];
+  __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
+  asm volatile("" : "+x"(v) : : "memory"); // loaded by now: keys come after values
+  const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
+  __mmask8 same = _mm256_cmpeq_epi32_mask(keys, _mm256_set1_epi32(static_cast<int>(p.keys[i])));
+  const __m256i length = _mm256_and_si256(v, _mm256_set1_epi32(table::length_mask));
+  same = _mm256_mask_cmpeq_epi32_mask(same, length, _mm256_set1_epi32(static_cast<int>(p.tags[i])));
+  take(values + i, v, same); // an empty slot has no length, and no tag is 0
+}
+
+WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32_t *values) noexcept {
+  const LineV6 &line = *p.lines[i];
+  __m128i v = _mm_load_si128(reinterpret_cast<const __m128i *>(line.value)); // lane 3: group bits
+  asm volatile("" : "+x"(v) : : "memory");
+  const __m128i key = _mm_load_si128(reinterpret_cast<const __m128i *>(&p.keys[i]));
+  const unsigned words = _mm512_cmpeq_epi64_mask(_mm512_load_si512(&line), _mm512_broadcast_i64x2(key));
+  auto same = static_cast<__mmask8>(_pext_u32(words & words >> 1, 0x15)); // both halves of keys 0, 1, 2
+  const __m128i length = _mm_and_si128(v, _mm_set1_epi32(table::length_mask));
+  same = _mm_mask_cmpeq_epi32_mask(same, length, _mm_set1_epi32(static_cast<int>(p.tags[i])));
+  same = _mm_mask_test_epi32_mask(same, v, _mm_set1_epi32(image::value::list_mask));
+  take(values + i, _mm256_zextsi128_si256(v), same);
+}
+
+template <class Line>
+WEIR_TARGET unsigned probe(const ProbeArrays<Line> &probes, std::uint32_t *values,
+                           std::uint16_t *open) noexcept {
+  const auto p = probes; // in registers: a fence would reload what a reference names
+  unsigned i = 0;
+  for (; i < p.behind_count; ++i) {
+    __builtin_prefetch(p.behind[i]);
+    probe_one(p, i, values);
+  }
+  for (; i < p.count; ++i) probe_one(p, i, values);
+  const std::uint64_t missed = misses(values, p.count);
+  table::compiler_fence();
+  return going_on(p, missed, open);
+}
+
+WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
+                     std::uint64_t *mixed) noexcept {
+  for (unsigned i = 0; i < count; i += 8) {
+    __m512i x = xor_shifted<33>(_mm512_xor_si512(_mm512_loadu_si512(hashes + i), same64(layer)));
+    x = xor_shifted<33>(multiply(x, remix_factor_1));
+    _mm512_storeu_si512(mixed + i, xor_shifted<33>(multiply(x, remix_factor_2)));
+  }
+}
+
+WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
+                           std::uint16_t *kept) noexcept {
+  const __m256i odd =
+      _mm256_load_si256(reinterpret_cast<const __m256i *>(filter::SplitBlockBloom::odd.data()));
+  const __m256i one = _mm256_set1_epi32(1);
+  unsigned left = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const __m256i product = _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(mixed[i])), odd);
+    const __m256i bits = _mm256_sllv_epi32(one, _mm256_srli_epi32(product, 27));
+    const __m256i block = _mm256_load_si256(reinterpret_cast<const __m256i *>(&filter.block_for(mixed[i])));
+    kept[left] = static_cast<std::uint16_t>(i);
+    left += static_cast<unsigned>(_mm256_testc_si256(block, bits));
+  }
+  return left;
+}
+
+} // namespace
+
+namespace kernels {
+const table::Kernels avx512{"avx512", hash_v4, hash_v6, lines1, probe<LineV4>, probe<LineV6>, mix, bloom};
+}
+
+} // namespace weir::dataplane

@@ -1,0 +1,116 @@
+// The inner loops of a burst, as a set of functions that work on dense arrays: the portable form is
+// here; forms for AVX2 and AVX-512 stand in dataplane/kernels/, which also chooses one at start.
+//
+//   hash     keys, seeds        -> hashes     eight keys at a time where the processor can
+//   lines    hashes             -> lines      multiply-and-shift onto a table
+//   probe    lines, keys        -> values     and the indices that a group bit sends to table 2
+//   mix      hashes, layer      -> a filter's own view of them
+//   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
+//
+// All sets give the same bits for the same memory; tests hold each against the portable one.
+// hash(), lines() and mix() may read and write up to the next multiple of `kernel_lanes` in every array.
+// probe() keeps the order of loads that line.hpp asks for: values, then keys, then group bits. It
+// also sends for the lines of the burst behind, one a probe: sent for all at once they would wait for
+// one another, and the probes behind them (measured; docs/decisions.md).
+#pragma once
+
+#include "weir/filter/split_block_bloom.hpp"
+#include "weir/table/line.hpp"
+
+#include <cstdint>
+
+namespace weir::table {
+
+inline constexpr unsigned kernel_lanes = 16;
+
+// The bits of a value in which a probe's length stands.
+inline constexpr std::uint32_t length_mask = 0x00FF0000u;
+[[nodiscard]] constexpr std::uint32_t length_tag(unsigned length) noexcept { return length << 16; }
+
+// What a probe needs to know, as parallel arrays.
+template <class Line> struct ProbeArrays {
+  const Line *const *lines;
+  const typename Line::Key *keys;
+  const std::uint32_t *tags; // length_tag() of the length asked for; not 0 for IPv4
+  const KeyHash *hashes;
+  unsigned count; // at most 64
+
+  const void *const *behind; // to prefetch, one a probe
+  unsigned behind_count;     // at most `count`
+};
+
+// values[i]: what stands beside key i in line i, without its group bit, 0 for nothing. open[]: the
+// indices, ascending, that found nothing and whose group bit is set; their number is returned, and
+// one element more than that may be written.
+template <class Line>
+using Probe = unsigned (*)(const ProbeArrays<Line> &, std::uint32_t *values, std::uint16_t *open) noexcept;
+
+struct Kernels {
+  const char *name;
+  // flips[i] is xxh3::flip_v4() of key i's seed.
+  void (*hash_v4)(const std::uint32_t *keys, const std::uint64_t *flips, unsigned count,
+                  KeyHash *hashes) noexcept;
+  void (*hash_v6)(const KeyV6 *keys, const std::uint64_t *seeds, unsigned count, KeyHash *hashes) noexcept;
+  // lines[i] = the line of a table of `size` lines at `first` that the high half of hashes[i] names.
+  void (*lines1)(const KeyHash *hashes, unsigned count, const void *first, std::uint32_t size,
+                 const void **lines) noexcept;
+  Probe<LineV4> probe_v4;
+  Probe<LineV6> probe_v6;
+  // mixed[i] = remix(hashes[i], layer)
+  void (*mix)(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept;
+  // kept[]: the indices, ascending, that the filter contains; returns their number. `mixed` is of the
+  // filter's own layer. May write one element more.
+  unsigned (*bloom)(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
+                    std::uint16_t *kept) noexcept;
+};
+
+namespace portable {
+
+inline void hash_v4(const std::uint32_t *keys, const std::uint64_t *flips, unsigned count,
+                    KeyHash *hashes) noexcept {
+  for (unsigned i = 0; i < count; ++i) hashes[i] = xxh3::hash_flipped_v4(keys[i], flips[i]);
+}
+
+inline void hash_v6(const KeyV6 *keys, const std::uint64_t *seeds, unsigned count, KeyHash *hashes) noexcept {
+  for (unsigned i = 0; i < count; ++i) hashes[i] = weir::hash_v6(&keys[i], seeds[i]);
+}
+
+inline void lines1(const KeyHash *hashes, unsigned count, const void *first, std::uint32_t size,
+                   const void **lines) noexcept {
+  const auto *base = static_cast<const std::byte *>(first);
+  for (unsigned i = 0; i < count; ++i)
+    lines[i] = base + std::size_t{reduce(half1(hashes[i]), size)} * cache_line_bytes;
+}
+
+template <class Line>
+unsigned probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint16_t *open) noexcept {
+  unsigned left = 0;
+  for (unsigned i = 0; i < p.count; ++i) {
+    if (i < p.behind_count) __builtin_prefetch(p.behind[i]);
+    values[i] = find_in(*p.lines[i], p.keys[i], p.tags[i] >> 16);
+    if (values[i] != 0) continue;
+    compiler_fence();
+    if (group_bit(*p.lines[i], group_of<Line>(p.hashes[i]))) open[left++] = static_cast<std::uint16_t>(i);
+  }
+  return left;
+}
+
+inline void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept {
+  for (unsigned i = 0; i < count; ++i) mixed[i] = remix(hashes[i], layer);
+}
+
+inline unsigned bloom(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
+                      std::uint16_t *kept) noexcept {
+  unsigned left = 0;
+  for (unsigned i = 0; i < count; ++i)
+    if (filter.contains_mixed(mixed[i])) kept[left++] = static_cast<std::uint16_t>(i);
+  return left;
+}
+
+} // namespace portable
+
+inline constexpr Kernels portable_kernels{"portable",       portable::hash_v4,       portable::hash_v6,
+                                          portable::lines1, portable::probe<LineV4>, portable::probe<LineV6>,
+                                          portable::mix,    portable::bloom};
+
+} // namespace weir::table

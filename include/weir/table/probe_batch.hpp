@@ -1,0 +1,262 @@
+// Up to 64 probes of one side of one family, as dense arrays that kernels work on, and ProbeBatches,
+// as many of them as a burst needs. The arrays stand side by side in few cache lines: long arrays,
+// one for each property, would begin at the same place of every page and evict one another.
+//
+// A probe asks for exactly (key, length). Where every question of the burst is one probe (a side
+// with one length in use), probe i belongs to question i and its value is the answer; otherwise
+// `question` says whose it is, and the longest length that answers wins.
+//
+//   add / add_all -> aim -> probe_first -> finish        the stages of burst_lookup.hpp
+//
+// With an overlay or a front filter in the way, the probes that they settle are taken out of the
+// arrays between the stages, so that what follows sees dense arrays again.
+#pragma once
+
+#include "weir/image/view.hpp"
+#include "weir/table/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace weir::table {
+
+// Longest length wins; 0 never replaces anything.
+inline void offer(std::uint32_t &best, std::uint32_t value) noexcept {
+  const bool longer = (value & length_mask) >= (best & length_mask);
+  best = value != 0 && (best == 0 || longer) ? value : best;
+}
+
+// Addresses to prefetch, handed out in pieces.
+class Targets {
+public:
+  void add(std::span<const void *const> some) noexcept {
+    if (!some.empty()) pieces_[count_++] = some;
+  }
+  // At most `count`, fewer at the end of a piece, none at the end of all.
+  [[nodiscard]] std::span<const void *const> next(unsigned count) noexcept {
+    if (at_ == count_) return {};
+    std::span<const void *const> &piece = pieces_[at_];
+    const auto out = piece.first(std::min<std::size_t>(count, piece.size()));
+    piece = piece.subspan(out.size());
+    if (piece.empty()) ++at_;
+    return out;
+  }
+  void prefetch_rest() noexcept {
+    for (; at_ < count_; ++at_)
+      for (const void *target : pieces_[at_]) __builtin_prefetch(target);
+  }
+
+private:
+  unsigned count_ = 0, at_ = 0;
+  std::array<std::span<const void *const>, 64> pieces_; // two sides, two families, 16 batches
+};
+
+template <class LineType> class ProbeBatch {
+public:
+  static constexpr unsigned capacity = 64;
+  using Line = LineType;
+  using Key = typename Line::Key;
+  using Side = image::SideView<Line>;
+  static_assert(capacity % kernel_lanes == 0);
+
+  void clear() noexcept { count_ = open_ = asked_table_ = 0; }
+  [[nodiscard]] bool full() const noexcept { return count_ == capacity; }
+  [[nodiscard]] unsigned asked_table() const noexcept { return asked_table_; }
+  [[nodiscard]] unsigned second_lines() const noexcept { return open_; }
+
+  // `seed` in the form that the hash kernel of the family takes.
+  void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
+    one_each_ = false;
+    uniform_ = 0;
+    key_[count_] = key;
+    seed_[count_] = seed;
+    tag_[count_] = length_tag(length);
+    question_[count_++] = static_cast<std::uint8_t>(question);
+  }
+
+  // Question i asks for keys[i] at this length and for nothing else.
+  void add_all(const Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
+    one_each_ = true;
+    std::memcpy(key_.data(), keys, count * sizeof(Key));
+    if (uniform_ < count || seed_[0] != seed || tag_[0] != length_tag(length)) {
+      std::fill_n(seed_.begin(), count, seed);
+      std::fill_n(tag_.begin(), count, length_tag(length));
+      uniform_ = count;
+    }
+    count_ = count;
+  }
+
+  // Where in memory the first answer stands, to be prefetched.
+  std::span<const void *const> aim(const Side &view, const Kernels &kernels) noexcept {
+    if (count_ == 0) return {};
+    hash(kernels);
+    if (view.front.empty())
+      aim_at_lines(view, kernels);
+    else
+      aim_at_blocks(view, kernels);
+    return {target_.data(), count_};
+  }
+
+  // Prefetches what `behind` brings along the way.
+  void probe_first(const Side &view, const Kernels &kernels, std::uint32_t *answers,
+                   Targets &behind) noexcept {
+    if (count_ == 0) return;
+    late_ = false;
+    if (!view.overlay.empty()) [[unlikely]]
+      ask_overlay(view, answers);
+    if (!view.front.empty()) {
+      ask_front(view, kernels, answers);
+      aim_at_lines(view, kernels);
+      for (unsigned i = 0; i < count_; ++i) __builtin_prefetch(target_[i]);
+      late_ = true;
+      return;
+    }
+    probe(view, kernels, answers, behind.next(count_));
+  }
+
+  void finish(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    if (count_ == 0) return;
+    if (late_) probe(view, kernels, answers, {});
+    for (unsigned n = 0; n < open_; ++n) {
+      const unsigned i = open_index_[n];
+      give(i, view.table.find2(key_[i], tag_[i] >> 16, hash_[i]), answers);
+    }
+  }
+
+private:
+  void hash(const Kernels &kernels) noexcept {
+    if constexpr (Line::family == Family::ipv4)
+      kernels.hash_v4(key_.data(), seed_.data(), count_, hash_.data());
+    else
+      kernels.hash_v6(key_.data(), seed_.data(), count_, hash_.data());
+  }
+
+  void aim_at_lines(const Side &view, const Kernels &kernels) noexcept {
+    kernels.lines1(hash_.data(), count_, view.table.lines1, view.table.count1, target_.data());
+  }
+
+  void aim_at_blocks(const Side &view, const Kernels &kernels) noexcept {
+    kernels.mix(hash_.data(), count_, filter::SplitBlockBloom::layer, mixed_.data());
+    for (unsigned i = 0; i < count_; ++i) target_[i] = &view.front.block_for(mixed_[i]);
+  }
+
+  void probe(const Side &view, const Kernels &kernels, std::uint32_t *answers,
+             std::span<const void *const> behind) noexcept {
+    asked_table_ = count_;
+    const ProbeArrays<Line> arrays{.lines = reinterpret_cast<const Line *const *>(target_.data()),
+                                   .keys = key_.data(),
+                                   .tags = tag_.data(),
+                                   .hashes = hash_.data(),
+                                   .count = count_,
+                                   .behind = behind.data(),
+                                   .behind_count = static_cast<unsigned>(behind.size())};
+    std::uint32_t *values = one_each_ ? answers : value_.data();
+    if constexpr (Line::family == Family::ipv4)
+      open_ = kernels.probe_v4(arrays, values, open_index_.data());
+    else
+      open_ = kernels.probe_v6(arrays, values, open_index_.data());
+    for (unsigned n = 0; n < open_; ++n) view.table.prefetch2(hash_[open_index_[n]]);
+    if (one_each_) return;
+    for (unsigned i = 0; i < count_; ++i) offer(answers[question_[i]], value_[i]);
+  }
+
+  void give(unsigned i, std::uint32_t value, std::uint32_t *answers) noexcept {
+    if (one_each_)
+      answers[i] = value;
+    else
+      offer(answers[question_[i]], value);
+  }
+
+  // From here on probes are a selection of the questions.
+  void name_questions(std::uint32_t *answers) noexcept {
+    if (!one_each_) return;
+    for (unsigned i = 0; i < count_; ++i) question_[i] = static_cast<std::uint8_t>(i);
+    std::fill_n(answers, count_, 0);
+    one_each_ = false;
+    uniform_ = 0;
+  }
+
+  void move(unsigned from, unsigned to) noexcept {
+    key_[to] = key_[from];
+    tag_[to] = tag_[from];
+    hash_[to] = hash_[from];
+    target_[to] = target_[from];
+    mixed_[to] = mixed_[from];
+    question_[to] = question_[from];
+  }
+
+  // The overlay's word is final.
+  void ask_overlay(const Side &view, std::uint32_t *answers) noexcept {
+    name_questions(answers);
+    unsigned left = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+      const std::uint32_t v = view.overlay.find(key_[i], tag_[i] >> 16, hash_[i]);
+      if (v == 0)
+        move(i, left++);
+      else
+        offer(answers[question_[i]], is_tombstone(v) ? 0 : v);
+    }
+    count_ = left;
+  }
+
+  void ask_front(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    name_questions(answers);
+    const unsigned left = kernels.bloom(view.front, mixed_.data(), count_, open_index_.data());
+    for (unsigned n = 0; n < left; ++n) move(open_index_[n], n);
+    count_ = left;
+  }
+
+  unsigned count_ = 0;       // probes
+  unsigned open_ = 0;        // of them, how many wait for table 2
+  unsigned asked_table_ = 0; // of them, how many the table was asked
+  unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
+  bool one_each_ = true;     // probe i is question i
+  bool late_ = false;        // table 1 is probed in finish(), behind a front filter
+  template <class T> using Array = std::array<T, capacity>;
+  alignas(64) Array<Key> key_{};
+  alignas(64) Array<std::uint64_t> seed_{};
+  alignas(64) Array<KeyHash> hash_{};
+  alignas(64) Array<const void *> target_{}; // lines of table 1, or blocks of the front filter
+  alignas(64) Array<std::uint32_t> tag_{};
+  alignas(64) Array<std::uint32_t> value_{};
+  alignas(64) Array<std::uint64_t> mixed_{};
+  std::array<std::uint16_t, capacity + 1> open_index_{};
+  Array<std::uint8_t> question_{};
+};
+
+// All probes of one side of one family in a burst.
+template <class Line> class ProbeBatches {
+public:
+  using Batch = ProbeBatch<Line>;
+  static constexpr unsigned batches_max = 16;
+
+  void clear() noexcept {
+    used_ = 1;
+    batch_[0].clear();
+  }
+  [[nodiscard]] bool has_room_for(unsigned probes) const noexcept {
+    return (batches_max - used_) * Batch::capacity >= probes;
+  }
+
+  void add(const typename Line::Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
+    if (batch_[used_ - 1].full()) batch_[used_++].clear();
+    batch_[used_ - 1].add(key, seed, length, question);
+  }
+  // The only probes, then.
+  void add_all(const typename Line::Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
+    batch_[0].add_all(keys, count, seed, length);
+  }
+
+  template <class Stage> void each(Stage stage) noexcept {
+    for (unsigned i = 0; i < used_; ++i) stage(batch_[i]);
+  }
+
+private:
+  unsigned used_ = 0;
+  std::array<Batch, batches_max> batch_;
+};
+
+} // namespace weir::table

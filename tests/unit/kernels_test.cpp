@@ -1,0 +1,214 @@
+// Every set of kernels that this processor can run against the portable one, bit for bit.
+#include "dataplane/kernels/kernels.hpp"
+#include "tests/support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace weir {
+namespace {
+
+using table::Kernels, table::KeyV6, table::LineV4, table::LineV6;
+
+constexpr unsigned room = 64;
+using Words = std::array<std::uint64_t, room>;
+using Hashes = std::array<KeyHash, room>;
+
+class KernelsTest : public testing::TestWithParam<const Kernels *> {
+protected:
+  const Kernels &kernels = *GetParam();
+  const std::uint64_t seed = test::seed_or(71);
+  std::mt19937_64 random{seed};
+};
+
+TEST_P(KernelsTest, hashes_of_four_bytes_are_those_of_the_library) {
+  WEIR_TRACE_SEED(seed);
+  std::array<std::uint32_t, room> keys;
+  Words flips;
+  Hashes hashes;
+  for (unsigned round = 0; round < 2000; ++round) {
+    Words seeds;
+    for (unsigned i = 0; i < room; ++i) {
+      keys[i] = round == 0 ? std::uint32_t(0) - i % 2 : static_cast<std::uint32_t>(random());
+      seeds[i] = random();
+      flips[i] = xxh3::flip_v4(seeds[i]);
+    }
+    kernels.hash_v4(keys.data(), flips.data(), room, hashes.data());
+    for (unsigned i = 0; i < room; ++i)
+      ASSERT_EQ(hashes[i].bits, XXH3_64bits_withSeed(&keys[i], 4, seeds[i]))
+          << keys[i] << " seed " << seeds[i];
+  }
+}
+
+TEST_P(KernelsTest, hashes_of_sixteen_bytes_are_those_of_the_library) {
+  WEIR_TRACE_SEED(seed);
+  std::array<KeyV6, room> keys;
+  Words seeds;
+  Hashes hashes;
+  for (unsigned round = 0; round < 2000; ++round) {
+    for (unsigned i = 0; i < room; ++i) {
+      keys[i] = {random(), random()};
+      if (round == 0) keys[i] = {std::uint64_t(0) - i % 2, std::uint64_t(0) - i / 2 % 2};
+      seeds[i] = random();
+    }
+    kernels.hash_v6(keys.data(), seeds.data(), room, hashes.data());
+    for (unsigned i = 0; i < room; ++i)
+      ASSERT_EQ(hashes[i].bits, XXH3_64bits_withSeed(&keys[i], 16, seeds[i]));
+  }
+}
+
+TEST_P(KernelsTest, every_count_of_keys_is_hashed) {
+  std::array<std::uint32_t, room> keys;
+  Words flips;
+  for (unsigned i = 0; i < room; ++i) {
+    keys[i] = i * 7919;
+    flips[i] = xxh3::flip_v4(i);
+  }
+  for (unsigned count = 0; count <= room; ++count) {
+    Hashes here{}, portable{};
+    kernels.hash_v4(keys.data(), flips.data(), count, here.data());
+    table::portable_kernels.hash_v4(keys.data(), flips.data(), count, portable.data());
+    for (unsigned i = 0; i < count; ++i) ASSERT_EQ(here[i], portable[i]) << i << " of " << count;
+  }
+}
+
+TEST_P(KernelsTest, lines_and_mixed_hashes_are_the_portable_ones) {
+  WEIR_TRACE_SEED(seed);
+  std::vector<std::byte> anchor(1);
+  for (const std::uint32_t size : {1u, 2u, 3u, 1000u, 0x7FFF'FFFFu, 0xFFFF'FFFFu}) {
+    Hashes hashes;
+    for (KeyHash &h : hashes) h.bits = random();
+    hashes[0].bits = 0;
+    hashes[1].bits = ~std::uint64_t{0};
+    std::array<const void *, room> here{}, portable{};
+    kernels.lines1(hashes.data(), room, anchor.data(), size, here.data());
+    table::portable_kernels.lines1(hashes.data(), room, anchor.data(), size, portable.data());
+    EXPECT_EQ(here, portable) << size << " lines";
+    Words mixed{}, mixed_portable{};
+    kernels.mix(hashes.data(), room, size * 0x9E3779B97F4A7C15ull, mixed.data());
+    table::portable_kernels.mix(hashes.data(), room, size * 0x9E3779B97F4A7C15ull, mixed_portable.data());
+    EXPECT_EQ(mixed, mixed_portable);
+  }
+}
+
+// Few different keys and lengths, so that equal keys at other lengths, stale keys in empty slots and
+// group bits in empty slots all occur often.
+template <class Line> typename Line::Key some_key(std::mt19937_64 &random) {
+  if constexpr (Line::family == Family::ipv4)
+    return static_cast<std::uint32_t>(random() % 5);
+  else
+    return {random() % 3, random() % 3};
+}
+
+std::uint32_t some_value(std::mt19937_64 &random, unsigned shortest) {
+  const std::uint32_t group = random() % 2 ? image::value::group_bit : 0;
+  if (random() % 3 == 0) return group; // an empty slot; its key is stale
+  return group | image::value::make(static_cast<std::uint32_t>(random() % image::lists_max),
+                                    shortest + static_cast<unsigned>(random() % 2));
+}
+
+template <class Line> void fill(Line &line, std::mt19937_64 &random, unsigned shortest) {
+  for (unsigned s = 0; s < Line::slots; ++s) {
+    line.key[s] = some_key<Line>(random);
+    line.value[s] = some_value(random, shortest);
+    for (unsigned before = 0; before < s; ++before) // a key stands once at each length
+      if (line.key[before] == line.key[s] && (line.value[before] ^ line.value[s]) << 1 >> 17 == 0)
+        line.value[s] &= image::value::group_bit;
+  }
+  if constexpr (Line::family == Family::ipv6) line.group_bits = static_cast<std::uint32_t>(random());
+}
+
+template <class Line>
+unsigned portable_probe(const table::ProbeArrays<Line> &p, std::uint32_t *values, std::uint16_t *open) {
+  return table::portable::probe<Line>(p, values, open);
+}
+
+template <class Line>
+void compare_probes(table::Probe<Line> probe, std::mt19937_64 &random, unsigned shortest) {
+  auto lines = std::make_unique<Line[]>(room);
+  alignas(64) std::array<typename Line::Key, room> keys;
+  std::array<std::uint32_t, room> tags, here, portable;
+  std::array<std::uint16_t, room + 1> open_here, open_portable;
+  std::array<const Line *, room> at;
+  std::array<const void *, room> behind;
+  Hashes hashes;
+  unsigned found = 0, gone_on = 0;
+  for (unsigned round = 0; round < 3000; ++round) {
+    const auto count = static_cast<unsigned>(random() % (room + 1));
+    for (unsigned i = 0; i < room; ++i) {
+      fill(lines[i], random, shortest);
+      at[i] = &lines[i];
+      behind[i] = &lines[room - 1 - i];
+      keys[i] = some_key<Line>(random);
+      tags[i] = table::length_tag(shortest + static_cast<unsigned>(random() % 2));
+      hashes[i].bits = random();
+    }
+    const auto behind_count = static_cast<unsigned>(random() % (count + 1));
+    const table::ProbeArrays<Line> arrays{at.data(), keys.data(),   tags.data(), hashes.data(),
+                                          count,     behind.data(), behind_count};
+    const unsigned left = probe(arrays, here.data(), open_here.data());
+    ASSERT_EQ(left, portable_probe(arrays, portable.data(), open_portable.data()));
+    for (unsigned i = 0; i < count; ++i) {
+      ASSERT_EQ(here[i], portable[i]) << "probe " << i << " of " << count;
+      found += here[i] != 0 ? 1 : 0;
+    }
+    for (unsigned i = 0; i < left; ++i) ASSERT_EQ(open_here[i], open_portable[i]);
+    gone_on += left;
+  }
+  EXPECT_GT(found, 5000u);
+  EXPECT_GT(gone_on, 5000u);
+}
+
+TEST_P(KernelsTest, a_line_of_ipv4_keys_answers_as_it_does_word_by_word) {
+  WEIR_TRACE_SEED(seed);
+  compare_probes<LineV4>(kernels.probe_v4, random, 31);
+}
+
+TEST_P(KernelsTest, a_line_of_ipv6_keys_answers_as_it_does_word_by_word) {
+  WEIR_TRACE_SEED(seed);
+  compare_probes<LineV6>(kernels.probe_v6, random, 0);
+}
+
+TEST_P(KernelsTest, a_bloom_filter_keeps_what_it_contains) {
+  WEIR_TRACE_SEED(seed);
+  std::vector<filter::Block> blocks(32);
+  for (int i = 0; i < 1500; ++i) filter::SplitBlockBloom::insert(blocks.data(), 32, {random()});
+  const filter::SplitBlockBloom bloom(blocks.data(), 32);
+  Words mixed;
+  std::array<std::uint16_t, room + 1> kept;
+  unsigned total = 0;
+  for (unsigned round = 0; round < 2000; ++round) {
+    for (std::uint64_t &m : mixed) m = random();
+    const auto count = static_cast<unsigned>(random() % (room + 1));
+    const unsigned left = kernels.bloom(bloom, mixed.data(), count, kept.data());
+    unsigned expected = 0;
+    for (unsigned i = 0; i < count; ++i)
+      if (bloom.contains_wordwise(mixed[i])) {
+        ASSERT_LT(expected, left);
+        ASSERT_EQ(kept[expected++], i);
+      }
+    ASSERT_EQ(left, expected);
+    total += left;
+  }
+  EXPECT_GT(total, 500u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, KernelsTest,
+                         testing::ValuesIn(dataplane::available_kernels().begin(),
+                                           dataplane::available_kernels().end()),
+                         [](const auto &set) { return std::string(set.param->name); });
+
+TEST(Kernels, the_portable_set_is_always_there_and_the_best_is_among_them) {
+  const auto all = dataplane::available_kernels();
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all.front(), &table::portable_kernels);
+  EXPECT_NE(std::ranges::find(all, &dataplane::best_kernels()), all.end());
+}
+
+} // namespace
+} // namespace weir

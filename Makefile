@@ -51,10 +51,10 @@ LDFLAGS := -pthread -Wl,--as-needed $(LDFLAGS.$(PROFILE))
 # ---- what there is -----------------------------------------------------------------------------
 find_cpp = $(sort $(wildcard $(addsuffix /*.cpp,$(1))))
 
-SRC.control := $(call find_cpp,control/config control/rules control/store control/plan control/build control/push control/workload)
+SRC.control := $(call find_cpp,control/config control/rules control/store control/plan control/build control/push control/workload dataplane/kernels)
 SRC.daemon := $(call find_cpp,control/daemon)
 SRC.cli := $(call find_cpp,control/cli)
-SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane dataplane/kernels))
+SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane))
 SRC.support := $(call find_cpp,tests/support)
 TEST_KINDS := unit property functional system fuzz tidy
 SRC.tests := $(foreach k,$(TEST_KINDS),$(call find_cpp,tests/$(k)))
@@ -229,7 +229,7 @@ check-races-now: $(BIN)/tests/races
 # break the protocol on purpose and look for the damage.
 RACE_TESTS := $(wildcard tests/unit/*_race_test.cpp tests/unit/image_slot_test.cpp tests/unit/channel_test.cpp)
 RACE_SUPPORT := $(wildcard $(addprefix tests/support/,$(addsuffix .cpp,eal dataplane_client packets ring_gate test_image)))
-RACE_CONFIG := $(call find_cpp,control/config)
+RACE_CONFIG := $(call find_cpp,control/config dataplane/kernels)
 
 $(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(LIB_DATAPLANE)
 	$(link) -lgtest -lgmock -lgtest_main $(LIBS.dataplane)

@@ -1,5 +1,6 @@
 #include "control/plan/measure.hpp"
 
+#include "dataplane/kernels/kernels.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/table/burst_lookup.hpp"
 
@@ -78,10 +79,12 @@ public:
     constexpr std::size_t bursts = question_count / burst_keys;
     const double start = cpu_ns();
     for (std::size_t i = 0; i < bursts + 2; ++i) {
+      BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
       if (i < bursts)
-        begin(bursts_[i % 3], view,
+        begin(bursts_[i % 3], ahead, view,
               [&](BurstLookup &burst, unsigned slot) { ask(burst, slot, i * burst_keys + slot); });
-      if (i >= 1 && i - 1 < bursts) bursts_[(i - 1) % 3].probe_first();
+      else if (ahead != nullptr)
+        ahead->probe_first();
       if (i >= 2) finish(bursts_[(i - 2) % 3]);
     }
     return (cpu_ns() - start) / static_cast<double>(question_count);
@@ -90,14 +93,14 @@ public:
   std::uint64_t found = 0; // keeps the answers alive
 
 private:
-  template <class Ask> static void begin(BurstLookup &burst, const image::ImageView &view, Ask ask) {
-    burst.begin(view);
+  template <class Ask>
+  static void begin(BurstLookup &burst, BurstLookup *ahead, const image::ImageView &view, Ask ask) {
+    burst.begin(view, dataplane::best_kernels());
     for (unsigned slot = 0; slot < burst_keys; ++slot) ask(burst, slot);
-    send(burst);
-  }
-  // Pipelines that record first and hash later have to be told when.
-  template <class Burst> static void send(Burst &burst) {
-    if constexpr (requires { burst.send(); }) burst.send();
+    if (ahead != nullptr)
+      burst.send_behind(*ahead);
+    else
+      burst.send();
   }
   void finish(BurstLookup &burst) {
     burst.finish();

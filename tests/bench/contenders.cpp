@@ -195,7 +195,7 @@ void hash_all(const table::Kernels &kernels, const WireV4 *keys, const std::uint
 }
 void hash_all(const table::Kernels &kernels, const WireV6 *keys, const std::uint64_t *seeds, KeyHash *to) {
   alignas(cache_line_bytes) std::array<table::KeyV6, burst_keys> copied;
-  std::memcpy(copied.data(), keys, sizeof copied);
+  for (unsigned k = 0; k < burst_keys; ++k) copied[k] = table::KeyV6::load(keys[k].data());
   kernels.hash_v6(copied.data(), seeds, burst_keys, to);
 }
 } // namespace

@@ -33,6 +33,7 @@ struct Burst {
   const RxQueue *from = nullptr;
   Match match = Match::remote;
   unsigned count = 0;
+  bool plain = false; // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
   rte_mbuf *packets[burst_packets_max];
   ParsedPacket parsed[burst_packets_max];
   Decision decisions[burst_packets_max];

@@ -82,7 +82,8 @@ std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, 
 void add_probes(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
   const auto s = static_cast<std::size_t>(side);
   const bool v4 = address.family == Family::ipv4;
-  const std::uint64_t cell = v4 && view.lengths_v4[s].lengths() != 0 ? view.lengths_v4[s].cell(address.wire()) : 0;
+  const std::uint64_t cell =
+      v4 && view.lengths_v4[s].lengths() != 0 ? view.lengths_v4[s].cell(address.wire()) : 0;
   for (unsigned length = address_bits(address.family) + 1; length-- > 0;) {
     const bool asked = v4 ? length > table::short_length_max && (cell & table::length_bit(length)) != 0
                           : view.lengths_v6[s].has(length);

@@ -18,25 +18,57 @@ void ask(Burst &burst, unsigned slot, unsigned packet, std::uint16_t address_off
   return match == Match::destination || (match == Match::remote && side == PortSide::inside);
 }
 
-} // namespace
+[[nodiscard]] bool is_judged(const ParsedPacket &parsed) noexcept {
+  return parsed.is_ip() && !parsed.link_local;
+}
 
-void ask_burst(Burst &burst) noexcept {
-  if (burst.image == nullptr) return;
-  burst.match = burst.image->view.policy.match;
-  burst.lookup.begin(burst.image->view, best_kernels());
-  const bool either = burst.match == Match::either;
-  const bool destination = judges_destination(burst.match, burst.from->side);
+void ask_both(Burst &burst) noexcept {
+  burst.plain = false;
   for (unsigned i = 0; i < burst.count; ++i) {
     const ParsedPacket &parsed = burst.parsed[i];
-    if (!parsed.is_ip() || parsed.link_local) continue;
-    if (either) {
-      ask(burst, 2 * i, i, parsed.source_offset);
-      ask(burst, 2 * i + 1, i, parsed.destination_offset);
-    } else {
-      ask(burst, i, i, destination ? parsed.destination_offset : parsed.source_offset);
-    }
+    if (!is_judged(parsed)) continue;
+    ask(burst, 2 * i, i, parsed.source_offset);
+    ask(burst, 2 * i + 1, i, parsed.destination_offset);
   }
-  burst.lookup.send();
+}
+
+void ask_one_each(Burst &burst, bool destination) noexcept {
+  for (unsigned i = 0; i < burst.count; ++i) {
+    const ParsedPacket &parsed = burst.parsed[i];
+    if (is_judged(parsed)) ask(burst, i, i, destination ? parsed.destination_offset : parsed.source_offset);
+  }
+}
+
+// The common burst, IPv4 and nothing else, without a branch a packet; false when it is not one.
+[[nodiscard]] bool ask_plain(Burst &burst, bool destination) noexcept {
+  if (!burst.plain) return false;
+  std::uint32_t wires[burst_packets_max];
+  const unsigned to_address = destination ? 4 : 0; // beyond the source's place
+  for (unsigned i = 0; i < burst.count; ++i)
+    wires[i] = load_unaligned<std::uint32_t>(frame_of(burst.packets[i]) + burst.parsed[i].source_offset +
+                                             to_address);
+  burst.lookup.ask_all_v4(wires, burst.count);
+  return true;
+}
+
+} // namespace
+
+void ask_burst(Burst &burst, Burst *ahead) noexcept {
+  if (ahead != nullptr && ahead->image == nullptr) ahead = nullptr;
+  if (burst.image == nullptr) {
+    if (ahead != nullptr) ahead->lookup.probe_first();
+    return;
+  }
+  burst.match = burst.image->view.policy.match;
+  burst.lookup.begin(burst.image->view, best_kernels());
+  if (burst.match == Match::either)
+    ask_both(burst);
+  else if (!ask_plain(burst, judges_destination(burst.match, burst.from->side)))
+    ask_one_each(burst, judges_destination(burst.match, burst.from->side));
+  if (ahead != nullptr)
+    burst.lookup.send_behind(ahead->lookup);
+  else
+    burst.lookup.send();
 }
 
 void probe_burst(Burst &burst) noexcept {

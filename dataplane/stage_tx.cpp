@@ -58,19 +58,37 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
       decision.list == Decision::no_list ? PacketNote::no_list : burst.image->slot_of_list[decision.list];
 }
 
+void count_one(const Burst &burst, unsigned place, WorkerCounters &counters) noexcept {
+  const Decision &d = burst.decisions[place];
+  counters
+      .verdicts[static_cast<std::size_t>(d.reason)][static_cast<std::size_t>(d.verdict)]
+               [static_cast<std::size_t>(d.family)]
+      .add(1);
+  if (d.list != Decision::no_list) counters.lists[burst.image->slot_of_list[d.list]].add(1);
+  if (d.reason == Reason::non_ip) {
+    const std::uint16_t type = burst.parsed[place].ethertype;
+    counters.non_ip[type < 0x0600 ? 0 : type].add(1);
+  }
+}
+
+// IPv4 that no list named is what most packets are: they are counted in a register, one addition a
+// burst, because additions to one place in memory wait for each other.
 void count(const Burst &burst, WorkerCounters &counters) noexcept {
+  std::array<std::uint32_t, 2> unnamed{}; // by verdict
   for (unsigned i = 0; i < burst.count; ++i) {
     const Decision &d = burst.decisions[i];
-    counters
-        .verdicts[static_cast<std::size_t>(d.reason)][static_cast<std::size_t>(d.verdict)]
-                 [static_cast<std::size_t>(d.family)]
-        .add(1);
-    if (d.list != Decision::no_list) counters.lists[burst.image->slot_of_list[d.list]].add(1);
-    if (d.reason == Reason::non_ip) {
-      const std::uint16_t type = burst.parsed[i].ethertype;
-      counters.non_ip[type < 0x0600 ? 0 : type].add(1);
-    }
+    const bool common = d.reason == Reason::fallthrough && d.family == FamilySlot::ipv4;
+    if (common)
+      ++unnamed[static_cast<std::size_t>(d.verdict)];
+    else
+      count_one(burst, i, counters);
   }
+  for (std::size_t verdict = 0; verdict < unnamed.size(); ++verdict)
+    if (unnamed[verdict] != 0)
+      counters
+          .verdicts[static_cast<std::size_t>(Reason::fallthrough)][verdict]
+                   [static_cast<std::size_t>(FamilySlot::ipv4)]
+          .add(unnamed[verdict]);
 }
 
 } // namespace

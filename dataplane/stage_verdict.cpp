@@ -13,6 +13,8 @@ namespace {
   return static_cast<std::uint16_t>(image::value::list_of(value));
 }
 
+static_assert(static_cast<std::uint16_t>(image::value::list_of(0)) == Decision::no_list);
+
 void decide(Decision &decision, Verdict verdict, Reason reason) noexcept {
   decision.verdict = verdict;
   decision.reason = reason;
@@ -57,10 +59,27 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   judge_one(burst, packet, policy.fallthrough, decision);
 }
 
+// Slot i is packet i, and nothing but the lists has a say.
+void judge_plain(Burst &burst) noexcept {
+  const Verdict fallthrough = burst.image->view.policy.fallthrough;
+  const std::uint32_t *allow = burst.lookup.allow_v4(), *deny = burst.lookup.deny_v4();
+  for (unsigned i = 0; i < burst.count; ++i) {
+    const bool allowed = image::value::is_set(allow[i]), denied = image::value::is_set(deny[i]);
+    Decision &d = burst.decisions[i];
+    d.family = FamilySlot::ipv4;
+    d.verdict = allowed ? Verdict::pass : denied ? Verdict::drop : fallthrough;
+    d.reason = allowed ? Reason::allow : denied ? Reason::deny : Reason::fallthrough;
+    d.list = list_of(allowed ? allow[i] : deny[i]); // of no list: no_list
+  }
+}
+
 } // namespace
 
 void judge_burst(Burst &burst, Verdict without_image) noexcept {
-  if (burst.image != nullptr) burst.lookup.finish();
+  if (burst.image != nullptr) {
+    burst.lookup.finish();
+    if (burst.plain) return judge_plain(burst);
+  }
   for (unsigned i = 0; i < burst.count; ++i) {
     Decision &decision = burst.decisions[i];
     decision = Decision{without_image, Reason::no_image, family_of(burst.parsed[i])};

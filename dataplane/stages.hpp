@@ -8,8 +8,9 @@ namespace weir::dataplane {
 // rx -> parsed[]
 void parse_burst(Burst &burst) noexcept;
 
-// parsed[] -> questions under way; probe_burst() and judge_burst() follow one and two bursts later.
-void ask_burst(Burst &burst) noexcept;
+// parsed[] -> questions under way, while the burst `ahead`, if there is one, is probed.
+void ask_burst(Burst &burst, Burst *ahead) noexcept;
+// What ask_burst() does for a burst ahead, when there is none behind it.
 void probe_burst(Burst &burst) noexcept;
 
 // answers -> decisions[], in the order of the reasons

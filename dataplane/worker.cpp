@@ -26,7 +26,6 @@ struct Worker::State {
         without_image(setup.no_image == config::NoImage::open ? Verdict::pass : Verdict::drop) {}
 
   [[nodiscard]] bool poll(const RxQueue &queue) noexcept;
-  void advance() noexcept;
   void finish_oldest() noexcept;
   void drain() noexcept;
   void rest() noexcept;
@@ -38,13 +37,14 @@ struct Worker::State {
   Verdict without_image;
   unsigned next = 0;         // place of the next burst in the ring
   unsigned in_flight = 0;    // not yet judged
-  unsigned unprobed = 0;     // of those, asked but not probed
+  bool probed = true;        // the newest of them has been
   unsigned empty_rounds = 0; // in a row
   unsigned yields = 0;       // since the last packet
   Burst ring[bursts_in_flight_max];
 };
 
-// Takes one burst from a queue into the pipeline; false when there was nothing.
+// Takes one burst from a queue into the pipeline, which moves those before it on: the newest is probed,
+// the third leaves. False when there was nothing.
 bool Worker::State::poll(const RxQueue &queue) noexcept {
   Burst &burst = ring[next];
   burst.image = slot.current();
@@ -65,27 +65,19 @@ bool Worker::State::poll(const RxQueue &queue) noexcept {
   counters.bursts.add(1);
 
   parse_burst(burst);
-  ask_burst(burst);
+  ask_burst(burst, probed ? nullptr : &ring[(next + bursts_in_flight_max - 1) % bursts_in_flight_max]);
   next = (next + 1) % bursts_in_flight_max;
   ++in_flight;
-  ++unprobed;
-  return true;
-}
-
-// One step for the bursts behind a new one: the middle is probed, the oldest leaves.
-void Worker::State::advance() noexcept {
-  if (unprobed == 2) {
-    probe_burst(ring[(next + bursts_in_flight_max - 2) % bursts_in_flight_max]);
-    unprobed = 1;
-  }
+  probed = false;
   if (in_flight == bursts_in_flight_max) finish_oldest();
+  return true;
 }
 
 void Worker::State::finish_oldest() noexcept {
   Burst &burst = ring[(next + bursts_in_flight_max - in_flight) % bursts_in_flight_max];
-  if (in_flight == unprobed) {
+  if (in_flight == 1 && !probed) {
     probe_burst(burst);
-    --unprobed;
+    probed = true;
   }
   judge_burst(burst, without_image);
   sampler.take(burst, counters);
@@ -134,9 +126,7 @@ void Worker::run(const std::atomic<bool> &stop) {
   while (!stop.load(std::memory_order_acquire)) {
     bool any = false;
     for (const RxQueue &queue : s.setup.queues) {
-      if (!s.poll(queue)) continue;
-      any = true;
-      s.advance();
+      if (s.poll(queue)) any = true;
     }
     if (!any) s.drain();
     if (s.slot.report_wanted(last_token)) {

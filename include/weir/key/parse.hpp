@@ -133,6 +133,19 @@ inline void parse_ipv6(const std::uint8_t *ip, std::size_t left, ParsedPacket &p
   return packet;
 }
 
+// The common packet in one comparison each: no tag, IPv4 without options, its fixed header captured,
+// total length enough, a source that cannot be a DHCP client's. parse_packet() says plain_ipv4 of it.
+inline constexpr ParsedPacket plain_ipv4{PacketKind::ipv4, false, 0, 14, ethertype::ipv4, 26, 30};
+
+[[nodiscard]] inline bool is_plain_ipv4(const std::uint8_t *frame, std::size_t captured) noexcept {
+  if (captured < 34) return false;
+  const bool ipv4 = load_unaligned<std::uint16_t>(frame + 12) == byteswap16(ethertype::ipv4);
+  const bool no_options = frame[14] == 0x45;
+  const bool long_enough = detail::load_be16(frame + 16) >= 20;
+  const bool has_source = load_unaligned<std::uint32_t>(frame + 26) != 0;
+  return ipv4 & no_options & long_enough & has_source;
+}
+
 [[nodiscard]] inline ParsedPacket parse_packet(Bytes frame) noexcept {
   return parse_packet(reinterpret_cast<const std::uint8_t *>(frame.data()), frame.size());
 }

@@ -94,6 +94,27 @@ WEIR_TARGET void lines1(const KeyHash *hashes, unsigned count, const void *first
   }
 }
 
+WEIR_TARGET void lines_led(const KeyHash *hashes, unsigned count, const table::LedTable &table,
+                           const void **lines) noexcept {
+  const auto &f = table.predictor;
+  const auto *words = reinterpret_cast<const int *>(f.words);
+  const __m256i base = same64(reinterpret_cast<std::uintptr_t>(table.first));
+  const __m256i count1 = same64(table.count1), count2 = same64(table.count2);
+  const __m256i group_mask = same64(f.group_mask), low5 = same64(31), one = same64(1);
+  const __m128i group_shift = _mm_cvtsi32_si128(static_cast<int>(f.group_shift));
+  for (unsigned i = 0; i < count; i += 4) {
+    const __m256i h = load(hashes + i);
+    const __m256i line1 = _mm256_srli_epi64(_mm256_mul_epu32(_mm256_srli_epi64(h, 32), count1), 32);
+    const __m256i line2 = _mm256_add_epi64(_mm256_srli_epi64(_mm256_mul_epu32(h, count2), 32), count1);
+    const __m256i bit =
+        _mm256_or_si256(_mm256_sll_epi64(line1, group_shift), _mm256_and_si256(h, group_mask));
+    const __m256i word = _mm256_cvtepu32_epi64(_mm256_i64gather_epi32(words, _mm256_srli_epi64(bit, 5), 4));
+    const __m256i says = _mm256_and_si256(_mm256_srlv_epi64(word, _mm256_and_si256(bit, low5)), one);
+    const __m256i line = _mm256_blendv_epi8(line1, line2, _mm256_cmpeq_epi64(says, one));
+    store(lines + i, _mm256_add_epi64(base, _mm256_slli_epi64(line, 6)));
+  }
+}
+
 // The first set lane of `same`, taken from v; 0 when there is none.
 WEIR_INLINE std::uint32_t pick(__m256i v, unsigned same) noexcept {
   const __m256i lane = _mm256_castsi128_si256(_mm_cvtsi32_si128(static_cast<int>(_tzcnt_u32(same))));
@@ -142,6 +163,7 @@ WEIR_TARGET unsigned probe(const ProbeArrays<Line> &probes, std::uint32_t *value
     missed |= std::uint64_t{values[i] == 0} << i;
   }
   table::compiler_fence();
+  if (p.hashes == nullptr) return 0;
   unsigned left = 0;
   for (; missed != 0; missed = _blsr_u64(missed)) {
     const auto i = static_cast<unsigned>(_tzcnt_u64(missed));
@@ -176,7 +198,8 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx2{"avx2", hash_v4, hash_v6, lines1, probe<LineV4>, probe<LineV6>, mix, bloom};
+const table::Kernels avx2{"avx2",        hash_v4,       hash_v6, lines1, lines_led,
+                          probe<LineV4>, probe<LineV6>, mix,     bloom};
 }
 
 } // namespace weir::dataplane

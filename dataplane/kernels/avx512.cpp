@@ -88,6 +88,26 @@ WEIR_TARGET void lines1(const KeyHash *hashes, unsigned count, const void *first
   }
 }
 
+WEIR_TARGET void lines_led(const KeyHash *hashes, unsigned count, const table::LedTable &table,
+                           const void **lines) noexcept {
+  const auto &f = table.predictor;
+  const __m512i base = same64(reinterpret_cast<std::uintptr_t>(table.first));
+  const __m512i count1 = same64(table.count1), count2 = same64(table.count2);
+  const __m512i group_mask = same64(f.group_mask), low5 = same64(31), one = same64(1);
+  const __m128i group_shift = _mm_cvtsi32_si128(static_cast<int>(f.group_shift));
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m512i h = _mm512_loadu_si512(hashes + i);
+    const __m512i line1 = _mm512_srli_epi64(_mm512_mul_epu32(_mm512_srli_epi64(h, 32), count1), 32);
+    const __m512i line2 = _mm512_add_epi64(_mm512_srli_epi64(_mm512_mul_epu32(h, count2), 32), count1);
+    const __m512i bit =
+        _mm512_or_si512(_mm512_sll_epi64(line1, group_shift), _mm512_and_si512(h, group_mask));
+    const __m512i word = _mm512_cvtepu32_epi64(_mm512_i64gather_epi32(_mm512_srli_epi64(bit, 5), f.words, 4));
+    const __m512i asked = _mm512_sllv_epi64(one, _mm512_and_si512(bit, low5));
+    const __m512i line = _mm512_mask_blend_epi64(_mm512_test_epi64_mask(word, asked), line1, line2);
+    _mm512_storeu_si512(lines + i, _mm512_add_epi64(base, _mm512_slli_epi64(line, 6)));
+  }
+}
+
 // The mask says which slot of v answers.
 WEIR_INLINE void take(std::uint32_t *to, __m256i v, __mmask8 same) noexcept {
   *to = static_cast<std::uint32_t>(_mm256_cvtsi256_si32(_mm256_maskz_compress_epi32(same, v)));
@@ -154,7 +174,7 @@ WEIR_TARGET unsigned probe(const ProbeArrays<Line> &probes, std::uint32_t *value
   for (; i < p.count; ++i) probe_one(p, i, values);
   const std::uint64_t missed = misses(values, p.count);
   table::compiler_fence();
-  return going_on(p, missed, open);
+  return p.hashes == nullptr ? 0 : going_on(p, missed, open);
 }
 
 WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
@@ -185,7 +205,8 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx512{"avx512", hash_v4, hash_v6, lines1, probe<LineV4>, probe<LineV6>, mix, bloom};
+const table::Kernels avx512{"avx512",      hash_v4,       hash_v6, lines1, lines_led,
+                            probe<LineV4>, probe<LineV6>, mix,     bloom};
 }
 
 } // namespace weir::dataplane

@@ -96,6 +96,27 @@ TEST_P(KernelsTest, lines_and_mixed_hashes_are_the_portable_ones) {
   }
 }
 
+TEST_P(KernelsTest, predicted_lines_are_the_portable_ones) {
+  WEIR_TRACE_SEED(seed);
+  std::vector<std::byte> anchor(1);
+  for (const std::uint32_t size : {1u, 2u, 3u, 1000u, 100'000u}) {
+    std::vector<std::uint32_t> bits(size / 4 + 16);
+    for (std::uint32_t &word : bits) word = static_cast<std::uint32_t>(random());
+    Hashes hashes;
+    for (KeyHash &h : hashes) h.bits = random();
+    hashes[0].bits = 0;
+    hashes[1].bits = ~std::uint64_t{0};
+    for (const std::uint32_t shift : {1u, 2u, 3u}) {
+      const table::LedTable led{
+          {bits.data(), size, shift, (1u << shift) - 1}, anchor.data(), size, size / 3 + 1};
+      std::array<const void *, room> here{}, portable{};
+      kernels.lines_led(hashes.data(), room, led, here.data());
+      table::portable_kernels.lines_led(hashes.data(), room, led, portable.data());
+      EXPECT_EQ(here, portable) << size << " lines, " << shift;
+    }
+  }
+}
+
 // Few different keys and lengths, so that equal keys at other lengths, stale keys in empty slots and
 // group bits in empty slots all occur often.
 template <class Line> typename Line::Key some_key(std::mt19937_64 &random) {

@@ -34,6 +34,11 @@ template <class LineType> struct SideView {
                                                    : table.find2(key, length, h);
   }
 
+  // Does one line answer any key? Then the line that chain.predict() names is the last word.
+  [[nodiscard]] bool leads() const noexcept {
+    return chain.in_force() && table::read_acquire(*table.stash_keys) == 0;
+  }
+
   // Asks for the line that find() will read first.
   void prefetch(KeyHash h) const noexcept {
     if (chain.in_force() && chain.predict(h) == table::Home::table2)

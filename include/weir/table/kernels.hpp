@@ -2,19 +2,20 @@
 // here; forms for AVX2 and AVX-512 stand in dataplane/kernels/, which also chooses one at start.
 //
 //   hash     keys, seeds        -> hashes     eight keys at a time where the processor can
-//   lines    hashes             -> lines      multiply-and-shift onto a table
+//   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
 //   probe    lines, keys        -> values     and the indices that a group bit sends to table 2
 //   mix      hashes, layer      -> a filter's own view of them
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
-// hash(), lines() and mix() may read and write up to the next multiple of `kernel_lanes` in every array.
+// hash(), lines...() and mix() may read and write up to the next multiple of `kernel_lanes` in every array.
 // probe() keeps the order of loads that line.hpp asks for: values, then keys, then group bits. It
 // also sends for the lines of the burst behind, one a probe: sent for all at once they would wait for
 // one another, and the probes behind them (measured; docs/decisions.md).
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"
+#include "weir/table/chained_predictor.hpp"
 #include "weir/table/line.hpp"
 
 #include <cstdint>
@@ -32,8 +33,8 @@ template <class Line> struct ProbeArrays {
   const Line *const *lines;
   const typename Line::Key *keys;
   const std::uint32_t *tags; // length_tag() of the length asked for; not 0 for IPv4
-  const KeyHash *hashes;
-  unsigned count; // at most 64
+  const KeyHash *hashes;     // null: these lines are the last word, no group bit is read
+  unsigned count;            // at most 64
 
   const void *const *behind; // to prefetch, one a probe
   unsigned behind_count;     // at most `count`
@@ -45,6 +46,13 @@ template <class Line> struct ProbeArrays {
 template <class Line>
 using Probe = unsigned (*)(const ProbeArrays<Line> &, std::uint32_t *values, std::uint16_t *open) noexcept;
 
+// A table and the first layer of its predictor.
+struct LedTable {
+  ChainedPredictor::FirstLayer predictor;
+  const void *first; // line of table 1; those of table 2 follow the last of table 1
+  std::uint32_t count1, count2;
+};
+
 struct Kernels {
   const char *name;
   // flips[i] is xxh3::flip_v4() of key i's seed.
@@ -54,6 +62,9 @@ struct Kernels {
   // lines[i] = the line of a table of `size` lines at `first` that the high half of hashes[i] names.
   void (*lines1)(const KeyHash *hashes, unsigned count, const void *first, std::uint32_t size,
                  const void **lines) noexcept;
+  // lines[i] = the line of table 1 or 2 that the first layer sends hashes[i] to.
+  void (*lines_led)(const KeyHash *hashes, unsigned count, const LedTable &table,
+                    const void **lines) noexcept;
   Probe<LineV4> probe_v4;
   Probe<LineV6> probe_v6;
   // mixed[i] = remix(hashes[i], layer)
@@ -82,13 +93,25 @@ inline void lines1(const KeyHash *hashes, unsigned count, const void *first, std
     lines[i] = base + std::size_t{reduce(half1(hashes[i]), size)} * cache_line_bytes;
 }
 
+inline void lines_led(const KeyHash *hashes, unsigned count, const LedTable &table,
+                      const void **lines) noexcept {
+  const ChainedPredictor::FirstLayer &f = table.predictor;
+  const auto *base = static_cast<const std::byte *>(table.first);
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uint32_t bit = ChainedPredictor::bit_of(f, hashes[i]);
+    const std::uint64_t line1 = reduce(half1(hashes[i]), table.count1);
+    const std::uint64_t line2 = std::uint64_t{table.count1} + reduce(half2(hashes[i]), table.count2);
+    lines[i] = base + ((f.words[bit >> 5] >> (bit & 31) & 1) != 0 ? line2 : line1) * cache_line_bytes;
+  }
+}
+
 template <class Line>
 unsigned probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint16_t *open) noexcept {
   unsigned left = 0;
   for (unsigned i = 0; i < p.count; ++i) {
     if (i < p.behind_count) __builtin_prefetch(p.behind[i]);
     values[i] = find_in(*p.lines[i], p.keys[i], p.tags[i] >> 16);
-    if (values[i] != 0) continue;
+    if (values[i] != 0 || p.hashes == nullptr) continue;
     compiler_fence();
     if (group_bit(*p.lines[i], group_of<Line>(p.hashes[i]))) open[left++] = static_cast<std::uint16_t>(i);
   }
@@ -109,8 +132,9 @@ inline unsigned bloom(const filter::SplitBlockBloom &filter, const std::uint64_t
 
 } // namespace portable
 
-inline constexpr Kernels portable_kernels{"portable",       portable::hash_v4,       portable::hash_v6,
-                                          portable::lines1, portable::probe<LineV4>, portable::probe<LineV6>,
-                                          portable::mix,    portable::bloom};
+inline constexpr Kernels portable_kernels{
+    "portable",          portable::hash_v4,       portable::hash_v6,       portable::lines1,
+    portable::lines_led, portable::probe<LineV4>, portable::probe<LineV6>, portable::mix,
+    portable::bloom};
 
 } // namespace weir::table

@@ -135,7 +135,22 @@ private:
   }
 
   void aim_at_lines(const Side &view, const Kernels &kernels) noexcept {
-    kernels.lines1(hash_.data(), count_, view.table.lines1, view.table.count1, target_.data());
+    led_ = view.leads();
+    if (led_)
+      follow(view, kernels);
+    else
+      kernels.lines1(hash_.data(), count_, view.table.lines1, view.table.count1, target_.data());
+  }
+
+  // To the one line of each key. The deeper layers are asked for keys alone that the first one took.
+  void follow(const Side &view, const Kernels &kernels) noexcept {
+    const auto &t = view.table;
+    kernels.lines_led(hash_.data(), count_, {view.chain.first(), t.lines1, t.count1, t.count2},
+                      target_.data());
+    if (view.chain.deep_layers() == 0) return;
+    for (unsigned i = 0; i < count_; ++i)
+      if (target_[i] >= t.lines2 && view.chain.settle(hash_[i]) == Home::table1)
+        target_[i] = &t.line1(hash_[i]);
   }
 
   void aim_at_blocks(const Side &view, const Kernels &kernels) noexcept {
@@ -146,13 +161,14 @@ private:
   void probe(const Side &view, const Kernels &kernels, std::uint32_t *answers,
              std::span<const void *const> behind) noexcept {
     asked_table_ = count_;
-    const ProbeArrays<Line> arrays{.lines = reinterpret_cast<const Line *const *>(target_.data()),
-                                   .keys = key_.data(),
-                                   .tags = tag_.data(),
-                                   .hashes = hash_.data(),
-                                   .count = count_,
-                                   .behind = behind.data(),
-                                   .behind_count = static_cast<unsigned>(behind.size())};
+    const ProbeArrays<Line> arrays{
+        .lines = reinterpret_cast<const Line *const *>(target_.data()),
+        .keys = key_.data(),
+        .tags = tag_.data(),
+        .hashes = led_ ? nullptr : hash_.data(), // what is not where it was led to is nowhere
+        .count = count_,
+        .behind = behind.data(),
+        .behind_count = static_cast<unsigned>(behind.size())};
     std::uint32_t *values = one_each_ ? answers : value_.data();
     if constexpr (Line::family == Family::ipv4)
       open_ = kernels.probe_v4(arrays, values, open_index_.data());
@@ -214,6 +230,7 @@ private:
   unsigned asked_table_ = 0; // of them, how many the table was asked
   unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
   bool one_each_ = true;     // probe i is question i
+  bool led_ = false;         // by a chained predictor: one line each
   bool late_ = false;        // table 1 is probed in finish(), behind a front filter
   template <class T> using Array = std::array<T, capacity>;
   alignas(64) Array<Key> key_{};

@@ -65,6 +65,7 @@ bool Worker::State::poll(const RxQueue &queue) noexcept {
   counters.bursts.add(1);
 
   parse_burst(burst);
+  if (in_flight == bursts_in_flight_max - 1) settle_burst(ring[(next + 1) % bursts_in_flight_max]);
   ask_burst(burst, probed ? nullptr : &ring[(next + bursts_in_flight_max - 1) % bursts_in_flight_max]);
   next = (next + 1) % bursts_in_flight_max;
   ++in_flight;

@@ -80,6 +80,7 @@ public:
     const double start = cpu_ns();
     for (std::size_t i = 0; i < bursts + 2; ++i) {
       BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
+      if (i >= 2) bursts_[(i - 2) % 3].settle();
       if (i < bursts)
         begin(bursts_[i % 3], ahead, view,
               [&](BurstLookup &burst, unsigned slot) { ask(burst, slot, i * burst_keys + slot); });

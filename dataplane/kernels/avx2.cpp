@@ -153,17 +153,26 @@ WEIR_INLINE std::uint32_t probe_one(const ProbeArrays<LineV6> &p, unsigned i) no
 }
 
 template <class Line>
-WEIR_TARGET unsigned probe(const ProbeArrays<Line> &probes, std::uint32_t *values,
-                           std::uint16_t *open) noexcept {
+WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values) noexcept {
   const auto p = probes; // in registers: a fence would reload what a reference names
-  std::uint64_t missed = 0;
   for (unsigned i = 0; i < p.count; ++i) {
     if (i < p.behind_count) __builtin_prefetch(p.behind[i]);
     values[i] = probe_one(p, i);
-    missed |= std::uint64_t{values[i] == 0} << i;
   }
-  table::compiler_fence();
+}
+
+template <class Line>
+WEIR_TARGET unsigned settle(const ProbeArrays<Line> &probes, std::uint32_t *values,
+                            std::uint16_t *open) noexcept {
+  const auto p = probes;
   if (p.hashes == nullptr) return 0;
+  std::uint64_t missed = 0;
+  for (unsigned i = 0; i < p.count; i += 8) {
+    const __m256i nothing = _mm256_cmpeq_epi32(load(values + i), _mm256_setzero_si256());
+    const auto eight = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(nothing)));
+    missed |= std::uint64_t{eight} << i;
+  }
+  missed = _bzhi_u64(missed, p.count);
   unsigned left = 0;
   for (; missed != 0; missed = _blsr_u64(missed)) {
     const auto i = static_cast<unsigned>(_tzcnt_u64(missed));
@@ -198,8 +207,8 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx2{"avx2",        hash_v4,       hash_v6, lines1, lines_led,
-                          probe<LineV4>, probe<LineV6>, mix,     bloom};
+const table::Kernels avx2{"avx2",        hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
+                          probe<LineV6>, settle<LineV4>, settle<LineV6>, mix,    bloom};
 }
 
 } // namespace weir::dataplane

@@ -5,6 +5,7 @@
 // beyond the baseline can leak into code that others share.
 #include "dataplane/kernels/kernels.hpp"
 
+#include <cstddef>
 #include <immintrin.h>
 
 // g++ 12 sees its own headers' "undefined" vectors as uninitialised.
@@ -113,8 +114,7 @@ WEIR_INLINE void take(std::uint32_t *to, __m256i v, __mmask8 same) noexcept {
   *to = static_cast<std::uint32_t>(_mm256_cvtsi256_si32(_mm256_maskz_compress_epi32(same, v)));
 }
 
-// Takes the group bits off the values; a set bit of the result is a probe that found nothing. Every
-// value was loaded before this, so group bits are read afterwards. Writes whole vectors of values.
+// Takes the group bits off the values; a set bit of the result is a probe that found nothing.
 WEIR_INLINE std::uint64_t misses(std::uint32_t *values, unsigned count) noexcept {
   const __m512i without_group = _mm512_set1_epi32(static_cast<int>(~image::value::group_bit));
   std::uint64_t missed = 0;
@@ -126,15 +126,35 @@ WEIR_INLINE std::uint64_t misses(std::uint32_t *values, unsigned count) noexcept
   return _bzhi_u64(missed, count);
 }
 
+// Bit i: the group bit of missed probe i, eight lines gathered at a time.
+WEIR_INLINE std::uint64_t group_bits(const ProbeArrays<LineV4> &p, std::uint64_t missed) noexcept {
+  std::uint64_t set = 0;
+  for (unsigned i = 0; i < p.count; i += 8) {
+    const auto asked = static_cast<__mmask8>(missed >> i);
+    const __m512i group = _mm512_and_si512(_mm512_loadu_si512(p.hashes + i), same64(LineV4::groups - 1));
+    const __m512i at = _mm512_add_epi64(_mm512_loadu_si512(p.lines + i), _mm512_slli_epi64(group, 2));
+    const __m256i words = _mm512_mask_i64gather_epi32(
+        _mm256_setzero_si256(), asked, at, reinterpret_cast<const void *>(offsetof(LineV4, value)), 1);
+    set |= std::uint64_t{_mm256_movepi32_mask(words)} << i;
+  }
+  return set;
+}
+
+WEIR_INLINE std::uint64_t group_bits(const ProbeArrays<LineV6> &p, std::uint64_t missed) noexcept {
+  std::uint64_t set = 0;
+  for (; missed != 0; missed = _blsr_u64(missed)) {
+    const auto i = static_cast<unsigned>(_tzcnt_u64(missed));
+    set |= std::uint64_t{table::group_bit(*p.lines[i], table::group_of<LineV6>(p.hashes[i]))} << i;
+  }
+  return set;
+}
+
 template <class Line>
 WEIR_INLINE unsigned going_on(const ProbeArrays<Line> &p, std::uint64_t missed,
                               std::uint16_t *open) noexcept {
   unsigned left = 0;
-  for (; missed != 0; missed = _blsr_u64(missed)) {
-    const auto i = static_cast<unsigned>(_tzcnt_u64(missed));
-    open[left] = static_cast<std::uint16_t>(i);
-    left += static_cast<unsigned>(table::group_bit(*p.lines[i], table::group_of<Line>(p.hashes[i])));
-  }
+  for (std::uint64_t set = group_bits(p, missed); set != 0; set = _blsr_u64(set))
+    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
   return left;
 }
 
@@ -163,8 +183,7 @@ WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32
 }
 
 template <class Line>
-WEIR_TARGET unsigned probe(const ProbeArrays<Line> &probes, std::uint32_t *values,
-                           std::uint16_t *open) noexcept {
+WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values) noexcept {
   const auto p = probes; // in registers: a fence would reload what a reference names
   unsigned i = 0;
   for (; i < p.behind_count; ++i) {
@@ -172,8 +191,13 @@ WEIR_TARGET unsigned probe(const ProbeArrays<Line> &probes, std::uint32_t *value
     probe_one(p, i, values);
   }
   for (; i < p.count; ++i) probe_one(p, i, values);
+}
+
+template <class Line>
+WEIR_TARGET unsigned settle(const ProbeArrays<Line> &probes, std::uint32_t *values,
+                            std::uint16_t *open) noexcept {
+  const auto p = probes;
   const std::uint64_t missed = misses(values, p.count);
-  table::compiler_fence();
   return p.hashes == nullptr ? 0 : going_on(p, missed, open);
 }
 
@@ -205,8 +229,8 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx512{"avx512",      hash_v4,       hash_v6, lines1, lines_led,
-                            probe<LineV4>, probe<LineV6>, mix,     bloom};
+const table::Kernels avx512{"avx512",      hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
+                            probe<LineV6>, settle<LineV4>, settle<LineV6>, mix,    bloom};
 }
 
 } // namespace weir::dataplane

@@ -123,6 +123,7 @@ template <class Wire> std::uint64_t WeirLookup::run_all(std::span<const Wire> qu
   const std::size_t bursts = queries.size() / burst_keys;
   for (std::size_t i = 0; i < bursts + 2; ++i) {
     table::BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
+    if (i >= 2) bursts_[(i - 2) % 3].settle();
     if (i < bursts) {
       table::BurstLookup &burst = bursts_[i % 3];
       burst.begin(view_, dataplane::best_kernels());

@@ -1,8 +1,9 @@
 // A burst's way through the tables in three stages, so that memory answers while other bursts work:
 //
 //   begin/ask/send   burst i+2: length maps, hashes, prefetch of table 1 lines
-//   probe_first      burst i+1: table 1 answers, prefetch of table 2 lines where a group bit says so
-//   finish           burst i:   table 2 answers, longest match per question
+//   probe_first      burst i+1: table 1 answers
+//   settle, finish   burst i:   prefetch of table 2 lines where a group bit says so; table 2 answers,
+//                               longest match per question
 //
 // One object is one burst in flight and carries the view that it began with; the view must stay
 // valid until finish(). A question costs one probe per prefix length in use for its address, all
@@ -15,6 +16,7 @@
 //   burst.ask_v6(slot, sixteen_bytes);
 //   burst.send();                         // no questions after this
 //   burst.probe_first();                  // or, for both at once: burst.send_behind(burst_ahead)
+//   burst.settle();                       // before the next burst is sent, for speed
 //   burst.finish();
 //   burst.allow(slot), burst.deny(slot)   // 32-bit table values, 0 = no match
 #pragma once
@@ -27,6 +29,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace weir::table {
 
@@ -44,6 +47,7 @@ public:
     view_ = &view;
     kernels_ = &kernels;
     asked_v4_ = asked_v6_ = 0;
+    busy_v4_ = busy_v6_ = {};
   }
 
   void ask_v4(unsigned slot, std::uint32_t wire) noexcept {
@@ -58,7 +62,7 @@ public:
 
   // The first `count` slots ask IPv4 questions; replaces every question asked so far.
   void ask_all_v4(const std::uint32_t *wires, unsigned count) noexcept {
-    std::memcpy(place_.data(), in_order.data(), slots_max);
+    place_ = in_order;
     std::memcpy(key_v4_.data(), wires, count * sizeof *wires);
     asked_v4_ = count;
     asked_v6_ = 0;
@@ -90,11 +94,21 @@ public:
     probe(none);
   }
 
+  // Before the next burst is sent: gives table 2's lines time to come. finish() does it otherwise.
+  void settle() noexcept {
+    for (unsigned side = 0; side < 2; ++side) {
+      if (busy_v4_[side])
+        v4_[side].each([&](auto &b) { b.settle(view_->v4[side], *kernels_, answers_v4(side)); });
+      if (busy_v6_[side])
+        v6_[side].each([&](auto &b) { b.settle(view_->v6[side], *kernels_, answers_v6(side)); });
+    }
+  }
+
   void finish() noexcept {
     cost_ = {};
     for (unsigned side = 0; side < 2; ++side) {
-      if (asked_v4_ != 0) finish_v4(side);
-      if (asked_v6_ != 0) finish_v6(side);
+      if (busy_v4_[side]) finish_v4(side);
+      if (busy_v6_[side]) finish_v6(side);
     }
   }
 
@@ -128,9 +142,9 @@ private:
 
   void probe(Targets &behind) noexcept {
     for (unsigned side = 0; side < 2; ++side) {
-      if (asked_v4_ != 0)
+      if (busy_v4_[side])
         v4_[side].each([&](auto &b) { b.probe_first(view_->v4[side], *kernels_, answers_v4(side), behind); });
-      if (asked_v6_ != 0)
+      if (busy_v6_[side])
         v6_[side].each([&](auto &b) { b.probe_first(view_->v6[side], *kernels_, answers_v6(side), behind); });
     }
   }
@@ -138,15 +152,23 @@ private:
   void aim_v4(unsigned side, Targets &targets) noexcept {
     const LengthMapV4 &map = view_->lengths_v4[side];
     default_v4_[side] = read_acquire(*map.default_value);
-    v4_[side].clear();
     const std::uint32_t lengths = map.lengths();
+    if (lengths == 0) return say_everywhere(side, default_v4_[side]);
+    busy_v4_[side] = true;
+    said_v4_[side] = {};
+    v4_[side].clear();
     if (lengths == only_hosts)
       v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
-    else if (lengths == 0)
-      std::fill_n(answers_v4(side), asked_v4_, 0);
     else
       look_into_cells(side);
     v4_[side].each([&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_)); });
+  }
+
+  // Usually what the burst before said as well: then its answers still stand there.
+  void say_everywhere(unsigned side, std::uint32_t value) noexcept {
+    if (said_v4_[side] == value) return;
+    std::fill_n(answers_v4(side), slots_max, value);
+    said_v4_[side] = value;
   }
 
   // Answers begin with the best short prefix; one probe for each longer length in use.
@@ -181,6 +203,11 @@ private:
     auto &batches = v6_[side];
     batches.clear();
     crowded_v6_[side] = false;
+    if (in_use.none()) {
+      std::fill_n(answers_v6(side), asked_v6_, 0);
+      return;
+    }
+    busy_v6_[side] = true;
     if (in_use.only_hosts()) {
       batches.add_all(key_v6_.data(), asked_v6_, view_->seeds_v6[128], 128);
       batches.each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_)); });
@@ -229,6 +256,8 @@ private:
   unsigned asked_v4_ = 0, asked_v6_ = 0;
   std::uint32_t default_v4_[2] = {};
   bool crowded_v6_[2] = {};
+  std::array<bool, 2> busy_v4_{}, busy_v6_{};    // sides that have something to look up
+  std::optional<std::uint32_t> said_v4_[2] = {}; // all answers of a side are this
   Cost cost_;
   std::array<std::uint8_t, slots_max> place_{}; // of a slot's question in answer_[side]
   alignas(64) std::array<std::uint32_t, slots_max> key_v4_{};

@@ -3,7 +3,8 @@
 //
 //   hash     keys, seeds        -> hashes     eight keys at a time where the processor can
 //   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
-//   probe    lines, keys        -> values     and the indices that a group bit sends to table 2
+//   probe    lines, keys        -> values
+//   settle   lines, values      -> indices    that a group bit sends to table 2
 //   mix      hashes, layer      -> a filter's own view of them
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
@@ -40,11 +41,15 @@ template <class Line> struct ProbeArrays {
   unsigned behind_count;     // at most `count`
 };
 
-// values[i]: what stands beside key i in line i, without its group bit, 0 for nothing. open[]: the
-// indices, ascending, that found nothing and whose group bit is set; their number is returned, and
-// one element more than that may be written.
+// values[i]: what stands beside key i in line i, 0 for nothing; a group bit may still stand in it.
+template <class Line> using Probe = void (*)(const ProbeArrays<Line> &, std::uint32_t *values) noexcept;
+
+// Takes the group bits off what probe() stored. open[]: the indices, ascending, that found nothing and
+// whose line's group bit is set; their number is returned, and one element more may be written. May
+// read and write values up to the next multiple of `kernel_lanes`. To be called some time after
+// probe(): a wide load of what was just stored word by word waits until all of it is in the cache.
 template <class Line>
-using Probe = unsigned (*)(const ProbeArrays<Line> &, std::uint32_t *values, std::uint16_t *open) noexcept;
+using Settle = unsigned (*)(const ProbeArrays<Line> &, std::uint32_t *values, std::uint16_t *open) noexcept;
 
 // A table and the first layer of its predictor.
 struct LedTable {
@@ -67,6 +72,8 @@ struct Kernels {
                     const void **lines) noexcept;
   Probe<LineV4> probe_v4;
   Probe<LineV6> probe_v6;
+  Settle<LineV4> settle_v4;
+  Settle<LineV6> settle_v6;
   // mixed[i] = remix(hashes[i], layer)
   void (*mix)(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept;
   // kept[]: the indices, ascending, that the filter contains; returns their number. `mixed` is of the
@@ -105,16 +112,20 @@ inline void lines_led(const KeyHash *hashes, unsigned count, const LedTable &tab
   }
 }
 
-template <class Line>
-unsigned probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint16_t *open) noexcept {
-  unsigned left = 0;
+template <class Line> void probe(const ProbeArrays<Line> &p, std::uint32_t *values) noexcept {
   for (unsigned i = 0; i < p.count; ++i) {
     if (i < p.behind_count) __builtin_prefetch(p.behind[i]);
     values[i] = find_in(*p.lines[i], p.keys[i], p.tags[i] >> 16);
-    if (values[i] != 0 || p.hashes == nullptr) continue;
-    compiler_fence();
-    if (group_bit(*p.lines[i], group_of<Line>(p.hashes[i]))) open[left++] = static_cast<std::uint16_t>(i);
   }
+}
+
+template <class Line>
+unsigned settle(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint16_t *open) noexcept {
+  if (p.hashes == nullptr) return 0;
+  unsigned left = 0;
+  for (unsigned i = 0; i < p.count; ++i)
+    if (values[i] == 0 && group_bit(*p.lines[i], group_of<Line>(p.hashes[i])))
+      open[left++] = static_cast<std::uint16_t>(i);
   return left;
 }
 
@@ -132,9 +143,16 @@ inline unsigned bloom(const filter::SplitBlockBloom &filter, const std::uint64_t
 
 } // namespace portable
 
-inline constexpr Kernels portable_kernels{
-    "portable",          portable::hash_v4,       portable::hash_v6,       portable::lines1,
-    portable::lines_led, portable::probe<LineV4>, portable::probe<LineV6>, portable::mix,
-    portable::bloom};
+inline constexpr Kernels portable_kernels{"portable",
+                                          portable::hash_v4,
+                                          portable::hash_v6,
+                                          portable::lines1,
+                                          portable::lines_led,
+                                          portable::probe<LineV4>,
+                                          portable::probe<LineV6>,
+                                          portable::settle<LineV4>,
+                                          portable::settle<LineV6>,
+                                          portable::mix,
+                                          portable::bloom};
 
 } // namespace weir::table

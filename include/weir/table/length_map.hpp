@@ -47,6 +47,7 @@ struct LengthsV6 {
   const std::uint64_t *in_use = nullptr; // three words
 
   [[nodiscard]] std::uint64_t word(unsigned i) const noexcept { return read_acquire(in_use[i]); }
+  [[nodiscard]] bool none() const noexcept { return (word(0) | word(1) | word(2)) == 0; }
   [[nodiscard]] bool only_hosts() const noexcept { return word(0) == 0 && word(1) == 0 && word(2) == 1; }
   [[nodiscard]] bool has(unsigned length) const noexcept {
     return (word(length / 64) >> (length % 64) & 1) != 0;

@@ -6,7 +6,7 @@
 // with one length in use), probe i belongs to question i and its value is the answer; otherwise
 // `question` says whose it is, and the longest length that answers wins.
 //
-//   add / add_all -> aim -> probe_first -> finish        the stages of burst_lookup.hpp
+//   add / add_all -> aim -> probe_first -> settle -> finish        the stages of burst_lookup.hpp
 //
 // With an overlay or a front filter in the way, the probes that they settle are taken out of the
 // arrays between the stages, so that what follows sees dense arrays again.
@@ -33,25 +33,29 @@ inline void offer(std::uint32_t &best, std::uint32_t value) noexcept {
 class Targets {
 public:
   void add(std::span<const void *const> some) noexcept {
-    if (!some.empty()) pieces_[count_++] = some;
+    if (!some.empty()) pieces_[count_++] = {some.data(), some.size()};
   }
   // At most `count`, fewer at the end of a piece, none at the end of all.
   [[nodiscard]] std::span<const void *const> next(unsigned count) noexcept {
     if (at_ == count_) return {};
-    std::span<const void *const> &piece = pieces_[at_];
-    const auto out = piece.first(std::min<std::size_t>(count, piece.size()));
-    piece = piece.subspan(out.size());
-    if (piece.empty()) ++at_;
+    Piece &piece = pieces_[at_];
+    const std::span<const void *const> out{piece.first, std::min<std::size_t>(count, piece.count)};
+    piece = {piece.first + out.size(), piece.count - out.size()};
+    if (piece.count == 0) ++at_;
     return out;
   }
   void prefetch_rest() noexcept {
     for (; at_ < count_; ++at_)
-      for (const void *target : pieces_[at_]) __builtin_prefetch(target);
+      for (std::size_t i = 0; i < pieces_[at_].count; ++i) __builtin_prefetch(pieces_[at_].first[i]);
   }
 
 private:
   unsigned count_ = 0, at_ = 0;
-  std::array<std::span<const void *const>, 64> pieces_; // two sides, two families, 16 batches
+  struct Piece { // a span without a constructor: clearing 64 of them a burst costs more than using one
+    const void *const *first;
+    std::size_t count;
+  };
+  Piece pieces_[64]; // two sides, two families, 16 batches
 };
 
 template <class LineType> class ProbeBatch {
@@ -71,16 +75,18 @@ public:
   void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
     one_each_ = false;
     uniform_ = 0;
+    keys_ = key_.data();
     key_[count_] = key;
     seed_[count_] = seed;
     tag_[count_] = length_tag(length);
     question_[count_++] = static_cast<std::uint8_t>(question);
   }
 
-  // Question i asks for keys[i] at this length and for nothing else.
+  // Question i asks for keys[i] at this length and for nothing else; the keys stay where they are, in
+  // room for a multiple of `kernel_lanes`.
   void add_all(const Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
     one_each_ = true;
-    std::memcpy(key_.data(), keys, count * sizeof(Key));
+    keys_ = keys;
     if (uniform_ < count || seed_[0] != seed || tag_[0] != length_tag(length)) {
       std::fill_n(seed_.begin(), count, seed);
       std::fill_n(tag_.begin(), count, length_tag(length));
@@ -104,34 +110,42 @@ public:
   void probe_first(const Side &view, const Kernels &kernels, std::uint32_t *answers,
                    Targets &behind) noexcept {
     if (count_ == 0) return;
-    late_ = false;
     if (!view.overlay.empty()) [[unlikely]]
       ask_overlay(view, answers);
     if (!view.front.empty()) {
       ask_front(view, kernels, answers);
       aim_at_lines(view, kernels);
       for (unsigned i = 0; i < count_; ++i) __builtin_prefetch(target_[i]);
-      late_ = true;
+      state_ = State::aimed;
       return;
     }
-    probe(view, kernels, answers, behind.next(count_));
+    probe(kernels, answers, behind.next(count_));
+  }
+
+  // One step on: the group bits are read, table 2's lines sent for; behind a front filter, table 1 is
+  // probed. To be called when some time has passed since probe_first().
+  void settle(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    if (count_ == 0) return;
+    if (state_ == State::aimed)
+      probe(kernels, answers, {});
+    else if (state_ == State::probed)
+      read_groups(view, kernels, answers);
   }
 
   void finish(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
-    if (count_ == 0) return;
-    if (late_) probe(view, kernels, answers, {});
+    while (count_ != 0 && state_ != State::settled) settle(view, kernels, answers);
     for (unsigned n = 0; n < open_; ++n) {
       const unsigned i = open_index_[n];
-      give(i, view.table.find2(key_[i], tag_[i] >> 16, hash_[i]), answers);
+      give(i, view.table.find2(keys_[i], tag_[i] >> 16, hash_[i]), answers);
     }
   }
 
 private:
   void hash(const Kernels &kernels) noexcept {
     if constexpr (Line::family == Family::ipv4)
-      kernels.hash_v4(key_.data(), seed_.data(), count_, hash_.data());
+      kernels.hash_v4(keys_, seed_.data(), count_, hash_.data());
     else
-      kernels.hash_v6(key_.data(), seed_.data(), count_, hash_.data());
+      kernels.hash_v6(keys_, seed_.data(), count_, hash_.data());
   }
 
   void aim_at_lines(const Side &view, const Kernels &kernels) noexcept {
@@ -158,23 +172,34 @@ private:
     for (unsigned i = 0; i < count_; ++i) target_[i] = &view.front.block_for(mixed_[i]);
   }
 
-  void probe(const Side &view, const Kernels &kernels, std::uint32_t *answers,
-             std::span<const void *const> behind) noexcept {
+  [[nodiscard]] ProbeArrays<Line> arrays(std::span<const void *const> behind) const noexcept {
+    return {.lines = reinterpret_cast<const Line *const *>(target_.data()),
+            .keys = keys_,
+            .tags = tag_.data(),
+            .hashes = led_ ? nullptr : hash_.data(), // what is not where it was led to is nowhere
+            .count = count_,
+            .behind = behind.data(),
+            .behind_count = static_cast<unsigned>(behind.size())};
+  }
+
+  void probe(const Kernels &kernels, std::uint32_t *answers, std::span<const void *const> behind) noexcept {
     asked_table_ = count_;
-    const ProbeArrays<Line> arrays{
-        .lines = reinterpret_cast<const Line *const *>(target_.data()),
-        .keys = key_.data(),
-        .tags = tag_.data(),
-        .hashes = led_ ? nullptr : hash_.data(), // what is not where it was led to is nowhere
-        .count = count_,
-        .behind = behind.data(),
-        .behind_count = static_cast<unsigned>(behind.size())};
     std::uint32_t *values = one_each_ ? answers : value_.data();
     if constexpr (Line::family == Family::ipv4)
-      open_ = kernels.probe_v4(arrays, values, open_index_.data());
+      kernels.probe_v4(arrays(behind), values);
     else
-      open_ = kernels.probe_v6(arrays, values, open_index_.data());
+      kernels.probe_v6(arrays(behind), values);
+    state_ = State::probed;
+  }
+
+  void read_groups(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    std::uint32_t *values = one_each_ ? answers : value_.data();
+    if constexpr (Line::family == Family::ipv4)
+      open_ = kernels.settle_v4(arrays({}), values, open_index_.data());
+    else
+      open_ = kernels.settle_v6(arrays({}), values, open_index_.data());
     for (unsigned n = 0; n < open_; ++n) view.table.prefetch2(hash_[open_index_[n]]);
+    state_ = State::settled;
     if (one_each_) return;
     for (unsigned i = 0; i < count_; ++i) offer(answers[question_[i]], value_[i]);
   }
@@ -189,6 +214,8 @@ private:
   // From here on probes are a selection of the questions.
   void name_questions(std::uint32_t *answers) noexcept {
     if (!one_each_) return;
+    std::copy_n(keys_, count_, key_.begin());
+    keys_ = key_.data();
     for (unsigned i = 0; i < count_; ++i) question_[i] = static_cast<std::uint8_t>(i);
     std::fill_n(answers, count_, 0);
     one_each_ = false;
@@ -231,7 +258,9 @@ private:
   unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
   bool one_each_ = true;     // probe i is question i
   bool led_ = false;         // by a chained predictor: one line each
-  bool late_ = false;        // table 1 is probed in finish(), behind a front filter
+  enum class State : std::uint8_t { aimed, probed, settled };
+  State state_ = State::aimed;
+  const Key *keys_ = nullptr; // key_, or the questions' own
   template <class T> using Array = std::array<T, capacity>;
   alignas(64) Array<Key> key_{};
   alignas(64) Array<std::uint64_t> seed_{};

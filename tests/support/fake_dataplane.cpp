@@ -222,16 +222,18 @@ Result<std::vector<std::byte>> FakeDataplane::apply(const wire::Deltas &about,
   Attached *image = about.target == wire::Target::live ? live_.get() : staged_.get();
   if (image == nullptr) return fail(Errc::refused, "deltas for an image that is not there");
   if (about.first_sequence > image->sequence + 1) return fail(Errc::bad_sequence, "deltas after a gap");
+  std::uint32_t in_overlay = 0;
   for (std::uint32_t i = 0; i < about.count; ++i) {
     const auto delta = load_unaligned<wire::Delta>(rest.data() + i * sizeof(wire::Delta));
     if (Status good = image->writer->check(delta); !good) return std::unexpected(good.error());
-    if (image->writer->apply(delta) == image::Change::needs_rebuild)
-      return fail(Errc::needs_rebuild, "no room for a delta");
+    const image::Change change = image->writer->apply(delta);
+    if (change == image::Change::needs_rebuild) return fail(Errc::needs_rebuild, "no room for a delta");
+    in_overlay += change == image::Change::overlay ? 1 : 0;
     image->sequence = std::max(image->sequence, about.first_sequence + i);
   }
   image->writer->grace_passed();
   if (about.target == wire::Target::live) deltas_ += about.count;
-  return bytes_of(wire::Applied{image->sequence, about.target, 0});
+  return bytes_of(wire::Applied{image->sequence, about.target, in_overlay});
 }
 
 Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted) {

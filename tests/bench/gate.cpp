@@ -58,11 +58,13 @@ LoopPort::LoopPort() {
   if (!pool_ || !ring_) give_up("no memory for packets");
   for (unsigned i = 0; i < loop_packets; ++i) rte_ring_enqueue(ring_, make_packet(pool_));
   port_id_ = ring_port(name, ring_, ring_, pool_);
-  if (!rte_eth_add_rx_callback(port_id_, 0, &LoopPort::receive, this))
-    give_up("this DPDK has no receive callbacks");
+  callback_ = rte_eth_add_rx_callback(port_id_, 0, &LoopPort::receive, this);
+  if (!callback_) give_up("this DPDK has no receive callbacks");
 }
 
+// DPDK keeps callbacks by port number: the next port of this number would call what is no more.
 LoopPort::~LoopPort() {
+  rte_eth_remove_rx_callback(port_id_, 0, callback_);
   rte_eth_dev_stop(port_id_);
   rte_eth_dev_close(port_id_);
   rte_ring_free(ring_);

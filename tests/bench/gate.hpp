@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+struct rte_eth_rxtx_callback;
 struct rte_mempool;
 struct rte_mbuf;
 struct rte_ring;
@@ -68,6 +69,7 @@ private:
   rte_mempool *pool_ = nullptr;
   rte_ring *ring_ = nullptr;
   std::uint16_t port_id_ = 0;
+  const rte_eth_rxtx_callback *callback_ = nullptr;
   std::span<const std::uint32_t> sources_;
   std::size_t at_ = 0;
   std::uint64_t left_ = 0, last_cycle_ = 0;

@@ -157,6 +157,7 @@ private:
     busy_v4_[side] = true;
     said_v4_[side] = {};
     v4_[side].clear();
+    in_cells_v4_[side] = lengths != only_hosts;
     if (lengths == only_hosts)
       v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
     else
@@ -171,18 +172,26 @@ private:
     said_v4_[side] = value;
   }
 
-  // Answers begin with the best short prefix; one probe for each longer length in use.
+  // One probe for each length from 17 to 32 in use below an address; the best short prefix waits until
+  // they have answered. Where nearly every cell has hosts, all questions ask for a host, as one array.
   void look_into_cells(unsigned side) noexcept {
     const LengthMapV4 &map = view_->lengths_v4[side];
+    std::array<std::uint32_t, slots_max> lengths;
+    unsigned with_hosts = 0;
     for (unsigned q = 0; q < asked_v4_; ++q) {
-      const std::uint32_t wire = key_v4_[q];
-      const std::uint64_t cell = map.cell(wire);
-      answers_v4(side)[q] = short_value(cell);
-      const std::uint32_t lengths = long_lengths(cell);
-      if (lengths & hosts_in_cell) v4_[side].add(wire, view_->flips_v4[32], 32, q);
-      for (std::uint32_t rest = lengths & ~hosts_in_cell; rest != 0; rest &= rest - 1) {
+      const std::uint64_t cell = map.cell(key_v4_[q]);
+      short_v4_[side][q] = short_value(cell);
+      lengths[q] = long_lengths(cell);
+      with_hosts += lengths[q] / hosts_in_cell;
+    }
+    std::fill_n(answers_v4(side), asked_v4_, 0);
+    const bool all_as_hosts = 4 * with_hosts >= 3 * asked_v4_;
+    if (all_as_hosts) v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
+    const std::uint32_t alone = all_as_hosts ? ~hosts_in_cell : ~std::uint32_t{0};
+    for (unsigned q = 0; q < asked_v4_; ++q) {
+      for (std::uint32_t rest = lengths[q] & alone; rest != 0; rest &= rest - 1) {
         const unsigned length = static_cast<unsigned>(std::countr_zero(rest)) + short_length_max + 1;
-        v4_[side].add(wire & wire_mask_v4(length), view_->flips_v4[length], length, q);
+        v4_[side].add(key_v4_[q] & wire_mask_v4(length), view_->flips_v4[length], length, q);
       }
     }
   }
@@ -193,6 +202,9 @@ private:
       b.finish(view_->v4[side], *kernels_, answers);
       count(b);
     });
+    if (in_cells_v4_[side])
+      for (unsigned q = 0; q < asked_v4_; ++q)
+        if (answers[q] == 0) answers[q] = short_v4_[side][q];
     if (default_v4_[side] == 0) return;
     for (unsigned q = 0; q < asked_v4_; ++q)
       if (answers[q] == 0) answers[q] = default_v4_[side];
@@ -255,6 +267,7 @@ private:
   const Kernels *kernels_ = &portable_kernels;
   unsigned asked_v4_ = 0, asked_v6_ = 0;
   std::uint32_t default_v4_[2] = {};
+  bool in_cells_v4_[2] = {}; // cells were looked into, short_v4_ is set
   bool crowded_v6_[2] = {};
   std::array<bool, 2> busy_v4_{}, busy_v6_{};    // sides that have something to look up
   std::optional<std::uint32_t> said_v4_[2] = {}; // all answers of a side are this
@@ -263,6 +276,7 @@ private:
   alignas(64) std::array<std::uint32_t, slots_max> key_v4_{};
   alignas(64) std::array<KeyV6, slots_max> key_v6_{};
   alignas(64) std::uint32_t answer_[2][2 * slots_max] = {}; // IPv4 questions, then IPv6 questions
+  std::uint32_t short_v4_[2][slots_max] = {};               // best short prefix of a question
   ProbeBatches<LineV4> v4_[2];                              // 64 questions of at most 16 lengths
   ProbeBatches<LineV6> v6_[2];
 };

@@ -55,7 +55,7 @@ private:
     const void *const *first;
     std::size_t count;
   };
-  Piece pieces_[64]; // two sides, two families, 16 batches
+  Piece pieces_[68]; // two sides, two families, 17 batches
 };
 
 template <class LineType> class ProbeBatch {
@@ -66,14 +66,16 @@ public:
   using Side = image::SideView<Line>;
   static_assert(capacity % kernel_lanes == 0);
 
-  void clear() noexcept { count_ = open_ = asked_table_ = 0; }
-  [[nodiscard]] bool full() const noexcept { return count_ == capacity; }
+  void clear() noexcept {
+    count_ = open_ = asked_table_ = 0;
+    one_each_ = false;
+  }
+  [[nodiscard]] bool takes_more() const noexcept { return !one_each_ && count_ < capacity; }
   [[nodiscard]] unsigned asked_table() const noexcept { return asked_table_; }
   [[nodiscard]] unsigned second_lines() const noexcept { return open_; }
 
   // `seed` in the form that the hash kernel of the family takes.
   void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
-    one_each_ = false;
     uniform_ = 0;
     keys_ = key_.data();
     key_[count_] = key;
@@ -205,10 +207,7 @@ private:
   }
 
   void give(unsigned i, std::uint32_t value, std::uint32_t *answers) noexcept {
-    if (one_each_)
-      answers[i] = value;
-    else
-      offer(answers[question_[i]], value);
+    offer(answers[one_each_ ? i : question_[i]], value);
   }
 
   // From here on probes are a selection of the questions.
@@ -256,7 +255,7 @@ private:
   unsigned open_ = 0;        // of them, how many wait for table 2
   unsigned asked_table_ = 0; // of them, how many the table was asked
   unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
-  bool one_each_ = true;     // probe i is question i
+  bool one_each_ = false;    // probe i is question i
   bool led_ = false;         // by a chained predictor: one line each
   enum class State : std::uint8_t { aimed, probed, settled };
   State state_ = State::aimed;
@@ -277,7 +276,7 @@ private:
 template <class Line> class ProbeBatches {
 public:
   using Batch = ProbeBatch<Line>;
-  static constexpr unsigned batches_max = 16;
+  static constexpr unsigned batches_max = 17;
 
   void clear() noexcept {
     used_ = 1;
@@ -288,10 +287,10 @@ public:
   }
 
   void add(const typename Line::Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
-    if (batch_[used_ - 1].full()) batch_[used_++].clear();
+    if (!batch_[used_ - 1].takes_more()) batch_[used_++].clear();
     batch_[used_ - 1].add(key, seed, length, question);
   }
-  // The only probes, then.
+  // Before any other probe, and without answers yet.
   void add_all(const typename Line::Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
     batch_[0].add_all(keys, count, seed, length);
   }

@@ -10,8 +10,7 @@ namespace weir::plan {
 namespace {
 
 constexpr Option plain{}, chain{FrontFilter::none, Predictor::chained},
-    bloom{FrontFilter::split_block_bloom, Predictor::inline_bits},
-    both{FrontFilter::split_block_bloom, Predictor::chained};
+    bloom{FrontFilter::split_block_bloom, Predictor::inline_bits};
 constexpr std::uint64_t mib = 1u << 20;
 
 // Everything costs the same work; a line costs nothing within L2, 2 ns within L3, 20 ns beyond.

@@ -43,7 +43,9 @@ public:
   static constexpr std::uint64_t layer = 0x5B10C4B100F11735ull;
   [[nodiscard]] static std::uint64_t mixed(KeyHash key) noexcept { return remix(key, layer); }
 
-  [[nodiscard]] const Block &block_for(std::uint64_t h) const noexcept { return blocks_[block_of(h, count_)]; }
+  [[nodiscard]] const Block &block_for(std::uint64_t h) const noexcept {
+    return blocks_[block_of(h, count_)];
+  }
   void prefetch(KeyHash key) const noexcept { __builtin_prefetch(&block_for(mixed(key))); }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return contains_mixed(mixed(key)); }

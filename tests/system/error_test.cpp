@@ -136,7 +136,8 @@ TEST_F(Errors, an_unreachable_control_is_exit_3) {
   EXPECT_NE(outcome.err.find("control.sock"), std::string::npos) << outcome.err;
 }
 
-// The kernel's figure is replaced for control alone, in a mount namespace of its own.
+// The kernel's figures are replaced for control alone, in a mount namespace of its own: little memory,
+// and no hugepages, which an image would take without asking for any of it.
 TEST_F(Errors, without_memory_for_a_new_image_the_old_generation_stays) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: a mount namespace";
   const auto meminfo = file("meminfo");
@@ -148,7 +149,14 @@ TEST_F(Errors, without_memory_for_a_new_image_the_old_generation_stays) {
   write_text(feed_file(), "192.0.2.1\n");
   PairSetup setup = PairSetup::idle();
   setup.lists = lists();
-  setup.control_runner = {"unshare", "-m", "sh", "-c", "mount --bind \"$0\" /proc/meminfo && exec \"$@\"",
+  write_text(file("none"), "0\n");
+  setup.control_runner = {"unshare",
+                          "-m",
+                          "sh",
+                          "-c",
+                          "mount --bind \"$0\" /proc/meminfo && "
+                          "for f in /sys/kernel/mm/hugepages/*/free_hugepages; do "
+                          "mount --bind \"$(dirname \"$0\")/none\" \"$f\" || exit; done && exec \"$@\"",
                           meminfo};
   WeirPair pair(std::move(setup));
   ASSERT_NO_FATAL_FAILURE(pair.start());

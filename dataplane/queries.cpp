@@ -52,6 +52,12 @@ Json stats(const Snapshot &s) {
     json["generations"][std::to_string(generation)] = packets;
   json["without_image"] = s.without_image;
   json["lookups"] = {{"probes", s.probes}, {"second_lines", s.second_lines}};
+  json["guard"] = {{"asked", s.guard.asked},
+                   {"accepted", s.guard.accepted},
+                   {"false_accepted", s.guard.false_accepted},
+                   {"denied_asked", s.guard.denied_asked},
+                   {"denied_false_accepted", s.guard.denied_false_accepted},
+                   {"table_asked", s.guard.table_asked}};
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});

@@ -103,6 +103,19 @@ int drops(const char *, const char *, rte_tel_data *data) {
   });
 }
 
+int guard(const char *, const char *, rte_tel_data *data) {
+  return with_dataplane(data, [&](const Dataplane &d) {
+    const GuardSnapshot s = take_snapshot(d).guard;
+    add_number(data, "asked", s.asked);
+    add_number(data, "accepted", s.accepted);
+    add_number(data, "false_accepted", s.false_accepted);
+    add_number(data, "denied_asked", s.denied_asked);
+    add_number(data, "denied_false_accepted", s.denied_false_accepted);
+    add_number(data, "table_asked", s.table_asked);
+    return 0;
+  });
+}
+
 int swap(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     const auto swaps = d.generations.swaps();
@@ -140,6 +153,7 @@ void register_commands() {
   rte_telemetry_register_cmd("/weir/workers", workers, "Packets and cycles of each worker");
   rte_telemetry_register_cmd("/weir/lists", lists, "Hits of each list. Parameter: first list (64 a page)");
   rte_telemetry_register_cmd("/weir/drops", drops, "Dropped packets by reason");
+  rte_telemetry_register_cmd("/weir/guard", guard, "What the filter in front of the allow tables did");
   rte_telemetry_register_cmd("/weir/swap", swap, "Number of swaps and the latest");
   rte_telemetry_register_cmd("/weir/explain", explain_address, "Verdict for an address. Parameter: address");
 }

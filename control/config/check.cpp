@@ -70,6 +70,21 @@ void settle_match(Config &config, const Places &places, Faults &faults) {
                "\"remote\" needs ports with side: outside or inside; give them sides or write source");
 }
 
+// Under on_conflict an allowed address that nothing denies leaves by policy.default.
+void settle_confirm(Config &config, const Places &places, Faults &faults) {
+  Policy &policy = config.policy;
+  const bool drops = policy.fallthrough == Verdict::drop;
+  if (!places.confirm)
+    policy.confirm = drops ? Confirm::exact : Confirm::on_conflict;
+  else if (policy.confirm == Confirm::on_conflict && drops)
+    faults.add(*places.confirm, "allow.confirm",
+               "\"on_conflict\" asks the allow lists about denied addresses alone, and policy.default: drop "
+               "would drop all other allowed ones; write exact or policy.default: pass");
+  if (config.allow.bits_per_key && config.allow.filter == AllowFilter::none)
+    faults.add(places.bits_per_key, "allow.bits_per_key",
+               "there is no filter to give bits to; take it out or write filter: seesaw");
+}
+
 void check_list(const List &l, bool action_given, const auto &add) {
   if (l.name.empty())
     add(".name", "missing; every list needs a name");
@@ -123,6 +138,7 @@ void check(Config &config, const Places &places, Faults &faults) {
   check_port_names(config, places, faults);
   check_peers(config, places, faults);
   settle_match(config, places, faults);
+  settle_confirm(config, places, faults);
   check_lists(config, places, faults);
 }
 

@@ -33,9 +33,11 @@ struct Places {
   bool match_given = false;      // policy.match
   std::optional<int> remote;     // where policy.match says remote
   int last_list = 0;             // the line of `lists`
+  std::optional<int> confirm;    // where allow.confirm stands
+  int bits_per_key = 0;          // where allow.bits_per_key stands
 };
 
-// Also settles the default that depends on other keys: policy.match.
+// Also settles the defaults that depend on other keys: policy.match and allow.confirm.
 void check(Config &config, const Places &places, Faults &faults);
 
 } // namespace weir::config

@@ -126,6 +126,7 @@ private:
   void policy(const Node &node, const std::string &path);
   void list(const Node &node, const std::string &path);
   void lists(const Node &node, const std::string &path);
+  void allow(const Node &node, const std::string &path);
   void guard(const Node &node, const std::string &path);
   std::optional<Prefix> prefix(const Node &node, const std::string &path);
 
@@ -290,6 +291,26 @@ void Reader::lists(const Node &node, const std::string &path) {
   places_.last_list = line_of(node);
 }
 
+void Reader::allow(const Node &node, const std::string &path) {
+  const auto confirm = word<Confirm>(config.policy.confirm,
+                                     {{"on_conflict", Confirm::on_conflict}, {"exact", Confirm::exact}});
+  map(node, path,
+      {{"confirm",
+        [&](const Node &n, const std::string &where) {
+          places_.confirm = line_of(n);
+          confirm(n, where);
+        }},
+       {"filter", word<AllowFilter>(config.allow.filter, {{"auto", AllowFilter::automatic},
+                                                          {"none", AllowFilter::none},
+                                                          {"seesaw", AllowFilter::seesaw}})},
+       {"bits_per_key", [this](const Node &n, const std::string &where) {
+          unsigned bits = 0;
+          number(bits, allow_bits_per_key_min, allow_bits_per_key_max)(n, where);
+          if (bits != 0) config.allow.bits_per_key = bits;
+          places_.bits_per_key = line_of(n);
+        }}});
+}
+
 void Reader::guard(const Node &node, const std::string &path) {
   map(node, path,
       {{"never_deny",
@@ -314,11 +335,6 @@ void Reader::read(const Node &root) {
     if (s && *s != "1")
       fault(n, path, fmt::format("\"{}\" is not known; this program reads version 1", shown(*s)));
   };
-  const auto allow = [this](const Node &n, const std::string &path) {
-    map(n, path,
-        {{"confirm", word<Confirm>(config.allow_confirm,
-                                   {{"on_conflict", Confirm::on_conflict}, {"exact", Confirm::exact}})}});
-  };
   const auto mode = [this](const Node &n, const std::string &path) {
     const auto s = scalar(n, path);
     if (s && *s == "compact")
@@ -338,7 +354,7 @@ void Reader::read(const Node &root) {
        {"policy", into(&Reader::policy)},
        {"mode", mode},
        {"lists", into(&Reader::lists)},
-       {"allow", allow},
+       {"allow", into(&Reader::allow)},
        {"guard", into(&Reader::guard)},
        {"front_filter",
         word<FrontFilter>(config.front_filter, {{"auto", FrontFilter::automatic},

@@ -36,7 +36,7 @@ struct Port {
 };
 
 enum class NoImage : std::uint8_t { open, closed };
-enum class Confirm : std::uint8_t { on_conflict, exact };
+enum class AllowFilter : std::uint8_t { automatic, none, seesaw };
 enum class FrontFilter : std::uint8_t { automatic, none, split_block_bloom };
 enum class Predictor : std::uint8_t { automatic, inline_bits, chained };
 enum class OnError : std::uint8_t { refuse, skip };
@@ -62,6 +62,13 @@ struct List {
   std::string comment;
 };
 
+// What stands in front of the allow tables; when they are asked is policy.confirm.
+struct Allow {
+  AllowFilter filter = AllowFilter::automatic;
+  std::optional<unsigned> bits_per_key; // of the filter; none: the planner's
+};
+inline constexpr unsigned allow_bits_per_key_min = 6, allow_bits_per_key_max = 64;
+
 struct Guard {
   std::vector<Prefix> never_deny;
   double max_change = 1.0; // share of a list that may change in one reload; 1 = any
@@ -76,10 +83,10 @@ struct Config {
   std::filesystem::path source; // the file it came from
   Eal eal;
   std::vector<Port> ports;
-  Policy policy;
+  Policy policy; // with allow.confirm
   NoImage no_image = NoImage::open;
   std::vector<List> lists;
-  Confirm allow_confirm = Confirm::on_conflict;
+  Allow allow;
   Guard guard;
   FrontFilter front_filter = FrontFilter::automatic;
   Predictor predictor = Predictor::automatic;

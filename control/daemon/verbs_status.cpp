@@ -24,6 +24,7 @@ Json policy_json(const config::Config &config) {
           {"non_ip", name_of(policy.non_ip)},
           {"link_local", name_of(policy.link_local)},
           {"malformed", name_of(policy.malformed)},
+          {"confirm", name_of(policy.confirm)},
           {"no_image", config.no_image == config::NoImage::open ? "open" : "closed"}};
 }
 

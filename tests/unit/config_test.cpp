@@ -78,7 +78,7 @@ generations_kept: 7
   EXPECT_TRUE(c.lists[2].dynamic);
   EXPECT_EQ(c.lists[2].ttl, 90min);
   EXPECT_EQ(c.lists[3].entries, (std::vector<std::string>{"10.0.0.0/8", "2001:db8::/32"}));
-  EXPECT_EQ(c.allow_confirm, Confirm::exact);
+  EXPECT_EQ(c.policy.confirm, Confirm::exact);
   EXPECT_EQ(c.guard.never_deny.size(), 2u);
   EXPECT_DOUBLE_EQ(c.guard.max_change, 0.3);
   EXPECT_EQ(c.front_filter, FrontFilter::split_block_bloom);
@@ -93,6 +93,39 @@ TEST(Config, the_version_alone_is_a_configuration) {
   const Config c = good("version: 1\n");
   EXPECT_TRUE(c.lists.empty());
   EXPECT_EQ(c.paths.run, "/run/weir");
+}
+
+TEST(Config, an_allow_filter_is_confirmed_on_conflict_unless_unlisted_packets_are_dropped) {
+  EXPECT_EQ(good("version: 1\n").policy.confirm, Confirm::on_conflict);
+  EXPECT_EQ(good("version: 1\npolicy: {default: drop}\n").policy.confirm, Confirm::exact);
+  EXPECT_EQ(good("version: 1\npolicy: {default: drop}\nallow: {confirm: exact}\n").policy.confirm,
+            Confirm::exact);
+  EXPECT_EQ(good("version: 1\nallow: {confirm: exact}\n").policy.confirm, Confirm::exact);
+}
+
+TEST(Config, on_conflict_under_default_drop_is_refused_with_the_remedy) {
+  const std::string words = refused("version: 1\nallow: {confirm: on_conflict}\npolicy: {default: drop}\n");
+  EXPECT_HAS(words, "weir.yaml:2: allow.confirm: \"on_conflict\"");
+  EXPECT_HAS(words, "policy.default: drop");
+  EXPECT_HAS(words, "write exact");
+}
+
+TEST(Config, an_allow_filter_is_chosen_by_name_with_its_bits) {
+  const Config c = good("version: 1\nallow: {filter: seesaw, bits_per_key: 24}\n");
+  EXPECT_EQ(c.allow.filter, AllowFilter::seesaw);
+  EXPECT_EQ(c.allow.bits_per_key, 24u);
+  EXPECT_EQ(good("version: 1\n").allow.filter, AllowFilter::automatic);
+  EXPECT_EQ(good("version: 1\n").allow.bits_per_key, std::nullopt);
+  EXPECT_HAS(
+      refused("version: 1\nallow: {filter: sesaw}\n"),
+      "weir.yaml:2: allow.filter: \"sesaw\" is not one of auto, none, seesaw; did you mean \"seesaw\"?");
+  EXPECT_HAS(refused("version: 1\nallow: {confirm: always}\n"),
+             "weir.yaml:2: allow.confirm: \"always\" is not one of on_conflict, exact");
+  EXPECT_HAS(refused("version: 1\nallow: {bits_per_key: 5}\n"),
+             "weir.yaml:2: allow.bits_per_key: \"5\" is not a whole number from 6 to 64");
+  EXPECT_HAS(refused("version: 1\nallow:\n  filter: none\n  bits_per_key: 20\n"),
+             "weir.yaml:4: allow.bits_per_key: there is no filter to give bits to");
+  EXPECT_HAS(refused("version: 1\nallow: {bits_a_key: 5}\n"), "unknown key; did you mean \"bits_per_key\"?");
 }
 
 TEST(Config, without_a_version_it_is_refused) {

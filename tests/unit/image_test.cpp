@@ -213,6 +213,13 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         Forgery{"policy", "does not know",
                 [](const ImageMemory &m) { at<std::uint8_t>(m, SectionKind::policy) = 4; }},
+        Forgery{"confirm", "does not know",
+                [](const ImageMemory &m) { at<std::uint8_t[6]>(m, SectionKind::policy)[5] = 2; }},
+        Forgery{"confirm_under_default_drop", "confirm on_conflict under default drop",
+                [](const ImageMemory &m) {
+                  at<Policy>(m, SectionKind::policy).confirm = Confirm::on_conflict;
+                  at<Policy>(m, SectionKind::policy).fallthrough = Verdict::drop;
+                }},
         Forgery{"lists_count", "does not match its count",
                 [](const ImageMemory &m) { at<image::ListsHeader>(m, SectionKind::lists).count += 1; }},
         Forgery{"list_twice", "list number stands twice",

@@ -249,11 +249,13 @@ template <class Line>
   const auto *p = header_of<Policy>(section);
   if (!p || section.size() != sizeof *p)
     return bad_section(SectionKind::policy, "missing or of the wrong size");
-  std::array<std::uint8_t, 5> raw;
+  std::array<std::uint8_t, 6> raw;
   std::memcpy(raw.data(), p, raw.size());
-  const bool verdicts = raw[1] <= 1 && raw[2] <= 1 && raw[3] <= 1 && raw[4] <= 1;
-  if (raw[0] > 3 || !verdicts || !all_zero(p->reserved))
+  const bool two_valued = std::ranges::all_of(std::span(raw).subspan(1), [](auto v) { return v <= 1; });
+  if (raw[0] > 3 || !two_valued || !all_zero(p->reserved))
     return bad_section(SectionKind::policy, "a value that this program does not know");
+  if (p->confirm == Confirm::on_conflict && p->fallthrough == Verdict::drop)
+    return bad_section(SectionKind::policy, "confirm on_conflict under default drop");
   return *p;
 }
 

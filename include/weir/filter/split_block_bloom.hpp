@@ -11,6 +11,7 @@
 #pragma once
 
 #include "weir/base/hash.hpp"
+#include "weir/filter/batch.hpp"
 #include "weir/image/layout.hpp"
 
 #include <array>
@@ -20,9 +21,6 @@
 #include <span>
 
 namespace weir::filter {
-
-using HitMask = std::uint64_t; // bit i answers key i; a batch holds at most 64
-inline constexpr std::size_t batch_max = 64;
 
 struct alignas(32) Block {
   std::uint32_t word[8];

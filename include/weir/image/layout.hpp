@@ -178,6 +178,30 @@ struct ChainHeader {
 };
 static_assert(sizeof(ChainHeader) == 64 && std::has_unique_object_representations_v<ChainHeader>);
 
+// A Seesaw counting filter: cells, padded to 64 bytes, then the modulator, padded alike. What the
+// fields mean is said in filter/seesaw.hpp; counts are kept by the one writer (mutable).
+struct SeesawHeader {
+  std::uint32_t cell_words;      // of 64 bits, at least 1
+  std::uint32_t modulator_words; // of 64 bits, at least 1
+  std::uint8_t hashes;           // k
+  std::uint8_t backups;          // functions that a key may be moved to
+  std::uint8_t negative_bits;    // of a cell
+  std::uint8_t positive_bits;    // of a cell
+  std::uint8_t adaptive;         // 1: a cell has one bit more, for negatives learnt late
+  std::uint8_t count_bits;       // of a modulator cell
+  std::uint8_t index_bits;       // of a modulator cell
+  std::uint8_t reserved0;
+  std::uint64_t planned_keys;    // the sizes were chosen for so many
+  std::uint64_t keys;            // present now (mutable)
+  std::uint32_t guarded;         // negatives guarded (mutable)
+  std::uint32_t modulator_used;  // modulator cells with a count (mutable)
+  std::uint32_t modulator_stuck; // of these, at their maximum for ever (mutable)
+  std::uint32_t cells_stuck;     // cells at their maximum for ever (mutable)
+  std::array<std::uint8_t, 16> reserved;
+};
+static_assert(sizeof(SeesawHeader) == 64 && std::has_unique_object_representations_v<SeesawHeader>);
+static_assert(offsetof(SeesawHeader, planned_keys) == 16 && offsetof(SeesawHeader, reserved) == 48);
+
 // ---- values ------------------------------------------------------------------------------------
 
 // The 32-bit value beside every key: bits 0..15 list number + 1 (0 = empty), 16..23 prefix length,

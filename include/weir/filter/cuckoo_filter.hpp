@@ -178,7 +178,8 @@ private:
   void prefetch(std::uint32_t bucket) const noexcept { __builtin_prefetch(&bytes_[bit_of(bucket, 0) / 8]); }
 
   // Breadth first from both buckets for the nearest free slot; then the fingerprints on the way move up,
-  // the last one first. Failing, nothing has moved.
+  // the last one first. Failing, nothing has moved. The way found is a shortest one, so it takes no slot
+  // twice.
   [[nodiscard]] bool make_room(std::uint32_t first, std::uint32_t second, std::uint32_t fingerprint) {
     constexpr std::size_t open_max = 1024;
     std::vector<Step> steps{{first, no_parent, 0}};
@@ -186,7 +187,6 @@ private:
     for (std::size_t at = 0; at < steps.size(); ++at)
       for (unsigned slot = 0; slot < slots && steps.size() < open_max; ++slot) {
         const std::uint32_t next = partner(steps[at].bucket, get(steps[at].bucket, slot));
-        if (on_the_way(steps, at, next)) continue;
         steps.push_back({next, static_cast<std::uint32_t>(at), slot});
         if (const auto free = find(next, 0)) {
           move_up(steps, steps.size() - 1, *free, fingerprint);
@@ -202,11 +202,6 @@ private:
   };
   static constexpr std::uint32_t no_parent = UINT32_MAX;
 
-  [[nodiscard]] static bool on_the_way(const std::vector<Step> &steps, std::size_t at, std::uint32_t bucket) {
-    for (std::uint64_t i = at; i != no_parent; i = steps[i].parent)
-      if (steps[i].bucket == bucket) return true;
-    return false;
-  }
   void move_up(const std::vector<Step> &steps, std::size_t at, unsigned slot, std::uint32_t fingerprint) {
     for (; steps[at].parent != no_parent; at = steps[at].parent) {
       set(steps[at].bucket, slot, get(steps[steps[at].parent].bucket, steps[at].parent_slot));

@@ -3,7 +3,7 @@
 
 #include "tests/support/seed.hpp"
 #include "weir/base/hash.hpp"
-#include "weir/filter/split_block_bloom.hpp"
+#include "weir/filter/batch.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -20,7 +20,7 @@
 
 #include "weir/base/hash.hpp"
 #include "weir/base/result.hpp"
-#include "weir/filter/split_block_bloom.hpp"
+#include "weir/filter/batch.hpp"
 
 #include <algorithm>
 #include <array>

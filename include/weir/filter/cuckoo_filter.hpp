@@ -113,6 +113,9 @@ public:
     return hits;
   }
 
+  [[nodiscard]] static std::uint64_t bits_of(Shape shape) noexcept { // whole bytes
+    return round_up(std::uint64_t{shape.buckets} * slots * shape.fingerprint_bits, 8) + padding_bits;
+  }
   [[nodiscard]] std::uint64_t bits() const noexcept { return bytes_.size() * 8; }
   [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
   [[nodiscard]] Shape shape() const noexcept { return shape_; }
@@ -128,8 +131,7 @@ private:
   static constexpr std::uint64_t padding_bits = 64; // a load of the last slot may read past it
 
   explicit CuckooFilter(Shape shape)
-      : shape_(shape), mask_((std::uint64_t{1} << shape.fingerprint_bits) - 1),
-        bytes_((std::uint64_t{shape.buckets} * slots * shape.fingerprint_bits + 7) / 8 + padding_bits / 8) {}
+      : shape_(shape), mask_((std::uint64_t{1} << shape.fingerprint_bits) - 1), bytes_(bits_of(shape) / 8) {}
 
   [[nodiscard]] Place place_of(KeyHash key) const noexcept {
     const std::uint64_t h = remix(key, layer);

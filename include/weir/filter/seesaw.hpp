@@ -40,16 +40,21 @@
 namespace weir::filter {
 
 struct AllDecisions { // every key with a sealed position is settled by the modulator
-  static constexpr bool only_vacant = false;
-  static constexpr bool only_first = true;
+  // May a key be present of which this position has no count?
+  [[nodiscard]] static constexpr bool may_be_vacant(bool sealed, bool conflict_before, bool) noexcept {
+    return sealed && !conflict_before;
+  }
+  [[nodiscard]] static constexpr bool asks(bool conflict, bool) noexcept { return conflict; }
+  static constexpr bool old_may_count = true; // the key may be in its old position, not in the backup
 };
-struct VacanciesOnly { // the modulator is asked about the vacant one of the positions alone
-  static constexpr bool only_vacant = true;
-  static constexpr bool only_first = true;
+struct VacanciesOnly : AllDecisions { // the modulator is asked about the vacant one of the positions alone
+  [[nodiscard]] static constexpr bool asks(bool, bool vacant) noexcept { return vacant; }
+  static constexpr bool old_may_count = false; // it is vacant
 };
-struct AsPrinted { // and any position may be the vacant one
-  static constexpr bool only_vacant = true;
-  static constexpr bool only_first = false;
+struct AsPrinted : VacanciesOnly { // and any position may be the vacant one
+  [[nodiscard]] static constexpr bool may_be_vacant(bool, bool, bool vacant_before) noexcept {
+    return !vacant_before;
+  }
 };
 
 template <class Rounds> class BasicSeesawView {
@@ -78,12 +83,12 @@ public:
       const CellPlace place = shape_.cells.place(positions.next());
       const std::uint32_t cell = load_cell(cells_, place);
       if (!shape_.counted(cell)) {
-        if (!may_be_vacant(shape_.sealed(cell), conflict, vacant)) return false;
+        if (!Rounds::may_be_vacant(shape_.sealed(cell), conflict, vacant)) return false;
         vacant = true;
       }
       if (shape_.sealed(cell) && !conflict) conflict = true, old = place;
     }
-    return asks_modulator(conflict, vacant) ? settle(positions, old) : !vacant;
+    return Rounds::asks(conflict, vacant) ? settle(positions, old) : !vacant;
   }
 
   // Position by position for all lanes that still may be present, each fetched a pass ahead; then the
@@ -115,15 +120,6 @@ private:
     std::array<std::uint8_t, batch_max + 1> live;
   };
 
-  // May a key be present of which this position has no count?
-  [[nodiscard]] static bool may_be_vacant(bool sealed, bool conflict_before, bool vacant_before) noexcept {
-    if constexpr (Rounds::only_first) return sealed && !conflict_before;
-    return !vacant_before;
-  }
-  [[nodiscard]] static bool asks_modulator(bool conflict, bool vacant) noexcept {
-    return Rounds::only_vacant ? vacant : conflict;
-  }
-
   // Round 2 for one key whose first sealed position is `old`.
   [[nodiscard]] bool settle(const Positions &positions, CellPlace old) const noexcept {
     const std::uint32_t stored = load_cell(modulator_, shape_.modulator_place(positions));
@@ -132,8 +128,8 @@ private:
   }
   [[nodiscard]] bool settle_at(CellPlace backup, CellPlace old) const noexcept {
     const std::uint32_t cell = load_cell(cells_, backup);
-    if constexpr (Rounds::only_vacant) return !shape_.sealed(cell) && shape_.counted(cell);
-    return shape_.sealed(cell) ? shape_.counted(load_cell(cells_, old)) : shape_.counted(cell);
+    if (!shape_.sealed(cell)) return shape_.counted(cell);
+    return Rounds::old_may_count && shape_.counted(load_cell(cells_, old));
   }
 
   // One position of each live lane; returns how many stay alive. No branch depends on a cell.
@@ -144,7 +140,8 @@ private:
       Lane &lane = batch.lanes[number];
       const std::uint32_t cell = load_cell(cells_, lane.place);
       const std::uint32_t sealed = shape_.sealed(cell), vacant = !shape_.counted(cell);
-      const std::uint32_t lost = vacant & (may_be_vacant(sealed, lane.conflict, lane.vacant) ? 0u : 1u);
+      const std::uint32_t lost =
+          vacant & (Rounds::may_be_vacant(sealed, lane.conflict, lane.vacant) ? 0u : 1u);
       const bool first = (sealed & ~lane.conflict) != 0;
       lane.old.word = first ? lane.place.word : lane.old.word;
       lane.old.shift = first ? lane.place.shift : lane.old.shift;
@@ -164,7 +161,7 @@ private:
     for (unsigned j = 0; j < live; ++j) {
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
-      if (!asks_modulator(lane.conflict, lane.vacant)) {
+      if (!Rounds::asks(lane.conflict, lane.vacant)) {
         hits |= HitMask{1} << number;
         continue;
       }

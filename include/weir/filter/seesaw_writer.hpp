@@ -106,17 +106,16 @@ public:
 
   // False when the key is not present; a key that merely is accepted must not be erased either.
   bool erase(KeyHash key) noexcept {
-    Decision d = positions_of(key);
-    if (d.old != none) find_stored(d);
+    Decision d = decided(key);
     if (!may_be_present(d)) return false;
     if constexpr (!Rules::decides_first) return erase_as_it_goes(key);
     for (unsigned i = 0; i < shape_.hashes; ++i)
       if (i != d.old) lower(d.places[i]);
+    if constexpr (!Rules::moves_adaptive_last) {
+      move_adaptive(d);
+      d = decided(key);
+    }
     if (d.old != none) {
-      if constexpr (!Rules::moves_adaptive_last) {
-        move_adaptive(d);
-        find_stored(d);
-      }
       lower(Rules::undoes_decisions ? d.target : d.places[d.old]);
       lower_modulator(d);
     }
@@ -132,6 +131,20 @@ public:
     for (unsigned i = 0; i < shape_.hashes; ++i) guard_cell(shape_.cells.place(positions.next()), result);
     add(header_->guarded, 1);
     return result;
+  }
+
+  // Takes every guard away, which only an empty filter can bear: false while a key is present.
+  bool drop_guards() noexcept {
+    if (Rules::seals_for_ever && header_->keys != 0) return false;
+    const std::uint64_t cell = shape_.negative_mask | shape_.adaptive_mask;
+    std::uint64_t word = 0;
+    for (unsigned i = 0; i < shape_.cells.per_word; ++i) word |= cell << i * shape_.cells.width;
+    for (std::uint32_t i = 0; i < shape_.cells.words; ++i) {
+      __atomic_store_n(&cells_[i], cells_[i] & ~word, __ATOMIC_RELEASE);
+      Rules::stored();
+    }
+    __atomic_store_n(&header_->guarded, 0, __ATOMIC_RELAXED);
+    return true;
   }
 
   // Any thread may ask.
@@ -183,6 +196,12 @@ private:
         load_cell(modulator_, d.modulator) & (shape_.count_mask | shape_.index_mask << shape_.count_bits);
     const CellPlace backup = shape_.backup_place(d.positions, shape_.index_of(d.stored));
     d.target = shape_.sealed(load_cell(cells_, backup)) ? d.places[d.old] : backup;
+  }
+
+  [[nodiscard]] Decision decided(KeyHash key) const noexcept {
+    Decision d = positions_of(key);
+    if (d.old != none) find_stored(d);
+    return d;
   }
 
   // What a query would say.
@@ -266,23 +285,17 @@ private:
     store(cells_, place, shape_.negative_mask | shape_.adaptive_mask, one);
   }
 
-  // How not to do it: each position is looked at only after the one before it was changed.
+  // How not to do it: what is decided at a position depends on what was changed at those before it.
   bool erase_as_it_goes(KeyHash key) noexcept {
-    Decision d;
-    d.positions = SeesawShape::positions(key);
-    Positions walk = d.positions;
     for (unsigned i = 0; i < shape_.hashes; ++i) {
-      d.places[i] = shape_.cells.place(walk.next());
-      if (d.old == none && shape_.sealed(load_cell(cells_, d.places[i])))
-        d.old = i;
-      else
-        lower(d.places[i]);
-      if (shape_.adaptive_mask != 0) move_adaptive(d.places[i]);
-    }
-    if (d.old != none) {
-      find_stored(d);
-      lower(d.target);
-      lower_modulator(d);
+      const Decision now = decided(key);
+      if (i != now.old)
+        lower(now.places[i]);
+      else {
+        lower(now.target);
+        lower_modulator(now);
+      }
+      move_adaptive(now);
     }
     add(header_->keys, -1);
     return true;

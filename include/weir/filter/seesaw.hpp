@@ -42,7 +42,7 @@ namespace weir::filter {
 struct AllDecisions { // every key with a sealed position is settled by the modulator
   // May a key be present of which this position has no count?
   [[nodiscard]] static constexpr bool may_be_vacant(bool sealed, bool conflict_before, bool) noexcept {
-    return sealed && !conflict_before;
+    return sealed & !conflict_before;
   }
   [[nodiscard]] static constexpr bool asks(bool conflict, bool) noexcept { return conflict; }
   static constexpr bool old_may_count = true; // the key may be in its old position, not in the backup
@@ -77,80 +77,93 @@ public:
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
     Positions positions = SeesawShape::positions(key);
-    CellPlace old;
-    bool conflict = false, vacant = false;
-    for (unsigned i = 0; i < shape_.hashes; ++i) {
-      const CellPlace place = shape_.cells.place(positions.next());
-      const std::uint32_t cell = load_cell(cells_, place);
-      if (!shape_.counted(cell)) {
-        if (!Rounds::may_be_vacant(shape_.sealed(cell), conflict, vacant)) return false;
-        vacant = true;
-      }
-      if (shape_.sealed(cell) && !conflict) conflict = true, old = place;
-    }
-    return Rounds::asks(conflict, vacant) ? settle(positions, old) : !vacant;
+    std::uint32_t seen = 0; // all cells before this one, or-ed
+    bool vacant = false;
+    for (unsigned i = 0; i < shape_.hashes; ++i)
+      if (lost_at(load_cell(cells_, shape_.cells.place(positions.next())), seen, vacant)) return false;
+    return settle(positions, shape_.sealed(seen), vacant);
   }
 
-  // Position by position for all lanes that still may be present, each fetched a pass ahead; then the
-  // modulator for those that need it. `keys` holds at most batch_max.
+  // The first positions of all keys, then the rest of those that still may be present, then the
+  // modulator for those that need it: each fetched for all lanes before it is looked at, and no branch
+  // depends on a cell. `keys` holds at most batch_max.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     Batch batch;
     unsigned live = 0;
     for (const KeyHash key : keys) {
-      Lane &lane = batch.lanes[live];
-      lane.positions = SeesawShape::positions(key);
-      lane.place = shape_.cells.place(lane.positions.next());
-      lane.conflict = lane.vacant = 0;
-      __builtin_prefetch(&cells_[lane.place.word]);
+      batch.lanes[live].positions = SeesawShape::positions(key);
+      batch.lanes[live].seen = batch.lanes[live].vacant = 0;
       batch.live[live] = static_cast<std::uint8_t>(live);
       ++live;
     }
-    for (unsigned i = 0; i < shape_.hashes && live != 0; ++i) live = round_one(batch, live);
+    for (unsigned i = 0; i < shape_.hashes && live != 0; i += stride) {
+      const unsigned many = std::min(stride, shape_.hashes - i);
+      fetch(batch, live, many);
+      live = round_one(batch, live, many);
+    }
     return round_two(batch, live);
   }
 
 private:
+  static constexpr unsigned stride = 2; // positions of a lane that are fetched at a time
   struct Lane {
     Positions positions;
-    CellPlace place, old;
-    std::uint32_t conflict, vacant;
+    std::array<CellPlace, stride> places;
+    std::uint32_t seen, vacant;
   };
   struct Batch {
     std::array<Lane, batch_max> lanes;
     std::array<std::uint8_t, batch_max + 1> live;
   };
 
-  // Round 2 for one key whose first sealed position is `old`.
-  [[nodiscard]] bool settle(const Positions &positions, CellPlace old) const noexcept {
-    const std::uint32_t stored = load_cell(modulator_, shape_.modulator_place(positions));
-    if (shape_.count_of(stored) == 0) return false;
-    return settle_at(shape_.backup_place(positions, shape_.index_of(stored)), old);
-  }
-  [[nodiscard]] bool settle_at(CellPlace backup, CellPlace old) const noexcept {
-    const std::uint32_t cell = load_cell(cells_, backup);
-    if (!shape_.sealed(cell)) return shape_.counted(cell);
-    return Rounds::old_may_count && shape_.counted(load_cell(cells_, old));
+  // Looks at one more position; true when the key cannot be present. The one branch on it is one that
+  // present keys never take.
+  [[nodiscard]] bool lost_at(std::uint32_t cell, std::uint32_t &seen, bool &vacant) const noexcept {
+    const bool empty = !shape_.counted(cell);
+    const bool lost = empty & !Rounds::may_be_vacant(shape_.sealed(cell), shape_.sealed(seen), vacant);
+    vacant |= empty;
+    seen |= cell;
+    return lost;
   }
 
-  // One position of each live lane; returns how many stay alive. No branch depends on a cell.
-  [[nodiscard]] unsigned round_one(Batch &batch, unsigned live) const noexcept {
+  // Round 2 for one key. Keys that need not ask the modulator do so too: what it costs is less than to
+  // guess wrong who needs it.
+  [[nodiscard]] bool settle(const Positions &positions, bool conflict, bool vacant) const noexcept {
+    const std::uint32_t stored = load_cell(modulator_, shape_.modulator_place(positions));
+    const CellPlace backup = shape_.backup_place(positions, shape_.index_of(stored));
+    const bool kept = settle_at(backup, vacant) & (shape_.count_of(stored) != 0);
+    return kept | !Rounds::asks(conflict, vacant);
+  }
+  // If there is a vacancy, it is in the old position.
+  [[nodiscard]] bool settle_at(CellPlace backup, bool vacant) const noexcept {
+    const std::uint32_t cell = load_cell(cells_, backup);
+    const bool in_old = Rounds::old_may_count & !vacant, sealed = shape_.sealed(cell);
+    return (sealed & in_old) | (!sealed & shape_.counted(cell));
+  }
+
+  void fetch(Batch &batch, unsigned live, unsigned many) const noexcept {
+    for (unsigned j = 0; j < live; ++j) {
+      Lane &lane = batch.lanes[batch.live[j]];
+      for (unsigned i = 0; i < many; ++i) {
+        lane.places[i] = shape_.cells.place(lane.positions.next());
+        __builtin_prefetch(&cells_[lane.places[i].word]);
+      }
+    }
+  }
+
+  // Returns how many lanes stay alive.
+  [[nodiscard]] unsigned round_one(Batch &batch, unsigned live, unsigned many) const noexcept {
     unsigned left = 0;
     for (unsigned j = 0; j < live; ++j) {
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
-      const std::uint32_t cell = load_cell(cells_, lane.place);
-      const std::uint32_t sealed = shape_.sealed(cell), vacant = !shape_.counted(cell);
-      const std::uint32_t lost =
-          vacant & (Rounds::may_be_vacant(sealed, lane.conflict, lane.vacant) ? 0u : 1u);
-      const bool first = (sealed & ~lane.conflict) != 0;
-      lane.old.word = first ? lane.place.word : lane.old.word;
-      lane.old.shift = first ? lane.place.shift : lane.old.shift;
-      lane.conflict |= sealed;
-      lane.vacant |= vacant;
-      lane.place = shape_.cells.place(lane.positions.next());
-      __builtin_prefetch(&cells_[lane.place.word]);
+      bool lost = false, vacant = lane.vacant != 0;
+      std::uint32_t seen = lane.seen;
+      for (unsigned i = 0; i < many; ++i) lost |= lost_at(load_cell(cells_, lane.places[i]), seen, vacant);
+      lane.seen = seen;
+      lane.vacant = vacant;
       batch.live[left] = number;
-      left += 1 - lost;
+      left += !lost;
     }
     return left;
   }
@@ -161,27 +174,26 @@ private:
     for (unsigned j = 0; j < live; ++j) {
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
-      if (!Rounds::asks(lane.conflict, lane.vacant)) {
-        hits |= HitMask{1} << number;
-        continue;
-      }
-      lane.place = shape_.modulator_place(lane.positions);
-      __builtin_prefetch(&modulator_[lane.place.word]);
-      batch.live[asking++] = number;
+      const bool asks = Rounds::asks(shape_.sealed(lane.seen), lane.vacant != 0);
+      lane.places[0] = shape_.modulator_place(lane.positions);
+      __builtin_prefetch(&modulator_[lane.places[0].word]);
+      hits |= HitMask{!asks} << number;
+      batch.live[asking] = number;
+      asking += asks;
     }
     unsigned settling = 0;
     for (unsigned j = 0; j < asking; ++j) {
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
-      const std::uint32_t stored = load_cell(modulator_, lane.place);
-      lane.place = shape_.backup_place(lane.positions, shape_.index_of(stored));
-      __builtin_prefetch(&cells_[lane.place.word]);
+      const std::uint32_t stored = load_cell(modulator_, lane.places[0]);
+      lane.places[0] = shape_.backup_place(lane.positions, shape_.index_of(stored));
+      __builtin_prefetch(&cells_[lane.places[0].word]);
       batch.live[settling] = number;
       settling += shape_.count_of(stored) != 0;
     }
     for (unsigned j = 0; j < settling; ++j) {
       const Lane &lane = batch.lanes[batch.live[j]];
-      hits |= HitMask{settle_at(lane.place, lane.old)} << batch.live[j];
+      hits |= HitMask{settle_at(lane.places[0], lane.vacant != 0)} << batch.live[j];
     }
     return hits;
   }

@@ -1,0 +1,129 @@
+#include "control/plan/seesaw_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace weir::plan {
+namespace {
+
+constexpr unsigned states_max = 64; // counters longer than that are never filled at loads of sense
+
+// Change of the chain's states in a turnover; state `maximum` is not among them.
+void flow(std::span<const double> states, double mean, std::span<double> change) {
+  const std::size_t n = states.size();
+  for (std::size_t j = 0; j < n; ++j) {
+    change[j] = -(mean + static_cast<double>(j)) * states[j];
+    if (j > 0) change[j] += mean * states[j - 1];
+    if (j + 1 < n) change[j] += static_cast<double>(j + 1) * states[j + 1];
+  }
+}
+
+// Runge and Kutta's classical step, short against the fastest rate.
+void integrate(std::span<double> states, double mean, double turnover) {
+  const auto fastest = mean + static_cast<double>(states.size());
+  const auto steps = static_cast<unsigned>(std::ceil(turnover * fastest / 0.7));
+  const double h = turnover / steps;
+  std::array<double, states_max> k1, k2, k3, k4, at;
+  const auto n = states.size();
+  const auto first = [n](std::array<double, states_max> &a) { return std::span(a).first(n); };
+  const auto moved = [&](const std::array<double, states_max> &k, double by) {
+    for (std::size_t j = 0; j < n; ++j) at[j] = states[j] + by * k[j];
+    return first(at);
+  };
+  for (unsigned step = 0; step < steps; ++step) {
+    flow(states, mean, first(k1));
+    flow(moved(k1, h / 2), mean, first(k2));
+    flow(moved(k2, h / 2), mean, first(k3));
+    flow(moved(k3, h), mean, first(k4));
+    for (std::size_t j = 0; j < n; ++j) states[j] += h / 6 * (k1[j] + 2 * k2[j] + 2 * k3[j] + k4[j]);
+  }
+}
+
+} // namespace
+
+Occupied occupied(double mean, unsigned maximum, double turnover) {
+  const bool never_full = mean + 8 * std::sqrt(mean) + 8 < maximum || maximum > states_max;
+  if (never_full) return {-std::expm1(-mean), 0};
+  std::array<double, states_max> memory;
+  const std::span<double> states = std::span(memory).first(maximum);
+  states[0] = std::exp(-mean);
+  for (unsigned j = 1; j < maximum; ++j) states[j] = states[j - 1] * mean / j;
+  if (turnover > 0) integrate(states, mean, turnover);
+  return {1 - states[0], std::max(0.0, 1 - std::accumulate(states.begin(), states.end(), 0.0))};
+}
+
+SeesawForecast forecast_seesaw(const build::SeesawParams &p, double keys, double guarded, double turnover) {
+  const unsigned width = p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0);
+  const double m = static_cast<double>(p.cell_words * (64 / width));
+  const double mu = static_cast<double>(p.modulator_words * (64 / (p.count_bits + p.index_bits)));
+  const double k = p.hashes;
+  const double q = -std::expm1(-k * guarded / m);
+  const double c = -std::expm1(k * std::log1p(-q));
+  const double load = std::max(keys * c / mu, 1e-12);
+  const Occupied modulator = occupied(load, (1u << p.count_bits) - 1, turnover);
+
+  const auto helped = [&](double free) { return free * (1 - std::pow(q, p.backups)) + (1 - free) * (1 - q); };
+  const double stay = std::exp(-turnover);
+  const double s = stay * helped(-std::expm1(-load) / load) + (1 - stay) * helped(1 - modulator.share);
+
+  const unsigned most = (1u << p.positive_bits) - 1;
+  const Occupied unsealed = occupied(keys * (k * (1 - q) + c * s) / (m * (1 - q)), most, turnover);
+  Occupied sealed;
+  if (q > 0) sealed = occupied(std::max(0.0, keys * (k * q - c * s) / (m * q)), most, turnover);
+
+  const double clear = (1 - q) * unsealed.share, any = clear + q * sealed.share;
+  const double settled = modulator.share * any;
+  SeesawForecast f;
+  f.guarded = std::pow(sealed.share, k - 1) * settled;
+  f.others = std::pow(clear, k);
+  for (unsigned i = 0; i < p.hashes; ++i)
+    f.others += std::pow(clear, i) * q * std::pow(any, k - 1 - i) * settled;
+  f.modulator_share = modulator.share;
+  f.modulator_stuck_share = modulator.stuck;
+  f.stuck_share = (1 - q) * unsealed.stuck + q * sealed.stuck;
+  return f;
+}
+
+CostCurve CostCurve::zipf(std::uint64_t negatives, double skew) {
+  CostCurve curve;
+  curve.negatives_ = negatives;
+  curve.skew_ = skew;
+  curve.total_ = std::max(curve.sum_of(static_cast<double>(negatives)), 1e-300);
+  return curve;
+}
+
+CostCurve CostCurve::of(std::span<const double> costs, double elsewhere) {
+  CostCurve curve;
+  curve.negatives_ = costs.size();
+  curve.sums_.assign(costs.begin(), costs.end());
+  std::ranges::sort(curve.sums_, std::greater());
+  std::partial_sum(curve.sums_.begin(), curve.sums_.end(), curve.sums_.begin());
+  curve.total_ = std::max((curve.sums_.empty() ? 0.0 : curve.sums_.back()) + elsewhere, 1e-300);
+  return curve;
+}
+
+double CostCurve::share_of(double count) const {
+  return sum_of(std::clamp(count, 0.0, static_cast<double>(negatives_))) / total_;
+}
+
+double CostCurve::sum_of(double count) const {
+  if (!sums_.empty()) {
+    const double whole = std::floor(count);
+    const auto i = static_cast<std::size_t>(whole);
+    const double below = i == 0 ? 0 : sums_[i - 1];
+    return i == sums_.size() ? below : below + (count - whole) * (sums_[i] - below);
+  }
+  // The head one by one, the tail by Euler and Maclaurin.
+  constexpr double head = 64;
+  double sum = 0;
+  for (double i = 1; i <= std::min(count, head); ++i) sum += std::pow(i, -skew_);
+  if (count <= head) return sum;
+  const double area = std::abs(skew_ - 1) < 1e-9
+                          ? std::log(count / head)
+                          : (std::pow(count, 1 - skew_) - std::pow(head, 1 - skew_)) / (1 - skew_);
+  return sum + area + (std::pow(count, -skew_) - std::pow(head, -skew_)) / 2;
+}
+
+} // namespace weir::plan

@@ -120,7 +120,10 @@ run: deps-build ## build, and replay a recorded capture while a second generatio
 all: $(PROGRAMS) ## build the programs
 
 .PHONY: tests
-tests: $(TEST_PROGRAMS) $(PROGRAMS) ## build the programs and the tests
+tests: $(TEST_PROGRAMS) $(PROGRAMS) lab ## build the programs and the tests
+
+.PHONY: lab
+lab: $(BIN)/weir-lab ## build weir-lab, which sets filters beside one another
 
 .PHONY: check check-asan check-tsan
 check: deps ## build and run every test; the last line says how many passed
@@ -267,6 +270,10 @@ fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 
 $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
+
+# ---- lab ---------------------------------------------------------------------------------------
+$(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL)
+	$(link) $(LIBS.control)
 
 # ---- bench -------------------------------------------------------------------------------------
 BENCH_SUPPORT := $(addprefix tests/support/,standings.cpp process.cpp dataplane_client.cpp)# no Google Test in these

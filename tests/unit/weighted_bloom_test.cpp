@@ -17,11 +17,11 @@ protected:
   Weighted() : negatives_(absent_keys(negatives_count, seed_)), keys_(random_keys(keys_count, seed_)) {
     for (std::uint64_t rank = 1; rank <= negatives_count; ++rank)
       mass_.push_back(mass_.back() + 1 / static_cast<double>(rank));
-    needs_ = {keys_count, GetParam() * keys_count, std::span(negatives_).first(negatives_count / 5), mass_};
+    needs_ = {keys_count, GetParam() * keys_count, negatives_count / 5, mass_};
     size_ = build::size_weighted_bloom(needs_);
   }
   [[nodiscard]] WeightedBloom filled() const {
-    WeightedBloom filter = build::build_weighted_bloom(needs_, size_).value();
+    WeightedBloom filter = build::build_weighted_bloom(size_, negatives_).value();
     for (const KeyHash key : keys_) filter.insert(key);
     return filter;
   }

@@ -17,8 +17,8 @@ namespace weir::build {
 struct WeightedNeeds {
   std::uint64_t keys = 0;
   std::uint64_t bits = 0;
-  std::span<const KeyHash> negatives; // dearest first, whose costs may be stored
-  std::span<const double> mass;       // mass[i]: cost of the i dearest negatives; the last is the cost of all
+  std::uint64_t known = 0;      // negatives, the dearest, whose costs may be stored
+  std::span<const double> mass; // mass[i]: cost of the i dearest negatives; the last is the cost of all
 };
 
 struct WeightedSize {
@@ -85,7 +85,7 @@ inline void predict(const WeightedNeeds &needs, WeightedSize &size) {
   WeightedSize best;
   best.cells = filter::CountingBloom::shape_for(needs.keys, needs.bits, cell_bits);
   predict(needs, best);
-  for (std::uint64_t stored = needs.negatives.size(); stored > 0; stored /= 2) {
+  for (std::uint64_t stored = needs.known; stored > 0; stored /= 2) {
     WeightedSize next;
     next.classes = cost_classes(stored);
     std::uint64_t bits = 0;
@@ -100,14 +100,18 @@ inline void predict(const WeightedNeeds &needs, WeightedSize &size) {
   return best;
 }
 
-// Errors: a class refuses a key.
-[[nodiscard]] inline Result<filter::WeightedBloom> build_weighted_bloom(const WeightedNeeds &needs,
-                                                                        const WeightedSize &size) {
+// `negatives` are the dearest first. Errors: usage, when they are too few; needs_rebuild, when a class
+// refuses a key.
+[[nodiscard]] inline Result<filter::WeightedBloom> build_weighted_bloom(const WeightedSize &size,
+                                                                        std::span<const KeyHash> negatives) {
+  if (!size.classes.empty() && negatives.size() < size.classes.back().end)
+    return fail(Errc::usage, "a weighted Bloom filter sized for " + std::to_string(size.classes.back().end) +
+                                 " stored costs gets " + std::to_string(negatives.size()) + " negatives");
   std::vector<filter::WeightedBloom::CostClass> classes;
   for (const WeightedSize::Class &c : size.classes) {
     auto keys = filter::CuckooFilter::make(c.stored);
     if (!keys) return std::unexpected(keys.error());
-    for (const KeyHash key : needs.negatives.subspan(c.first, c.end - c.first))
+    for (const KeyHash key : negatives.subspan(c.first, c.end - c.first))
       if (const Status in = keys->insert(key); !in) return std::unexpected(in.error());
     classes.push_back({std::move(*keys), c.hashes});
   }

@@ -134,37 +134,43 @@ private:
   struct Lane {
     Positions positions;
     CellPlace place;
-    std::uint8_t number, left;
+    std::uint32_t left; // functions not yet asked
   };
 
-  // Position by position for the keys still in doubt, each cell sent for a pass ahead.
+  // Position by position for the keys still in doubt, each cell sent for a pass ahead. No branch depends
+  // on a cell.
   template <class HashesOf>
   [[nodiscard]] HitMask batch(std::span<const KeyHash> keys, HashesOf of) const noexcept {
     std::array<Lane, batch_max> lanes;
-    std::size_t open = 0;
-    for (; open < keys.size(); ++open) {
-      Positions positions(keys[open], layer_);
-      const CellPlace place = cells_.place(positions.next());
-      __builtin_prefetch(&words_[place.word]);
-      lanes[open] = {positions, place, static_cast<std::uint8_t>(open), static_cast<std::uint8_t>(of(open))};
+    std::array<std::uint8_t, batch_max + 1> open; // a key put down may stand behind the last
+    unsigned count = 0;
+    for (const KeyHash key : keys) {
+      Lane &lane = lanes[count];
+      lane.positions = Positions(key, layer_);
+      lane.left = of(count);
+      send_for_next(lane);
+      open[count] = static_cast<std::uint8_t>(count);
+      ++count;
     }
     HitMask hits = 0;
-    while (open > 0) {
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < open; ++i) {
-        Lane lane = lanes[i];
-        if (count_in(lane.place) == 0) continue;
-        if (--lane.left == 0) {
-          hits |= HitMask{1} << lane.number;
-          continue;
-        }
-        lane.place = cells_.place(lane.positions.next());
-        __builtin_prefetch(&words_[lane.place.word]);
-        lanes[kept++] = lane;
+    while (count > 0) {
+      unsigned kept = 0;
+      for (unsigned i = 0; i < count; ++i) {
+        const std::uint8_t number = open[i];
+        Lane &lane = lanes[number];
+        const unsigned counted = count_in(lane.place) != 0, last = --lane.left == 0;
+        hits |= HitMask{counted & last} << number;
+        send_for_next(lane);
+        open[kept] = number;
+        kept += counted & (last ^ 1);
       }
-      open = kept;
+      count = kept;
     }
     return hits;
+  }
+  void send_for_next(Lane &lane) const noexcept {
+    lane.place = cells_.place(lane.positions.next());
+    __builtin_prefetch(&words_[lane.place.word]);
   }
 
   Shape shape_;

@@ -1,0 +1,16 @@
+// weir-lab: what filters let through, and what they take, beside one another.
+#include "tests/lab/lab.hpp"
+
+#include <fmt/core.h>
+
+int main(int argc, char **argv) {
+  const weir::lab::CommandLine line = weir::lab::read_command_line(argc, argv);
+  if (line.exit_code) return *line.exit_code;
+  const auto report = weir::lab::run_seesaw(line.task);
+  if (!report) {
+    fmt::print(stderr, "weir-lab: {}\n", report.error().message);
+    return report.error().code == weir::Errc::usage ? 2 : 1;
+  }
+  fmt::print("{}\n", weir::lab::json_of(*report));
+  return 0;
+}

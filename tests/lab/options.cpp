@@ -1,0 +1,110 @@
+#include "tests/lab/lab.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+namespace weir::lab {
+namespace {
+
+constexpr const char *prose = "Filters side by side in equal space. Prints one JSON object.\n";
+
+constexpr const char *seesaw_summary = "the Seesaw counting filter beside its rivals";
+
+constexpr const char *seesaw_footer = R"(
+Each filter gets the same number of bits. Shown is how much of the cost of the negatives it lets through,
+fresh and after churn, and how long it takes.
+
+Rates are means over the seeds. Of a rate weighted by Zipf costs one seed says little, so the sum of cost
+times rate of each class is given beside it (..._by_class). Filters are told the dearest --vulnerable share
+of the negatives beforehand and use of it what serves them best. Latencies are medians over interleaved
+rounds in one thread, and good for ratios.
+
+Examples:
+  weir-lab seesaw                                    seconds: 100,000 keys, three seeds
+  weir-lab seesaw --keys 1000000 --negatives 1000000 --bits 24 --seeds 20
+  weir-lab seesaw --ada --skew 1.5 --vulnerable 0.05 --only seesaw,counting_bloom
+)";
+
+const std::vector<std::string> keysets{"urls", "ycsb", "addresses"}; // in the order of KeySet
+const std::vector<std::string> contenders{"seesaw",           "counting_bloom",    "weighted_bloom",
+                                          "stacked_counting", "stacked_optimised", "cuckoo"};
+
+// Without the description that CLI11 would put into the help.
+template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
+
+void add_forced(CLI::App &app, ForcedShape &f) {
+  const char *group = "Shape of the seesaw filter, in place of the planner's choice";
+  app.add_option("--hashes", f.hashes, "k, 1 to 16")->group(group);
+  app.add_option("--backups", f.backups, "functions that a key may be moved to, 1 to 16")->group(group);
+  app.add_option("--positive-bits", f.positive_bits, "of a cell, 1 to 8")->group(group);
+  app.add_option("--cells-per-key", f.cells_per_key, "B; the modulator gets what is left of the bits")
+      ->group(group);
+  app.add_option("--modulator-share", f.modulator_share, "of the space")
+      ->check(between(0.001, 0.9))
+      ->group(group);
+  app.add_option("--count-bits", f.count_bits, "of a modulator cell, 1 to 12")->group(group);
+  app.add_option("--index-bits", f.index_bits, "of a modulator cell, 0 to 4")->group(group);
+  app.add_option("--guarded", f.guarded, "share of the negatives that is guarded")
+      ->check(between(0.0, 1.0))
+      ->group(group);
+}
+
+void add_seesaw(CLI::App &app, SeesawTask &t) {
+  const auto most = std::uint64_t{1} << 27;
+  app.add_option("--keys", t.keys, "present keys")
+      ->check(between<std::uint64_t>(100, most))
+      ->capture_default_str();
+  app.add_option("--negatives", t.negatives, "absent keys with a cost")
+      ->check(between<std::uint64_t>(100, most))
+      ->capture_default_str();
+  app.add_option("--skew", t.skew, "exponent of their Zipf costs")
+      ->check(between(0.0, 4.0))
+      ->capture_default_str();
+  app.add_option("--bits", t.bits, "bits a key, for each filter")
+      ->check(between(4.0, 128.0))
+      ->capture_default_str();
+  app.add_option("--vulnerable", t.vulnerable, "share of the negatives, the dearest, known beforehand")
+      ->check(between(0.0001, 1.0))
+      ->capture_default_str();
+  app.add_flag("--ada", t.ada, "they become known only once the keys are in; gives the rate of each round");
+  app.add_option("--rounds", t.rounds, "of churn")->check(between(0u, 10'000u))->capture_default_str();
+  app.add_option("--churn", t.churn, "share of the keys that a round replaces")
+      ->check(between(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--seeds", t.seeds, "runs to take the mean of")
+      ->check(between(1u, 10'000u))
+      ->capture_default_str();
+  app.add_option("--seed", t.seed, "of the first run")->capture_default_str();
+  app.add_option_function<std::string>(
+         "--keyset",
+         [&t](const std::string &name) {
+           t.keyset = KeySet(std::ranges::find(keysets, name) - keysets.begin());
+         },
+         "what keys look like: urls, ycsb or addresses")
+      ->check(CLI::IsMember(keysets).description(""))
+      ->default_str("addresses");
+  app.add_option("--only", t.only, "filters, with commas between them; all if left out")
+      ->delimiter(',')
+      ->check(CLI::IsMember(contenders).description(""));
+  app.add_flag_callback("--no-timing", [&t] { t.timing = false; }, "rates alone");
+  add_forced(app, t.forced);
+  app.footer(seesaw_footer);
+}
+
+} // namespace
+
+CommandLine read_command_line(int argc, char **argv) {
+  CommandLine line;
+  CLI::App app{prose, "weir-lab"};
+  app.require_subcommand(1);
+  add_seesaw(*app.add_subcommand("seesaw", seesaw_summary), line.task);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
+  }
+  return line;
+}
+
+} // namespace weir::lab

@@ -20,6 +20,7 @@
 #include "weir/filter/batch.hpp"
 #include "weir/filter/packed_cells.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>

@@ -264,7 +264,10 @@ void Channel::deltas(Request request, Bytes payload) {
 
   const auto done = generations_.apply(*about, list);
   if (!done) return refuse(request, done.error());
-  const wire::Applied answer{done->sequence, about->target, done->in_overlay};
+  const wire::Applied answer{.sequence = done->sequence,
+                             .target = about->target,
+                             .in_overlay = done->in_overlay,
+                             .filter_strained = done->filter_strained ? 1u : 0u};
   if (about->target == wire::Target::staged) return send(request, wire::Type::applied, bytes_of(answer));
   generations_.after(done->token,
                      [this, request, answer] { send(request, wire::Type::applied, bytes_of(answer)); });

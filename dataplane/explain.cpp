@@ -61,9 +61,8 @@ std::string predicted_text(const image::SideView<Line> &view, const typename Lin
 
 // Where the lookup of one prefix goes and ends, line by line.
 template <class Line>
-std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, std::uint64_t seed) {
+std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, KeyHash h) {
   const auto key = key_of(prefix.address, static_cast<const Line *>(nullptr));
-  const KeyHash h = table::hash_of(key, seed);
   if (!view.overlay.empty())
     if (const std::uint32_t v = view.overlay.find(key, prefix.length, h))
       return table::is_tombstone(v) ? "overlay: removed, absent" : "overlay: match";
@@ -78,8 +77,14 @@ std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, 
   return text + (t.find2(key, prefix.length, h) != 0 ? "no match; stash: match" : "no match: absent");
 }
 
+// How the filter in front of the allow tables answered.
+struct GuardAnswers {
+  unsigned asked = 0, accepted = 0;
+};
+
 // One step for each length that is asked of the table, the longest first.
-void add_probes(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
+GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
+  GuardAnswers guard;
   const auto s = static_cast<std::size_t>(side);
   const bool v4 = address.family == Family::ipv4;
   const std::uint64_t cell =
@@ -89,20 +94,35 @@ void add_probes(const image::ImageView &view, Side side, const Address &address,
                           : view.lengths_v6[s].has(length);
     if (!asked) continue;
     const Prefix prefix{masked(address, length), static_cast<std::uint8_t>(length)};
-    out.path.push_back({fmt::format("{} /{}", image::name_of(side), length),
-                        v4 ? probe_text(view.v4[s], prefix, view.seeds_v4[length])
-                           : probe_text(view.v6[s], prefix, view.seeds_v6[length])});
+    const KeyHash h = v4 ? hash_v4(prefix.address.wire(), view.seeds_v4[length])
+                         : hash_v6(prefix.address.bytes.data(), view.seeds_v6[length]);
+    std::string text;
+    bool accepts = true;
+    if (side == Side::allow && !view.guard.empty()) {
+      accepts = view.guard.contains(h);
+      ++guard.asked;
+      guard.accepted += accepts;
+      text = accepts ? "seesaw: yes; " : "seesaw: no";
+    }
+    if (accepts) text += v4 ? probe_text(view.v4[s], prefix, h) : probe_text(view.v6[s], prefix, h);
+    out.path.push_back({fmt::format("{} /{}", image::name_of(side), length), std::move(text)});
   }
+  return guard;
+}
+
+std::string no_match_text(const GuardAnswers &guard) {
+  if (guard.asked == 0) return "no match";
+  return guard.accepted == 0 ? "seesaw: no" : "seesaw: yes, but no table has it";
 }
 
 // What a side says about an address; fills in list and entry when it matches.
 bool ask(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
   const std::string name(image::name_of(side));
   out.path.push_back({name + " lengths", lengths_text(view, side, address)});
-  add_probes(view, side, address, out);
+  const GuardAnswers guard = add_probes(view, side, address, out);
   const std::uint32_t value = image::lookup(view, side, address);
   if (!image::value::is_set(value)) {
-    out.path.push_back({name, "no match"});
+    out.path.push_back({name, no_match_text(guard)});
     return false;
   }
   const unsigned length = image::value::length_of(value);
@@ -119,10 +139,15 @@ Explanation explain(const image::ImageView &view, const Address &address) {
   out.path.push_back({"image", fmt::format("generation {}", view.header->generation)});
   out.path.push_back({"parse", fmt::format("{} address {}", address.family == Family::ipv4 ? "ipv4" : "ipv6",
                                            to_string(address))});
-  if (ask(view, Side::allow, address, out)) {
+  const bool deny_first = !view.guard.empty() && view.policy.confirm == Confirm::on_conflict;
+  bool denied = deny_first && ask(view, Side::deny, address, out);
+  if (deny_first && !denied) out.path.push_back({"allow", "not asked: nothing denies it"});
+  const bool allowed = (denied || !deny_first) && ask(view, Side::allow, address, out);
+  if (!deny_first && !allowed) denied = ask(view, Side::deny, address, out);
+  if (allowed) {
     out.verdict = Verdict::pass;
     out.reason = Reason::allow;
-  } else if (ask(view, Side::deny, address, out)) {
+  } else if (denied) {
     out.verdict = Verdict::drop;
     out.reason = Reason::deny;
   } else {

@@ -127,7 +127,10 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   if (*image.in_force && slot_.quiesced(last_change_)) image.writer->grace_passed();
   const image::ImageWriter::BatchDone batch = image.writer->apply_batch(deltas.first(checked));
   image.sequence += batch.applied;
-  DeltasDone done{.sequence = image.sequence, .in_overlay = batch.in_overlay, .token = slot_.start_grace()};
+  DeltasDone done{.sequence = image.sequence,
+                  .in_overlay = batch.in_overlay,
+                  .filter_strained = batch.filter_strained,
+                  .token = slot_.start_grace()};
   if (*image.in_force)
     last_change_ = done.token;
   else
@@ -223,6 +226,9 @@ bool Generations::tick() {
     waiting_.pop_front();
     then();
   }
+  if (AttachedImage *image = live();
+      image != nullptr && image->writer->waits_for_grace() && slot_.quiesced(last_change_))
+    image->writer->grace_passed();
   return !waiting_.empty();
 }
 

@@ -50,6 +50,7 @@ public:
   struct DeltasDone {
     std::uint64_t sequence = 0;
     std::uint32_t in_overlay = 0;
+    bool filter_strained = false;
     GraceToken token; // acknowledge when it has passed
   };
   // Applies what is new of a batch; deltas already applied are skipped.

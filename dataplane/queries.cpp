@@ -105,6 +105,22 @@ Json overlays(const image::ImageView &view) {
   return json;
 }
 
+// The filter in front of the allow tables; null: none.
+Json guard_json(const image::ImageWriter &writer) {
+  const auto &guard = writer.guard();
+  if (!guard.load()) return nullptr;
+  const filter::SeesawLoad load = *guard.load();
+  return {{"keys", load.keys},
+          {"planned_keys", load.planned_keys},
+          {"guarded", load.guarded},
+          {"cells", load.cells},
+          {"cells_stuck", load.cells_stuck},
+          {"modulator_cells", load.modulator_cells},
+          {"modulator_used", load.modulator_used},
+          {"modulator_stuck", load.modulator_stuck},
+          {"strained", guard.is_strained()}};
+}
+
 Json info(const Dataplane &dataplane) {
   Json json{{"pid", getpid()}, {"workers", dataplane.setup.workers}, {"memory", dataplane.setup.memory}};
   const auto guard = dataplane.generations.lock();
@@ -121,6 +137,7 @@ Json info(const Dataplane &dataplane) {
     json["sections"].push_back({{"kind", entry[i].kind}, {"bytes", entry[i].bytes}});
   json["lists"] = live->view.lists.size();
   json["overlays"] = overlays(live->view);
+  json["guard"] = guard_json(*live->writer);
   return json;
 }
 

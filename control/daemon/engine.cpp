@@ -22,7 +22,7 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
                [this](std::span<const wire::Sample> samples) {
                  if (on_samples) on_samples(samples);
                },
-           .overlay_grew = [this](std::uint32_t) { overlay_grew(); }}),
+           .filling = [this] { image_fills(); }}),
       started_at_(now_s()), background_(loop, 2) {
   pusher_.channel().retry_wait = options_.retry_wait;
 }

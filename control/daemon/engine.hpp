@@ -13,8 +13,9 @@
 //   swap      stage, stream s+1.., commit          loop, see push/pusher.hpp
 //   record    one atomic write: what is live       loop
 //
-// An overlay that is half full (engine_overlay.cpp) begins a change without new rules: an image built in
-// the background takes up what the overlay holds, before it is full.
+// An overlay that is half full, or a filter in front of the allow tables that has outgrown its plan
+// (engine_overlay.cpp), begins a change without new rules: an image built in the background takes up what
+// the overlay holds, before it is full, with a filter that suits the entries there are now.
 //
 // Any failure before the commit leaves everything as it was. Without a dataplane the image is kept
 // and the generation recorded; it is pushed when one connects.
@@ -160,8 +161,8 @@ private:
   void answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done);
 
   // engine_overlay.cpp
-  void overlay_grew();
-  void look_at_overlays();
+  void image_fills();
+  void look_at_image();
 
   // engine_changes.cpp
   void submit(Change change);
@@ -198,7 +199,7 @@ private:
   std::string last_error_, pages_;
   SwapNote last_swap_;
   plan::HitMeter hits_;
-  bool looking_at_overlays_ = false;
+  bool looking_at_image_ = false;
   double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
   Background background_; // last, so that its threads have ended before anything else goes

@@ -1,6 +1,8 @@
 // Additions behind a chained predictor, and those that a full table does not take, go to the
 // overlay. Lookups ask it first while it holds anything, so it is emptied early: when one is half full
-// an image with all that is built and swapped in, while the old one goes on taking changes.
+// an image with all that is built and swapped in, while the old one goes on taking changes. The same
+// happens when the filter in front of the allow tables holds more keys than it was planned for, or many
+// counts that stay for ever: its answers are right all the same, and refuse less.
 #include "control/daemon/engine.hpp"
 
 #include <fmt/format.h>
@@ -39,22 +41,33 @@ Overlay fullest(const std::string &text) {
   return most;
 }
 
-} // namespace
-
-void Engine::overlay_grew() {
-  if (looking_at_overlays_) return;
-  looking_at_overlays_ = true;
-  loop_.after(look_wait, [this] { look_at_overlays(); });
+// Why the filter of the allow side should be built anew; empty: it need not.
+std::string strain_of(const std::string &text) {
+  const auto report = nlohmann::json::parse(text, nullptr, false);
+  const auto guard = report.is_object() ? report.find("guard") : report.end();
+  if (guard == report.end() || !guard->is_object() || !guard->value("strained", false)) return {};
+  const auto number = [&guard](const char *name) { return guard->value(name, std::uint64_t{0}); };
+  return fmt::format("the filter of the allow lists holds {} keys of {} planned, {} of {} cells are stuck",
+                     number("keys"), number("planned_keys"), number("cells_stuck"), number("cells"));
 }
 
-void Engine::look_at_overlays() {
+} // namespace
+
+void Engine::image_fills() {
+  if (looking_at_image_) return;
+  looking_at_image_ = true;
+  loop_.after(look_wait, [this] { look_at_image(); });
+}
+
+void Engine::look_at_image() {
   if (!pusher_.channel().connected()) {
-    looking_at_overlays_ = false;
+    looking_at_image_ = false;
     return;
   }
   pusher_.channel().query(R"({"what":"info"})", [this](const Result<std::string> &text) {
-    looking_at_overlays_ = false;
+    looking_at_image_ = false;
     if (!text || pusher_.state() != push::Pusher::State::live) return;
+    if (const std::string why = strain_of(*text); !why.empty()) return want_image(why);
     const Overlay overlay = fullest(*text);
     const double fill = static_cast<double>(overlay.keys) / static_cast<double>(overlay.room);
     if (fill >= fill_that_rebuilds)

@@ -119,8 +119,9 @@ void Pusher::on_applied(wire::Target target, std::uint64_t last, const Result<Me
   if (!answer->holds<wire::Applied>(wire::Type::applied))
     return channel_.reconnect("it answered changes with another message");
   cursor.applied = std::max(cursor.applied, last);
-  const std::uint32_t in_overlay = answer->as<wire::Applied>().in_overlay;
-  if (to_live && in_overlay > 0 && events_.overlay_grew) events_.overlay_grew(in_overlay);
+  const auto applied = answer->as<wire::Applied>();
+  if (to_live && (applied.in_overlay > 0 || applied.filter_strained != 0) && events_.filling)
+    events_.filling();
   if (to_live) wake_waiters();
   pump();
 }

@@ -52,7 +52,7 @@ public:
     std::function<void()> connected; // before needs_image; hello() is known
     std::function<void(const std::string &why)> lost;
     std::function<void(std::span<const wire::Sample>)> samples;
-    std::function<void(std::uint32_t entries)> overlay_grew; // the live image's, at most by so many
+    std::function<void()> filling; // changes to the live image went to an overlay, or strain its filter
   };
 
   Pusher(EventLoop &loop, std::filesystem::path socket, LogSource log, Events events);

@@ -53,6 +53,10 @@ inline const Buffer &honest_image() {
                    {.name = "bans", .number = 2, .side = image::Side::deny}};
     input.deny = {.v4 = v4, .v6 = v6, .front_filter = true};
     input.allow = {.v4 = allowed, .v6 = {}, .predictor = build::Predictor::chained};
+    const std::vector<build::VulnerableKey> guarded{{{Address::from_host(0x0A000001), 32}, 1},
+                                                    {{Address::from_host(0x0A000002), 32}, 1}};
+    input.guard = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
+                   .guarded = guarded};
     input.generation = 7;
     input.seed = 11;
     Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));

@@ -83,6 +83,15 @@ bool covered_change(MutableBytes image) {
 void ask_everything(const image::ImageView &view) {
   static const auto burst = std::make_unique<table::BurstLookup>();
   std::array<std::array<std::uint8_t, 16>, 16> v6{};
+  if (!view.guard.empty()) {
+    std::array<KeyHash, filter::batch_max> keys;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      keys[i] = hash_v4(byteswap32(0x0A000000 + static_cast<std::uint32_t>(i)), view.seeds_v4[32]);
+    filter::HitMask one_by_one = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      one_by_one |= filter::HitMask{view.guard.contains(keys[i])} << i;
+    require(view.guard.contains_batch(keys) == one_by_one, "a batch answers like its keys");
+  }
   burst->begin(view);
   unsigned slot = 0;
   for (const std::uint32_t host : test_hosts) burst->ask_v4(slot++, byteswap32(host));
@@ -110,6 +119,7 @@ void change_something(MutableBytes image) {
   for (std::uint32_t i = 0; i < 24; ++i) {
     wire::Delta delta;
     delta.op = i % 3 == 2 ? wire::DeltaOp::unset : wire::DeltaOp::set;
+    delta.side = i % 2 == 0 ? image::Side::allow : image::Side::deny;
     delta.family = i % 4 == 3 ? Family::ipv6 : Family::ipv4;
     delta.length = static_cast<std::uint8_t>(delta.family == Family::ipv6 ? 48 : 8 + i);
     delta.list = 1;

@@ -79,7 +79,7 @@ def images():
                                ("no_sections", 64, 1), ("many_sections", 64, 1 | 0xFFFFFFFF << 32)):
         yield name, bytes([REPAIR]) + edit(HEADER, place, value)
         yield name + "_unrepaired", b"\0" + edit(HEADER, place, value)
-    for section in range(16):
+    for section in range(19):
         entry = 192 + 32 * section
         yield f"section_{section}_kind", bytes([REPAIR]) + edit(HEADER, entry, 39)
         yield f"section_{section}_optional", bytes([REPAIR]) + edit(HEADER, entry, 39 | 2 << 32)
@@ -96,7 +96,7 @@ def images():
 
 # ---- wire messages -----------------------------------------------------------------------------
 
-MAGIC, VERSION = 0x52494557, 1
+MAGIC, VERSION = 0x52494557, 2
 STORE = bytes(range(16))
 
 
@@ -121,7 +121,7 @@ def messages():
     yield "deltas_count_overflow", message(4, struct.pack("<QII", 18, 0, 0x0AAAAAAB) + deltas)
     yield "deltas_bad_length", message(4, struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 33, 0, (1, 2, 3, 4)))
     yield "deltas_unmasked", message(4, struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 8, 0, (10, 0, 0, 5)))
-    yield "applied", message(5, struct.pack("<QII", 20, 0, 1))
+    yield "applied", message(5, struct.pack("<QIIII", 20, 0, 1, 1, 0))
     yield "commit", message(6, struct.pack("<QQ", 4, 20))
     yield "committed", message(7, struct.pack("<QQ", 4, 2100))
     yield "query", message(8, b'{"what":"stats"}')
@@ -130,7 +130,7 @@ def messages():
     yield "refused", message(11, struct.pack("<II", 8, 0) + b"sequence 21 expected")
     yield "discard", message(12, b"")
     yield "wrong_magic", message(12, b"", magic=0x12345678)
-    yield "wrong_version", message(12, b"", version=2)
+    yield "wrong_version", message(12, b"", version=1)
     yield "unknown_type", message(99, b"")
     yield "size_lies", message(6, struct.pack("<QQ", 4, 20), claimed=8)
     yield "header_cut", message(12, b"")[:15]

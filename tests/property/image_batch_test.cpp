@@ -17,8 +17,9 @@ using test::ImageMemory;
 constexpr std::uint32_t hosts_at_first = 40000;
 constexpr std::uint32_t hosts_known = 41000; // there is room for no more than some of the others
 
-wire::Delta host_delta(std::uint32_t host, std::uint16_t list) { // list 0: unset
+wire::Delta host_delta(Side side, std::uint32_t host, std::uint16_t list) { // list 0: unset
   wire::Delta d;
+  d.side = side;
   d.op = list == 0 ? wire::DeltaOp::unset : wire::DeltaOp::set;
   d.length = 32;
   d.list = list;
@@ -26,7 +27,8 @@ wire::Delta host_delta(std::uint32_t host, std::uint16_t list) { // list 0: unse
   return d;
 }
 
-struct Batches : testing::Test {
+// On the allow side behind a filter, which has to follow every key that waits, enters or leaves.
+struct Batches : testing::TestWithParam<Side> {
   const std::uint64_t seed = test::seed_or(77);
   std::mt19937_64 random{seed};
   std::map<std::uint32_t, std::uint16_t> rules; // what the image must say
@@ -42,16 +44,33 @@ struct Batches : testing::Test {
     }
     build::BuildInput in;
     in.lists = {{"a", 1}};
-    in.deny.v4 = hosts;
+    (GetParam() == Side::deny ? in.deny : in.allow).v4 = hosts;
+    if (GetParam() == Side::allow)
+      in.guard.params = build::SeesawParams{.planned_keys = 4 * hosts_at_first,
+                                            .cell_words = 32'768,
+                                            .modulator_words = 64,
+                                            .positive_bits = 7};
     in.seed = seed;
     return ImageMemory::build(in);
   }
-  void expect_same() const {
+  void expect_same() {
+    writer.grace_passed();
+    if (GetParam() == Side::allow) {
+      ASSERT_EQ(writer.guard().load()->keys, rules.size());
+    }
     for (std::uint32_t h = 1; h <= 2 * hosts_known; ++h) {
       const auto known = rules.find(h * 79);
       const std::uint32_t wanted = known == rules.end() ? 0 : image::value::make(known->second, 32);
-      ASSERT_EQ(image::lookup(writer.view(), Side::deny, Address::from_host(h * 79)), wanted) << h;
+      ASSERT_EQ(image::lookup(writer.view(), GetParam(), Address::from_host(h * 79)), wanted) << h;
+      ASSERT_TRUE(wanted == 0 || guard_lets_pass(h * 79)) << h;
     }
+  }
+  [[nodiscard]] bool guard_lets_pass(std::uint32_t host) const {
+    const image::ImageView &view = writer.view();
+    return view.guard.empty() || view.guard.contains(hash_v4(byteswap32(host), view.seeds_v4[32]));
+  }
+  [[nodiscard]] static wire::Delta host_delta(std::uint32_t host, std::uint16_t list) {
+    return weir::host_delta(GetParam(), host, list);
   }
   void enter(const wire::Delta &d) {
     const std::uint32_t host = Address{Family::ipv4, d.address}.host();
@@ -62,7 +81,7 @@ struct Batches : testing::Test {
   }
 };
 
-TEST_F(Batches, say_afterwards_what_their_deltas_say_in_order) {
+TEST_P(Batches, say_afterwards_what_their_deltas_say_in_order) {
   WEIR_TRACE_SEED(seed);
   unsigned keys_added = 0;
   for (int round = 0; round < 20; ++round) {
@@ -83,7 +102,7 @@ TEST_F(Batches, say_afterwards_what_their_deltas_say_in_order) {
   EXPECT_GT(keys_added, 1000u);
 }
 
-TEST_F(Batches, of_new_keys_wait_together_and_not_one_by_one) {
+TEST_P(Batches, of_new_keys_wait_together_and_not_one_by_one) {
   std::vector<wire::Delta> batch;
   for (std::uint32_t h = hosts_at_first + 1; h <= hosts_known; ++h) batch.push_back(host_delta(h * 79, 2));
   for (const wire::Delta &d : batch) enter(d);
@@ -98,7 +117,7 @@ TEST_F(Batches, of_new_keys_wait_together_and_not_one_by_one) {
   EXPECT_LE(graces, graces_alone / 8);
 }
 
-TEST_F(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
+TEST_P(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
   std::vector<wire::Delta> batch;
   for (std::uint32_t h = hosts_at_first + 1; h <= 4 * hosts_at_first; ++h)
     batch.push_back(host_delta(h * 79, 2));
@@ -107,10 +126,20 @@ TEST_F(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
   ASSERT_GT(done.applied, 50u);
   ASSERT_LT(done.applied, batch.size());
   for (std::size_t i = 0; i < done.applied; ++i)
-    ASSERT_NE(image::lookup(writer.view(), Side::deny, Address{Family::ipv4, batch[i].address}), 0u) << i;
+    ASSERT_NE(image::lookup(writer.view(), GetParam(), Address{Family::ipv4, batch[i].address}), 0u) << i;
   for (std::uint32_t h = 1; h <= hosts_at_first; ++h)
-    ASSERT_NE(image::lookup(writer.view(), Side::deny, Address::from_host(h * 79)), 0u) << h;
+    ASSERT_NE(image::lookup(writer.view(), GetParam(), Address::from_host(h * 79)), 0u) << h;
+  writer.grace_passed();
+  for (std::size_t i = 0; i < done.applied; ++i)
+    ASSERT_TRUE(guard_lets_pass(Address{Family::ipv4, batch[i].address}.host())) << i;
+  if (GetParam() == Side::allow) {
+    EXPECT_LT(writer.guard().load()->keys, hosts_at_first + batch.size())
+        << "what found no room is not counted";
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Sides, Batches, testing::Values(Side::deny, Side::allow),
+                         [](const auto &side) { return std::string(image::name_of(side.param)); });
 
 } // namespace
 } // namespace weir

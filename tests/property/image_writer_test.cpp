@@ -94,14 +94,35 @@ struct State {
   mutable std::size_t asks = 0;
 
   ImageMemory build(std::uint64_t seed, bool front,
-                    build::Predictor predictor = build::Predictor::inline_bits) const {
+                    build::Predictor predictor = build::Predictor::inline_bits, bool guarded = false) const {
     const Inputs deny(rules[0]), allow(rules[1]);
     build::BuildInput in;
     in.lists = {{"a", 0}};
     in.deny = {deny.v4, deny.v6, front, predictor};
     in.allow = {allow.v4, allow.v6, false, predictor};
     in.seed = seed;
+    if (guarded)
+      in.guard.params = build::SeesawParams{.planned_keys = 400,
+                                            .cell_words = 128,
+                                            .modulator_words = 64,
+                                            .positive_bits = 7,
+                                            .count_bits = 10};
     return ImageMemory::build(in);
+  }
+
+  [[nodiscard]] std::uint64_t guarded_keys() const {
+    return static_cast<std::uint64_t>(std::ranges::count_if(rules[1], [](const auto &rule) {
+      return rule.first.family() == Family::ipv6 || rule.first.length > table::short_length_max;
+    }));
+  }
+  // No key of the allow side is refused, and the filter counts each exactly once.
+  void expect_guarded(const image::ImageWriter &writer) const {
+    const image::ImageView &view = writer.view();
+    ASSERT_EQ(writer.guard().load()->keys, guarded_keys());
+    for (const auto &[p, list] : rules[1]) {
+      if (p.family() == Family::ipv4 && p.length <= table::short_length_max) continue;
+      ASSERT_TRUE(view.guard.contains(build::detail::hash_of(p, view.seeds_v6))) << to_string(p);
+    }
   }
 
   void ask(const image::ImageView &view, std::span<const Address> asked) const {
@@ -130,7 +151,14 @@ struct State {
   }
 };
 
-enum class Kind : std::uint8_t { plain, behind_a_front_filter, chained, chained_and_given_up };
+enum class Kind : std::uint8_t {
+  plain,
+  behind_a_front_filter,
+  chained,
+  chained_and_given_up,
+  guarded,
+  guarded_and_chained
+};
 
 class Deltas : public testing::TestWithParam<Kind> {
 public:
@@ -138,10 +166,13 @@ public:
     ImageMemory memory;
     image::ImageWriter writer;
   };
+  static bool is_guarded() { return GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained; }
   static Live live(const State &state, std::uint64_t seed) {
-    const bool chained = GetParam() == Kind::chained || GetParam() == Kind::chained_and_given_up;
-    ImageMemory memory = state.build(seed, GetParam() == Kind::behind_a_front_filter,
-                                     chained ? build::Predictor::chained : build::Predictor::inline_bits);
+    const bool chained = GetParam() == Kind::chained || GetParam() == Kind::chained_and_given_up ||
+                         GetParam() == Kind::guarded_and_chained;
+    ImageMemory memory =
+        state.build(seed, GetParam() == Kind::behind_a_front_filter,
+                    chained ? build::Predictor::chained : build::Predictor::inline_bits, is_guarded());
     auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
     if (GetParam() == Kind::chained_and_given_up)
       for (const Side side : {Side::deny, Side::allow}) writer.give_up_exactness(side);
@@ -184,6 +215,7 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
       ASSERT_EQ(writer.apply(d), Change::unchanged) << "a delta applied twice changes nothing";
     }
     writer.grace_passed();
+    if (is_guarded()) state.expect_guarded(writer);
     std::vector<Address> asked(g.below(table::BurstLookup::slots_max + 1));
     for (Address &a : asked) a = g.address();
     state.expect_same(writer.view(), asked);
@@ -193,12 +225,14 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
 }
 
 std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
-  constexpr const char *names[] = {"plain", "behind_a_front_filter", "chained", "chained_and_given_up"};
+  constexpr const char *names[] = {"plain",   "behind_a_front_filter", "chained", "chained_and_given_up",
+                                   "guarded", "guarded_and_chained"};
   return names[static_cast<unsigned>(kind.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                          testing::Values(Kind::plain, Kind::behind_a_front_filter, Kind::chained,
-                                         Kind::chained_and_given_up),
+                                         Kind::chained_and_given_up, Kind::guarded,
+                                         Kind::guarded_and_chained),
                          kind_name);
 
 TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses_nothing) {

@@ -232,8 +232,12 @@ Result<std::vector<std::byte>> FakeDataplane::apply(const wire::Deltas &about,
     image->sequence = std::max(image->sequence, about.first_sequence + i);
   }
   image->writer->grace_passed();
+  const image::ImageWriter::BatchDone nothing = image->writer->apply_batch({});
   if (about.target == wire::Target::live) deltas_ += about.count;
-  return bytes_of(wire::Applied{image->sequence, about.target, in_overlay});
+  return bytes_of(wire::Applied{.sequence = image->sequence,
+                                .target = about.target,
+                                .in_overlay = in_overlay,
+                                .filter_strained = nothing.filter_strained ? 1u : 0u});
 }
 
 Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted) {

@@ -61,6 +61,54 @@ TEST(Explain, names_the_one_line_that_a_chain_leads_to) {
   EXPECT_TRUE(absent.ends_with("no match: absent")) << absent;
 }
 
+// Two allowed hosts in a denied net, one outside; the filter is large enough to refuse all else.
+struct GuardedExample {
+  std::vector<build::EntryV4> deny4{test::entry_v4("10.0.0.0/8", 1)};
+  std::vector<build::EntryV4> allow4{test::entry_v4("10.1.1.9", 2), test::entry_v4("10.2.0.0/16", 2),
+                                     test::entry_v4("192.0.2.1", 2)};
+
+  test::ImageMemory build(Confirm confirm) const {
+    build::BuildInput in;
+    in.lists = {{"drop", 1}, {"ops", 2, image::Side::allow}};
+    in.deny = {deny4, {}};
+    in.allow = {allow4, {}};
+    in.policy.confirm = confirm;
+    in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 8};
+    return test::ImageMemory::build(in);
+  }
+};
+
+TEST(Explain, shows_what_the_filter_in_front_of_the_allow_tables_answered) {
+  const test::ImageMemory m = GuardedExample().build(Confirm::exact);
+  const Explanation allowed = explain(m.view(), parse_address("10.1.1.9").value());
+  EXPECT_EQ(allowed.reason, Reason::allow);
+  EXPECT_TRUE(step(allowed, "allow /32").starts_with("seesaw: yes; table 1 line"))
+      << step(allowed, "allow /32");
+  const Explanation denied = explain(m.view(), parse_address("10.1.1.8").value());
+  EXPECT_EQ(denied.reason, Reason::deny);
+  EXPECT_EQ(step(denied, "allow /32"), "seesaw: no");
+  EXPECT_EQ(step(denied, "allow"), "seesaw: no");
+  EXPECT_EQ(explain(m.view(), parse_address("10.2.3.4").value()).reason, Reason::allow)
+      << "a short prefix stands in the length map, not in the filter";
+}
+
+TEST(Explain, under_on_conflict_asks_the_allow_side_about_denied_addresses_alone) {
+  const test::ImageMemory m = GuardedExample().build(Confirm::on_conflict);
+  const Explanation saved = explain(m.view(), parse_address("10.1.1.9").value());
+  EXPECT_EQ(saved.reason, Reason::allow);
+  EXPECT_EQ(saved.list, "ops");
+  EXPECT_EQ(saved.entry, "10.1.1.9");
+  const Explanation undenied = explain(m.view(), parse_address("192.0.2.1").value());
+  EXPECT_EQ(undenied.verdict, Verdict::pass);
+  EXPECT_EQ(undenied.reason, Reason::fallthrough);
+  EXPECT_EQ(undenied.list, "");
+  EXPECT_EQ(step(undenied, "allow"), "not asked: nothing denies it");
+  const Explanation denied = explain(m.view(), parse_address("10.1.1.8").value());
+  EXPECT_EQ(denied.reason, Reason::deny);
+  EXPECT_EQ(denied.list, "drop");
+  EXPECT_EQ(step(denied, "allow"), "seesaw: no");
+}
+
 TEST(Explain, says_when_the_overlay_decides) {
   Example example;
   example.deny4.clear();

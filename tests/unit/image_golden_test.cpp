@@ -1,4 +1,4 @@
-// The bytes of format version 1, pinned: header and section table - whose checksums cover every
+// The bytes of format version 2, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
 #include "tests/support/image_memory.hpp"
 

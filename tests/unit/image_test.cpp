@@ -24,6 +24,7 @@ build::BuildInput input_of(const Rules &rules, bool front = false) {
   in.lists = {{"drop", 0, image::Side::deny}, {"bans", 3, image::Side::deny}, {"ops", 7, image::Side::allow}};
   in.deny = {rules.deny4, rules.deny6, front};
   in.allow = {rules.allow4, rules.allow6, false};
+  if (front) in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
   in.generation = 42;
   in.sequence = 1234;
   in.seed = 0xC0FFEE;
@@ -165,8 +166,8 @@ INSTANTIATE_TEST_SUITE_P(
         Forgery{"reserved", "reserved header bytes", [](const ImageMemory &m) { header(m).reserved[5] = 1; }},
         Forgery{"foreign_kind", "of kind 999 is unknown",
                 [](const ImageMemory &m) { section(m, SectionKind::deny_v4_front).kind = 999; }},
-        Forgery{"reserved_kind", "of kind 36 is unknown",
-                [](const ImageMemory &m) { section(m, SectionKind::deny_v4_front).kind = 36; }},
+        Forgery{"reserved_kind", "of kind 37 is unknown",
+                [](const ImageMemory &m) { section(m, SectionKind::deny_v4_front).kind = 37; }},
         Forgery{"twice", "stands twice",
                 [](const ImageMemory &m) { section(m, SectionKind::deny_v4_front).kind = 29; }},
         Forgery{"outside", "points outside the image",
@@ -207,6 +208,39 @@ INSTANTIATE_TEST_SUITE_P(
         Forgery{
             "front_blocks", "does not match its blocks",
             [](const ImageMemory &m) { at<image::FrontHeader>(m, SectionKind::deny_v4_front).blocks += 1; }},
+        Forgery{"guard_without_cells", "allow_seesaw: ",
+                [](const ImageMemory &m) {
+                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words = 0;
+                }},
+        Forgery{"guard_without_modulator", "allow_seesaw: ",
+                [](const ImageMemory &m) {
+                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words = 0;
+                }},
+        Forgery{"guard_of_no_parameters", "allow_seesaw: ",
+                [](const ImageMemory &m) {
+                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw) = image::SeesawHeader{};
+                }},
+        Forgery{"guard_larger_than_its_section", "allow_seesaw: ",
+                [](const ImageMemory &m) {
+                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words += 8;
+                }},
+        Forgery{"guard_smaller_than_its_section", "allow_seesaw: ",
+                [](const ImageMemory &m) {
+                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words -= 8;
+                }},
+        Forgery{"guard_cut_short", "allow_seesaw: ",
+                [](const ImageMemory &m) { section(m, SectionKind::allow_seesaw).bytes = 32; }},
+        Forgery{
+            "guard_of_too_many_hashes", "allow_seesaw: ",
+            [](const ImageMemory &m) { at<image::SeesawHeader>(m, SectionKind::allow_seesaw).hashes = 17; }},
+        Forgery{"guard_of_wide_cells", "allow_seesaw: ",
+                [](const ImageMemory &m) {
+                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).positive_bits = 200;
+                }},
+        Forgery{"guard_reserved", "allow_seesaw: ",
+                [](const ImageMemory &m) {
+                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).reserved[3] = 1;
+                }},
         Forgery{"lengths", "reserved bytes",
                 [](const ImageMemory &m) {
                   at<image::LengthSetV6>(m, SectionKind::deny_v6_lengths).in_use[2] = 2;
@@ -245,6 +279,38 @@ TEST(Image, checksums_of_mutable_sections_are_asked_for_only_as_built) {
   at<image::LengthMapHeader>(m, SectionKind::deny_v4_lengths).default_value = image::value::make(0, 0);
   EXPECT_FALSE(image::attach(m.bytes()).has_value());
   EXPECT_TRUE(image::attach(m.bytes(), image::Check::not_the_mutable_checksums).has_value());
+}
+
+TEST(ImageBuilder, puts_every_allow_key_that_tables_are_asked_for_into_the_filter_and_says_so) {
+  using test::entry_v4, test::entry_v6;
+  const std::vector<build::EntryV4> allow4{entry_v4("0.0.0.0/0", 7), entry_v4("10.0.0.0/16", 7),
+                                           entry_v4("10.0.0.0/17", 7), entry_v4("10.0.0.7", 7)};
+  const std::vector<build::EntryV6> allow6{entry_v6("::/0", 7), entry_v6("2001:db8::1", 7)};
+  const std::vector<build::VulnerableKey> guarded{{parse_prefix("10.0.0.8").value()},
+                                                  {parse_prefix("2001:db8::2").value()}};
+  build::BuildInput in;
+  in.lists = {{"ops", 7, image::Side::allow}};
+  in.allow = {allow4, allow6};
+  in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
+  in.guard.guarded = guarded;
+  const ImageMemory m = ImageMemory::build(in);
+  const image::ImageView v = m.view();
+  EXPECT_EQ(m.report().guard.keys, 4u) << "IPv4 lengths up to 16 stand in the length map";
+  EXPECT_EQ(m.report().guard.guarded, 2u);
+  EXPECT_EQ(m.report().guard_accepts, 0.0);
+  EXPECT_TRUE(v.guard.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
+  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
+  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.0")->wire(), v.seeds_v4[16])));
+  EXPECT_TRUE(ImageMemory::build({}).view().guard.empty());
+}
+
+TEST(ImageBuilder, refuses_a_filter_of_impossible_parameters) {
+  build::BuildInput in;
+  in.guard.params = build::SeesawParams{.hashes = 99};
+  ImageMemory m(1 << 20);
+  const auto built = build::build_image(in, m.bytes());
+  ASSERT_FALSE(built);
+  EXPECT_NE(built.error().message.find("hashes"), std::string::npos) << built.error().message;
 }
 
 TEST(ImageBuilder, refuses_input_that_is_unsorted_duplicate_or_out_of_range) {

@@ -28,7 +28,9 @@ struct BuildReport {
   TableReport deny_v4, deny_v6, allow_v4, allow_v6;
   double build_ms = 0, verify_ms = 0;
   std::uint64_t keys_verified = 0;
-  unsigned attempts = 1; // seeds tried; more than one is a curiosity
+  filter::SeesawLoad guard; // of the filter in front of the allow tables; all 0: there is none
+  double guard_accepts = 0; // the share of the guarded keys that it accepts all the same
+  unsigned attempts = 1;    // seeds tried; more than one is a curiosity
 };
 
 inline constexpr unsigned front_bits_per_key = 10;
@@ -94,6 +96,9 @@ struct PlannedSection {
                    std::uint64_t{overlay_lines<table::LineV6>(s.v6.size())} * cache_line_bytes,
                front, chained ? chain_size<table::LineV6>(s.v6.size(), s.chain_words_v6).bytes() : 0);
   }
+  if (in.guard.params)
+    out.push_back({SectionKind::allow_seesaw, section_mutable | image::section_optional,
+                   seesaw_bytes(*in.guard.params).value_or(0)}); // impossible ones are refused before
   return out;
 }
 
@@ -136,6 +141,8 @@ template <class Entry>
   for (const ListInput &l : in.lists)
     if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
       return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
+  if (in.guard.params)
+    if (auto bytes = seesaw_bytes(*in.guard.params); !bytes) return std::unexpected(bytes.error());
   if (Status ok = check_entries(in.deny.v4, "deny"); !ok) return ok;
   if (Status ok = check_entries(in.deny.v6, "deny"); !ok) return ok;
   if (Status ok = check_entries(in.allow.v4, "allow"); !ok) return ok;
@@ -165,6 +172,7 @@ public:
       write_lengths_v4(side, s.v4);
       write_lengths_v6(side, s.v6);
     }
+    write_guard(report);
     seal();
     return true;
   }
@@ -238,6 +246,14 @@ private:
     auto *blocks = reinterpret_cast<filter::Block *>(to.data() + sizeof *header);
     for (const Entry &e : entries)
       filter::SplitBlockBloom::insert(blocks, header->blocks, table::hash_of(key_of(e), seeds_[e.length]));
+  }
+
+  void write_guard(BuildReport &report) {
+    if (!in_.guard.params) return;
+    std::vector<KeyHash> keys, guarded;
+    for_each_guarded_key(in_.allow, seeds_, [&](KeyHash key) { keys.push_back(key); });
+    for (const VulnerableKey &v : in_.guard.guarded) guarded.push_back(hash_of(v.key, seeds_));
+    report.guard = build_seesaw(*in_.guard.params, keys, guarded, section(SectionKind::allow_seesaw)).value();
   }
 
   // Entries are sorted by (address, length), so a longer short prefix overwrites what covers it.
@@ -338,6 +354,8 @@ private:
     if (Status ok = detail::verify_side(*view, side, s, threads); !ok) return std::unexpected(ok.error());
     report.keys_verified += s.v4.size() + s.v6.size();
   }
+  if (Status ok = detail::verify_guard(*view, input, report.guard_accepts); !ok)
+    return std::unexpected(ok.error());
   report.verify_ms = detail::ms_since(verify_start);
   return report;
 }

@@ -81,4 +81,34 @@ template <class Line, class Entry>
   return ask_every_key(view.v6[n], in.v6, view.seeds_v6, open_v6, threads);
 }
 
+[[nodiscard]] inline KeyHash hash_of(const Prefix &p, std::span<const std::uint64_t> seeds) noexcept {
+  return p.family() == Family::ipv4 ? hash_v4(p.address.wire(), seeds[p.length])
+                                    : hash_v6(p.address.bytes.data(), seeds[p.length]);
+}
+
+// What the filter in front of the allow tables holds: everything that a worker may ask a table for.
+[[nodiscard]] inline bool is_guarded_key(const EntryV4 &e) noexcept {
+  return e.length > table::short_length_max; // shorter ones stand in the length map
+}
+void for_each_guarded_key(const SideInput &allow, std::span<const std::uint64_t> seeds, const auto &visit) {
+  for (const EntryV4 &e : allow.v4)
+    if (is_guarded_key(e)) visit(table::hash_of(key_of(e), seeds[e.length]));
+  for (const EntryV6 &e : allow.v6) visit(table::hash_of(key_of(e), seeds[e.length]));
+}
+
+// Every key is asked for; `accepts` becomes the share of guarded keys that it takes for allowed.
+[[nodiscard]] inline Status verify_guard(const image::ImageView &view, const BuildInput &in,
+                                         double &accepts) {
+  if (view.guard.empty()) return {};
+  std::uint64_t refused = 0, accepted = 0;
+  for_each_guarded_key(in.allow, view.seeds_v6, [&](KeyHash key) { refused += !view.guard.contains(key); });
+  if (refused != 0)
+    return fail(Errc::bad_image, "the filter built refuses " + std::to_string(refused) + " allowed keys");
+  for (const VulnerableKey &v : in.guard.guarded)
+    accepted += view.guard.contains(hash_of(v.key, view.seeds_v6));
+  if (!in.guard.guarded.empty())
+    accepts = static_cast<double>(accepted) / static_cast<double>(in.guard.guarded.size());
+  return {};
+}
+
 } // namespace weir::build::detail

@@ -3,12 +3,15 @@
 // carried in these shapes through all of control, and the builder is heavy.
 #pragma once
 
+#include "weir/build/seesaw_builder.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/image/policy.hpp"
+#include "weir/key/address.hpp"
 
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,11 +59,23 @@ struct ListInput {
   image::Side side = image::Side::deny;
 };
 
+// What the filter in front of the allow tables should not accept, and what it costs when it does.
+struct VulnerableKey {
+  Prefix key; // a denied address, masked to a length that the allow side is asked for
+  double cost = 1;
+};
+
+struct GuardInput {
+  std::optional<SeesawParams> params;     // none: no filter
+  std::span<const VulnerableKey> guarded; // in the order given
+};
+
 struct BuildInput {
   Policy policy;
   std::vector<ListInput> lists;
   SideInput deny;
   SideInput allow;
+  GuardInput guard;
   std::uint64_t generation = 0;
   image::StoreId store_id{};
   std::uint64_t sequence = 0;

@@ -75,8 +75,9 @@ enum class SectionKind : std::uint32_t {
   allow_v4_chained = 34,
   allow_v6_chained = 35,
 
+  allow_seesaw = 36, // SeesawHeader, cells, modulator: filter in front of the allow tables [SSCF]
+
   // Reserved for what is to come; refused today unless flagged optional.
-  allow_seesaw = 36,   // Seesaw counting filter [SSCF]
   deny_stacked = 37,   // stacked filter [Stacked]
   offender_model = 38, // stable learned filter [SLBF]
   class_map = 39,      // names the list of an address in compact mode

@@ -46,6 +46,7 @@ namespace detail {
   const auto n = static_cast<std::uint32_t>(kind);
   if (kind == SectionKind::policy) return "policy";
   if (kind == SectionKind::lists) return "lists";
+  if (kind == SectionKind::allow_seesaw) return "allow_seesaw";
   if (n >= 32 && n < 32 + chains.size()) return chains[n - 32];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
 }
@@ -211,6 +212,14 @@ template <class Line>
                           std::span(deep).first(h->deep_layers), &h->exact);
 }
 
+// An absent filter is an empty one.
+[[nodiscard]] inline Result<filter::SeesawView> read_guard(Bytes section) {
+  if (section.empty()) return filter::SeesawView{};
+  auto guard = filter::SeesawView::attach(section);
+  if (!guard) return bad_section(SectionKind::allow_seesaw, guard.error().message);
+  return *guard;
+}
+
 [[nodiscard]] inline Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<LengthMapHeader>(section);
   if (!h || section.size() != sizeof *h + length_map_cells * sizeof(std::uint64_t))
@@ -319,6 +328,9 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   auto lists = detail::read_lists(sections->of(SectionKind::lists));
   if (!lists) return std::unexpected(lists.error());
   view.lists = *lists;
+  auto guard = detail::read_guard(sections->of(SectionKind::allow_seesaw));
+  if (!guard) return std::unexpected(guard.error());
+  view.guard = *guard;
   for (const Side side : {Side::deny, Side::allow}) {
     const auto n = static_cast<std::size_t>(side);
     if (Status ok = detail::read_side(*sections, side, view.v4[n]); !ok) return std::unexpected(ok.error());

@@ -3,6 +3,7 @@
 // no content of a section can lead a reader out of it.
 #pragma once
 
+#include "weir/filter/seesaw.hpp"
 #include "weir/filter/split_block_bloom.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/table/chained_predictor.hpp"
@@ -54,6 +55,9 @@ struct ImageView {
   std::uint64_t generation = 0;
   SideView<table::LineV4> v4[2]; // indexed by Side
   SideView<table::LineV6> v6[2];
+  // Of what the allow tables are asked for, both families: IPv4 from length 17 on, IPv6 of all lengths.
+  // Never refuses a key of theirs; empty(): no filter, ask the tables.
+  filter::SeesawView guard;
   table::LengthMapV4 lengths_v4[2];
   table::LengthsV6 lengths_v6[2];
   std::span<const ListEntry> lists; // numbers are unique

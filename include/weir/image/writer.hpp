@@ -6,12 +6,16 @@
 // the key finds the way to it. Prefixes of up to 16 bits of IPv4 live in the cells of the length map
 // for readers; the table keeps them too, so that removing one uncovers the next shorter.
 //
+// A filter in front of the allow tables is kept in step (guard_writer.hpp): an added key is in it before a
+// table has it, a removed one leaves it a grace period after the tables.
+//
 // On a side with a chained predictor in force nothing moves, and a new key goes where the chain sends
 // its readers, when there is room in that one line, else to the overlay. give_up_exactness() turns such a
 // side into one that follows the lines' group bits and takes everything in place.
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/guard_writer.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/table/table_writer.hpp"
 #include "weir/wire/messages.hpp"
@@ -43,7 +47,13 @@ public:
                                                   Check check = Check::not_the_mutable_checksums) {
     auto view = image::attach(image, check);
     if (!view) return std::unexpected(view.error());
-    return ImageWriter(*view, std::make_shared<Grace>(std::move(grace)));
+    GuardWriter guard;
+    if (!view->guard.empty()) {
+      auto filter = filter::SeesawWriter::attach(section_of(image, *view, SectionKind::allow_seesaw));
+      if (!filter) return std::unexpected(filter.error());
+      guard = GuardWriter(*filter);
+    }
+    return ImageWriter(*view, std::move(guard), std::make_shared<Grace>(std::move(grace)));
   }
 
   // The staged image goes live: from now on readers have to be waited for.
@@ -67,12 +77,17 @@ public:
   }
 
   // `delta` must have passed check().
-  [[nodiscard]] Change apply(const wire::Delta &delta) { return apply_one(delta, Wait::here); }
+  [[nodiscard]] Change apply(const wire::Delta &delta) {
+    const Change change = apply_one(delta, Wait::here);
+    relieve_guard();
+    return change;
+  }
 
   struct BatchDone {
     std::size_t applied = 0; // deltas from the front that are in the image; all, unless one needs a rebuild
     std::uint32_t in_overlay = 0;
     bool needs_rebuild = false;
+    bool filter_strained = false; // the filter of the allow side has outgrown its plan: a new image is due
   };
   // The same as apply() for each in turn, with grace periods shared: keys that need room that is not
   // free yet wait for one another, and the batch for one grace period. All must have passed check().
@@ -94,11 +109,16 @@ public:
   void grace_passed() {
     for (auto &s : v4_) s.table.grace_passed();
     for (auto &s : v6_) s.table.grace_passed();
+    guard_.grace_passed();
   }
+  [[nodiscard]] const GuardWriter &guard() const noexcept { return guard_; }
+  // Is there something that grace_passed() would carry out?
+  [[nodiscard]] bool waits_for_grace() const noexcept { return guard_.waiting() != 0; }
 
 private:
   enum class Wait : std::uint8_t { here, never };
 
+  [[nodiscard]] BatchDone apply_in_turn(std::span<const wire::Delta> deltas);
   [[nodiscard]] Change apply_one(const wire::Delta &delta, Wait wait) {
     return delta.family == Family::ipv4 ? apply_v4(delta, wait) : apply_v6(delta, wait);
   }
@@ -110,7 +130,8 @@ private:
     std::uint32_t front_blocks = 0;
   };
 
-  ImageWriter(const ImageView &view, std::shared_ptr<Grace> grace) : view_(view), grace_(std::move(grace)) {
+  ImageWriter(const ImageView &view, GuardWriter guard, std::shared_ptr<Grace> grace)
+      : view_(view), grace_(std::move(grace)), guard_(std::move(guard)) {
     const std::shared_ptr<Seeds> seeds = std::make_shared<Seeds>();
     std::copy(std::begin(view.seeds_v4), std::end(view.seeds_v4), seeds->v4);
     std::copy(std::begin(view.seeds_v6), std::end(view.seeds_v6), seeds->v6);
@@ -125,6 +146,15 @@ private:
   struct Seeds {
     std::uint64_t v4[33], v6[129];
   };
+
+  // The bytes behind a view's section, which attach() has found sound.
+  [[nodiscard]] static MutableBytes section_of(MutableBytes image, const ImageView &view, SectionKind kind) {
+    const auto *entry = reinterpret_cast<const SectionEntry *>(view.header + 1);
+    for (std::uint32_t i = 0; i < view.header->section_count; ++i)
+      if (entry[i].kind == static_cast<std::uint32_t>(kind))
+        return image.subspan(entry[i].offset, entry[i].bytes);
+    return {};
+  }
 
   // A section's header stands right before its lines or blocks.
   template <class Header, class T> [[nodiscard]] static Header &header_before(const T *first) noexcept {
@@ -190,18 +220,38 @@ private:
     return writer.table.erase(key, length, h) ? Change::in_place : Change::unchanged;
   }
 
+  // Around what puts a key into a table of side n or takes it out, for keys that workers ask a table for.
+  // `had`: it is there now.
+  [[nodiscard]] Change guarded(unsigned n, KeyHash h, bool had, bool will_have, const auto &change) {
+    const bool counts = n == static_cast<unsigned>(Side::allow) && had != will_have;
+    if (counts && will_have) guard_.entering(h);
+    const Change done = change();
+    const bool changed = done == Change::in_place || done == Change::overlay;
+    if (counts && changed != will_have) guard_.left(h); // removed, or it did not get in
+    return done;
+  }
+
+  // When too many keys wait to leave the filter.
+  void relieve_guard() {
+    if (guard_.waiting() < GuardWriter::waiting_many) return;
+    (*grace_)();
+    grace_passed();
+  }
+
   [[nodiscard]] Change apply_v6(const wire::Delta &d, Wait wait) {
     const auto n = static_cast<unsigned>(d.side);
     const table::KeyV6 key = table::KeyV6::load(d.address.data());
     const KeyHash h = hash_v6(&key, view_.seeds_v6[d.length]);
     const std::uint32_t now = view_.v6[n].find(key, d.length, h);
-    if (d.op == wire::DeltaOp::unset)
-      return now == 0 ? Change::unchanged : remove(view_.v6[n], v6_[n], key, d.length, h);
+    if (d.op == wire::DeltaOp::unset) {
+      if (now == 0) return Change::unchanged;
+      return guarded(n, h, true, false, [&] { return remove(view_.v6[n], v6_[n], key, d.length, h); });
+    }
     const std::uint32_t value = value::make(d.list, d.length);
     if (now == value) return Change::unchanged;
     auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[n].in_use[d.length / 64]);
     table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
-    return store(view_.v6[n], v6_[n], key, value, h, wait);
+    return guarded(n, h, now != 0, true, [&] { return store(view_.v6[n], v6_[n], key, value, h, wait); });
   }
 
   [[nodiscard]] Change apply_v4(const wire::Delta &d, Wait wait) {
@@ -212,15 +262,21 @@ private:
     const KeyHash h = hash_v4(wire, view_.seeds_v4[d.length]);
     const std::uint32_t now = view_.v4[n].find(wire, d.length, h);
     if (now == value) return Change::unchanged;
+    const bool is_short = d.length <= table::short_length_max; // workers find it in the length map
     if (value == 0) {
-      if (d.length <= table::short_length_max) uncover(n, wire, d.length);
-      return remove(view_.v4[n], v4_[n], wire, d.length, h);
+      if (is_short) {
+        uncover(n, wire, d.length);
+        return remove(view_.v4[n], v4_[n], wire, d.length, h);
+      }
+      return guarded(n, h, true, false, [&] { return remove(view_.v4[n], v4_[n], wire, d.length, h); });
     }
     mark_in_use(n, d.length);
-    if (d.length > table::short_length_max) {
+    if (!is_short) {
       std::uint64_t &cell = cell_of(n, wire);
-      table::write_release(cell, cell | table::length_bit(d.length));
-      return store(view_.v4[n], v4_[n], wire, value, h, wait);
+      return guarded(n, h, now != 0, true, [&] {
+        table::write_release(cell, cell | table::length_bit(d.length));
+        return store(view_.v4[n], v4_[n], wire, value, h, wait);
+      });
     }
     const Change done = store(view_.v4[n], v4_[n], wire, value, h, wait);
     if (done != Change::needs_rebuild && done != Change::waits) cover(n, wire, value);
@@ -284,12 +340,20 @@ private:
   std::shared_ptr<Grace> grace_;
   SideWriter<table::LineV4> v4_[2];
   SideWriter<table::LineV6> v6_[2];
+  GuardWriter guard_;
 };
 
 // Deltas that wait are kept in order. A later one for the same prefix must not overtake them, so it
 // makes the whole batch wait first; prefixes are told apart by their bytes, and a false alarm is only
 // a grace period too many.
 inline ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const wire::Delta> deltas) {
+  BatchDone done = apply_in_turn(deltas);
+  relieve_guard();
+  done.filter_strained = guard_.is_strained();
+  return done;
+}
+
+inline ImageWriter::BatchDone ImageWriter::apply_in_turn(std::span<const wire::Delta> deltas) {
   constexpr std::size_t ahead = 12;
   constexpr std::size_t waiting_max = 128; // so that one that finds no room is not far behind the others
   constexpr unsigned rounds_max = 16;      // of waiting together; what is left after that waits alone

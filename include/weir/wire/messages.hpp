@@ -29,7 +29,7 @@
 namespace weir::wire {
 
 inline constexpr std::uint32_t magic = 0x52494557; // "WEIR"
-inline constexpr std::uint16_t version = 1;
+inline constexpr std::uint16_t version = 2;
 inline constexpr std::size_t message_bytes_max = 128 * 1024;
 
 enum class Type : std::uint16_t {
@@ -107,8 +107,11 @@ inline constexpr std::size_t deltas_max = (payload_bytes_max - sizeof(Deltas)) /
 struct Applied {
   std::uint64_t sequence = 0; // last delta in force on every worker
   Target target = Target::live;
-  std::uint32_t in_overlay = 0; // of this batch
+  std::uint32_t in_overlay = 0;      // of this batch
+  std::uint32_t filter_strained = 0; // 1: the allow side's filter has outgrown its plan, an image is due
+  std::uint32_t reserved = 0;
 };
+static_assert(sizeof(Applied) == 24);
 
 struct Commit {
   std::uint64_t generation = 0;

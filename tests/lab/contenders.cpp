@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <immintrin.h>
 
 namespace weir::lab {
 namespace {
@@ -74,6 +75,20 @@ public:
     for (const KeyHash key : keys) hits += filter_.contains(key) ? 1 : 0;
     return hits;
   }
+  std::uint64_t count_waiting(std::span<const KeyHash> keys) const override {
+    std::uint64_t hits = 0;
+    for (const KeyHash key : keys) {
+      hits += filter_.contains(key) ? 1 : 0;
+      _mm_lfence();
+    }
+    return hits;
+  }
+  void insert_waiting(std::span<const KeyHash> keys) override {
+    for (const KeyHash key : keys) {
+      (void)filter_.insert(key);
+      _mm_lfence();
+    }
+  }
   std::uint64_t count_batches(std::span<const KeyHash> keys) const override {
     std::uint64_t hits = 0;
     for (std::size_t at = 0; at < keys.size(); at += batch_max)
@@ -107,7 +122,6 @@ Result<Entry> seesaw_entry(const SeesawTask &task, const Needs &needs) {
   const auto choice = choose_seesaw(task, needs);
   if (!choice) return std::unexpected(choice.error());
   const build::SeesawParams &p = choice->params;
-  if (const auto header = build::seesaw_header(p); !header) return std::unexpected(header.error());
   Entry entry{"seesaw", choice->predicted, choice->guarded, {choice->guarded}, {}, {}};
   const double modulator = static_cast<double>(p.modulator_words);
   entry.shape =

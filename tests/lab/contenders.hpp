@@ -26,6 +26,9 @@ public:
   virtual void insert_all(std::span<const KeyHash> keys) = 0;
   virtual void erase_all(std::span<const KeyHash> keys) = 0;
   [[nodiscard]] virtual std::uint64_t count_singly(std::span<const KeyHash> keys) const = 0;
+  // Each answer is there before the next question is asked.
+  [[nodiscard]] virtual std::uint64_t count_waiting(std::span<const KeyHash> keys) const = 0;
+  virtual void insert_waiting(std::span<const KeyHash> keys) = 0;
   [[nodiscard]] virtual std::uint64_t count_batches(std::span<const KeyHash> keys) const = 0;
   [[nodiscard]] virtual filter::HitMask accepts(std::span<const KeyHash> keys) const = 0; // 64 at most
   [[nodiscard]] virtual std::uint64_t bits() const = 0;

@@ -53,11 +53,12 @@ struct Predicted {
 
 struct Latency { // ns for one key, medians
   double insert = 0, query = 0, query_present = 0, query_absent = 0, query_batch = 0, erase = 0;
+  double insert_waiting = 0, query_waiting = 0; // each one over before the next begins
 };
 
 // As multiples of the counting Bloom filter's: medians of the rounds' ratios.
 struct Ratios {
-  double insert = 0, query = 0, erase = 0;
+  double insert = 0, query = 0, erase = 0, insert_waiting = 0, query_waiting = 0;
   double batch_speedup = 0; // of a batch over one at a time
 };
 

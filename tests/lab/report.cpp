@@ -67,13 +67,19 @@ void put_rates(Json &json, const SeesawReport &r) {
 void put_latencies(Json &json, const SeesawReport &r) {
   json["insert_ns"] = each(r, [](const Outcome &o) { return o.ns.insert; });
   json["query_ns"] = each(r, [](const Outcome &o) { return o.ns.query; });
+  json["insert_waiting_ns"] = each(r, [](const Outcome &o) { return o.ns.insert_waiting; });
+  json["query_waiting_ns"] = each(r, [](const Outcome &o) { return o.ns.query_waiting; });
   json["query_present_ns"] = each(r, [](const Outcome &o) { return o.ns.query_present; });
   json["query_absent_ns"] = each(r, [](const Outcome &o) { return o.ns.query_absent; });
   json["query_batch_ns"] = each(r, [](const Outcome &o) { return o.ns.query_batch; });
   json["delete_ns"] = each(r, [](const Outcome &o) { return o.ns.erase; });
   json["times_counting_bloom"] = each(r, [](const Outcome &o) {
     if (!o.ratios) return Json(nullptr);
-    return Json{{"insert", o.ratios->insert}, {"query", o.ratios->query}, {"delete", o.ratios->erase}};
+    return Json{{"insert", o.ratios->insert},
+                {"query", o.ratios->query},
+                {"delete", o.ratios->erase},
+                {"insert_waiting", o.ratios->insert_waiting},
+                {"query_waiting", o.ratios->query_waiting}};
   });
   json["batch_speedup"] =
       each(r, [](const Outcome &o) { return o.ratios ? Json(o.ratios->batch_speedup) : Json(nullptr); });

@@ -1,40 +1,72 @@
+#include "control/plan/seesaw_size.hpp"
 #include "tests/lab/contenders.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace weir::lab {
+namespace {
+
+constexpr std::uint64_t overhead_bits = 1536; // of a section: its header, and what pads two arrays to lines
+
+plan::CostCurve known_costs(const Needs &needs) {
+  std::vector<double> costs(needs.known);
+  for (std::uint64_t i = 0; i < needs.known; ++i) costs[i] = needs.mass[i + 1] - needs.mass[i];
+  return plan::CostCurve::of(costs, needs.mass.back() - needs.mass[needs.known]);
+}
+
+Status force(const ForcedShape &forced, const Needs &needs, build::SeesawParams &p, double modulator_share) {
+  p.hashes = forced.hashes.value_or(p.hashes);
+  p.positive_bits = forced.positive_bits.value_or(p.positive_bits);
+  p.count_bits = forced.count_bits.value_or(p.count_bits);
+  if (forced.backups) {
+    p.backups = *forced.backups;
+    p.index_bits = static_cast<unsigned>(std::bit_width(p.backups - 1));
+  }
+  p.index_bits = forced.index_bits.value_or(p.index_bits);
+  const std::uint64_t bits = needs.bits - std::min(needs.bits / 2, overhead_bits);
+  p = build::seesaw_split(p, bits, forced.modulator_share.value_or(modulator_share));
+  if (!forced.cells_per_key) return {};
+  const auto cells = static_cast<std::uint64_t>(*forced.cells_per_key * static_cast<double>(needs.keys));
+  p.cell_words =
+      filter::CellArray::words_for(cells, p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0));
+  if ((p.cell_words + 1) * 64 > bits)
+    return fail(Errc::usage, "so many cells leave no room for a modulator: ask for more --bits or fewer "
+                             "--cells-per-key");
+  p.modulator_words = bits / 64 - p.cell_words;
+  return {};
+}
+
+} // namespace
 
 Result<SeesawChoice> choose_seesaw(const SeesawTask &task, const Needs &needs) {
-  SeesawChoice choice;
-  const ForcedShape &forced = task.forced;
-  build::SeesawParams &p = choice.params;
-  p.planned_keys = needs.keys;
-  p.adaptive = task.ada;
-  p.positive_bits = forced.positive_bits.value_or(2);
-  p.count_bits = forced.count_bits.value_or(3);
-  p.backups = forced.backups.value_or(2);
-  p.index_bits = forced.index_bits.value_or(static_cast<unsigned>(std::bit_width(p.backups - 1)));
-  const unsigned cell_bits = p.positive_bits + p.negative_bits + (p.adaptive ? 1 : 0);
-  const std::uint64_t bits =
-      needs.bits - std::min<std::uint64_t>(needs.bits / 2, 1536); // header, two paddings
-  p = build::seesaw_split(p, bits, forced.modulator_share.value_or(0.1));
-  if (forced.cells_per_key) {
-    const auto cells = static_cast<std::uint64_t>(*forced.cells_per_key * static_cast<double>(needs.keys));
-    p.cell_words = filter::CellArray::words_for(cells, cell_bits);
-    if ((p.cell_words + 1) * 64 > bits)
-      return fail(
-          Errc::usage,
-          "so many cells leave no room for a modulator: ask for more --bits or fewer --cells-per-key");
-    p.modulator_words = bits / 64 - p.cell_words;
+  plan::SeesawTask wanted;
+  wanted.keys = needs.keys;
+  wanted.bits_total = needs.bits;
+  wanted.costs = known_costs(needs);
+  wanted.churn_rounds = task.rounds;
+  wanted.churn_share = task.churn;
+  wanted.adaptive = task.ada;
+  auto planned = plan::size_seesaw(wanted);
+  if (!planned) return std::unexpected(planned.error());
+
+  SeesawChoice choice{planned->params, planned->guarded, {}};
+  if (task.forced.any()) {
+    if (const Status forced = force(task.forced, needs, choice.params, planned->modulator_share); !forced)
+      return std::unexpected(forced.error());
+    if (task.forced.guarded)
+      choice.guarded = static_cast<std::uint64_t>(*task.forced.guarded * static_cast<double>(task.negatives));
   }
-  const double cells =
-      static_cast<double>(p.cell_words) * (64 / (p.positive_bits + 1.0 + (p.adaptive ? 1 : 0)));
-  p.hashes = forced.hashes.value_or(static_cast<unsigned>(
-      std::clamp(std::lround(std::log(2.0) * cells / static_cast<double>(needs.keys)), 1l, 16l)));
-  choice.guarded = forced.guarded
-                       ? static_cast<std::uint64_t>(*forced.guarded * static_cast<double>(task.negatives))
-                       : needs.known;
+  if (const auto header = build::seesaw_header(choice.params); !header)
+    return std::unexpected(header.error());
+
+  const auto keys = static_cast<double>(needs.keys), guarded = static_cast<double>(choice.guarded);
+  const double cost = needs.mass[choice.guarded], share = guarded / static_cast<double>(task.negatives);
+  const plan::SeesawForecast fresh = plan::forecast_seesaw(choice.params, keys, guarded, 0);
+  const plan::SeesawForecast churned =
+      plan::forecast_seesaw(choice.params, keys, guarded, task.rounds * task.churn);
+  choice.predicted = {fresh.weighted(cost), fresh.weighted(share), churned.weighted(cost),
+                      churned.weighted(share)};
   return choice;
 }
 

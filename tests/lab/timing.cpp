@@ -14,7 +14,7 @@ constexpr std::size_t questions_max = 200'000; // a round
 
 // What is timed of each contender, a sample a round.
 struct Samples {
-  std::vector<double> insert, erase, mixed, present, absent, batch;
+  std::vector<double> insert, erase, mixed, present, absent, batch, insert_waiting, waiting;
 };
 
 template <class Work> double ns_for_one(std::size_t keys, Work work) {
@@ -66,7 +66,7 @@ private:
       if (const std::size_t e = (i + round) % entries_.size(); entries_[e].make) turn(e);
   }
 
-  // All keys in and half of them out again; in the last round all stay for the questions.
+  // All keys in, half of them out, and in again: those of the last round are there for the questions.
   Status fill(unsigned round) {
     Status status;
     by_turns(round, [&](std::size_t e) {
@@ -79,7 +79,7 @@ private:
       samples_[e].insert.push_back(ns_for_one(positives_.size(), [&] { filter.insert_all(positives_); }));
       const auto half = positives_.first((positives_.size() + 1) / 2);
       samples_[e].erase.push_back(ns_for_one(half.size(), [&] { filter.erase_all(half); }));
-      if (round + 1 == fill_rounds) filter.insert_all(half);
+      samples_[e].insert_waiting.push_back(ns_for_one(half.size(), [&] { filter.insert_waiting(half); }));
     });
     return status;
   }
@@ -92,6 +92,8 @@ private:
     samples_[e].mixed.push_back(singly(questions.mixed));
     samples_[e].present.push_back(singly(questions.present));
     samples_[e].absent.push_back(singly(questions.absent));
+    samples_[e].waiting.push_back(
+        ns_for_one(questions.mixed.size(), [&] { answers = filter.count_waiting(questions.mixed); }));
     samples_[e].batch.push_back(
         ns_for_one(questions.mixed.size(), [&] { answers = filter.count_batches(questions.mixed); }));
   }
@@ -116,14 +118,16 @@ Status time_all(const std::vector<Entry> &entries, std::span<const KeyHash> posi
   for (std::size_t e = 0; e < entries.size(); ++e) {
     if (!entries[e].make) continue;
     const Samples &s = race.samples()[e];
-    outcomes[e].ns = {median(s.insert), median(s.mixed), median(s.present),
-                      median(s.absent), median(s.batch), median(s.erase)};
+    outcomes[e].ns = {median(s.insert), median(s.mixed), median(s.present),        median(s.absent),
+                      median(s.batch),  median(s.erase), median(s.insert_waiting), median(s.waiting)};
     if (base == nullptr) continue;
     const auto times = [](const std::vector<double> &a, const std::vector<double> &b) {
       return bench::ratio_of(a, b).median;
     };
-    outcomes[e].ratios = Ratios{times(s.insert, base->insert), times(s.mixed, base->mixed),
-                                times(s.erase, base->erase), times(s.mixed, s.batch)};
+    outcomes[e].ratios =
+        Ratios{times(s.insert, base->insert),   times(s.mixed, base->mixed),
+               times(s.erase, base->erase),     times(s.insert_waiting, base->insert_waiting),
+               times(s.waiting, base->waiting), times(s.mixed, s.batch)};
   }
   return {};
 }

@@ -152,7 +152,7 @@ void add(Outcome &sum, const Outcome &more) {
 class Sweep {
 public:
   Sweep(const SeesawTask &task, const Needs &needs, const std::vector<Entry> &entries)
-      : task_(task), needs_(needs), entries_(entries), sums_(entries.size()) {}
+      : task_(task), needs_(needs), entries_(entries), by_seed_(task.seeds) {}
 
   Result<std::vector<Outcome>> run() {
     std::vector<std::thread> others;
@@ -161,12 +161,15 @@ public:
     work();
     for (std::thread &other : others) other.join();
     if (!error_.message.empty()) return std::unexpected(error_);
-    for (Outcome &sum : sums_) {
-      divide(sum.fresh, task_.seeds);
-      divide(sum.churned, task_.seeds);
-      for (double &weighted : sum.weighted_by_round) weighted /= task_.seeds;
+    std::vector<Outcome> means(entries_.size());
+    for (const std::vector<Outcome> &outcomes : by_seed_) // in this order: sums are the same in every run
+      for (std::size_t e = 0; e < means.size(); ++e) add(means[e], outcomes[e]);
+    for (Outcome &mean : means) {
+      divide(mean.fresh, task_.seeds);
+      divide(mean.churned, task_.seeds);
+      for (double &weighted : mean.weighted_by_round) weighted /= task_.seeds;
     }
-    return std::move(sums_);
+    return means;
   }
 
 private:
@@ -174,14 +177,17 @@ private:
     for (unsigned i = next_++; i < task_.seeds; i = next_++) {
       const std::uint64_t seed = task_.seed + i;
       const Keys keys = keys_for(task_, seed);
+      std::vector<Outcome> &outcomes = by_seed_[i];
+      outcomes.resize(entries_.size());
       for (std::size_t e = 0; e < entries_.size(); ++e) {
         if (!entries_[e].make) continue;
-        const auto outcome = run_once(task_, needs_, entries_[e], keys, seed);
-        const std::scoped_lock lock(mutex_);
-        if (outcome)
-          add(sums_[e], *outcome);
-        else
+        auto outcome = run_once(task_, needs_, entries_[e], keys, seed);
+        if (outcome) {
+          outcomes[e] = std::move(*outcome);
+        } else {
+          const std::scoped_lock lock(mutex_);
           error_ = outcome.error();
+        }
       }
     }
   }
@@ -191,7 +197,7 @@ private:
   const std::vector<Entry> &entries_;
   std::atomic<unsigned> next_ = 0;
   std::mutex mutex_;
-  std::vector<Outcome> sums_;
+  std::vector<std::vector<Outcome>> by_seed_;
   Error error_;
 };
 

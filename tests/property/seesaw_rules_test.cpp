@@ -175,11 +175,11 @@ TEST(SeesawRules, rule_4_a_full_modulator_cell_stays_full) {
 
 // Rule 5 is the reader's: here the writer is sound and the query is not.
 struct AllowsNoVacancy : AllDecisions {
-  static constexpr bool may_be_vacant(bool, bool, bool) noexcept { return false; }
+  static constexpr std::uint32_t bars(std::uint32_t vacant, SeesawTrace) noexcept { return vacant; }
 };
 struct AllowsALaterVacancy : AllDecisions {
-  static constexpr bool may_be_vacant(bool sealed, bool conflict_before, bool) noexcept {
-    return sealed && conflict_before;
+  static constexpr std::uint32_t bars(std::uint32_t vacant, SeesawTrace before) noexcept {
+    return vacant & ~before.seen;
   }
 };
 struct ForgetsTheOldPosition : AllDecisions {

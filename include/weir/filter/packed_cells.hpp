@@ -24,11 +24,29 @@ namespace weir::filter {
 
 inline constexpr unsigned cell_bits_max = 16;
 
+// All bits set if `condition`, as a number that has to be computed: what cells hold is as good as random,
+// and a branch on it would be guessed wrong.
+[[nodiscard, gnu::always_inline]] inline std::uint64_t mask_if(bool condition) noexcept {
+  std::uint64_t mask = std::uint64_t{0} - std::uint64_t{condition};
+  asm("" : "+r"(mask));
+  return mask;
+}
+[[nodiscard, gnu::always_inline]] inline std::uint64_t pick(std::uint64_t mask, std::uint64_t yes,
+                                                            std::uint64_t no) noexcept {
+  return no ^ ((yes ^ no) & mask);
+}
+
 // Where a cell stands.
 struct CellPlace {
   std::uint32_t word = 0;
   std::uint32_t shift = 0;
   friend constexpr bool operator==(CellPlace, CellPlace) = default;
+
+  // In one word, for arrays: a place that was stored by halves and is soon loaded whole stalls.
+  [[nodiscard]] constexpr std::uint64_t packed() const noexcept { return std::uint64_t{word} << 32 | shift; }
+  [[nodiscard]] static constexpr CellPlace unpacked(std::uint64_t packed) noexcept {
+    return {static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(packed)};
+  }
 };
 
 struct CellArray {
@@ -72,8 +90,7 @@ inline void store_cell(std::uint64_t *words, CellPlace place, std::uint32_t mask
 class Positions {
 public:
   Positions() = default;
-  Positions(KeyHash key, std::uint64_t layer) noexcept
-      : first_(remix(key, layer)), at_(first_), step_(stride(first_)) {}
+  Positions(KeyHash key, std::uint64_t layer) noexcept : at_(remix(key, layer)), step_(std::rotl(at_, 32)) {}
 
   // Places 0, 1, 2 ... in turn.
   [[nodiscard]] std::uint64_t next() noexcept {
@@ -82,23 +99,13 @@ public:
     step_ += growth;
     return now;
   }
-  // Place i, whatever next() has passed.
-  [[nodiscard]] std::uint64_t nth(unsigned i) const noexcept { return nth_of(first_, i); }
-  [[nodiscard]] static std::uint64_t nth_of(std::uint64_t first, unsigned i) noexcept {
-    return first + i * stride(first) + growth * (std::uint64_t{i} * (i - 1) / 2);
-  }
-  // A number of its own for a second array.
-  [[nodiscard]] std::uint64_t aside() const noexcept { return aside_of(first_); }
-  [[nodiscard]] static std::uint64_t aside_of(std::uint64_t first) noexcept {
-    return (first ^ first >> 29) * remix_factor_1;
-  }
-  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
+  // One of a family of numbers for what comes next, the first of which next() would give.
+  [[nodiscard]] std::uint64_t ahead(std::uint32_t i) const noexcept { return at_ + i * step_; }
 
 private:
   static constexpr std::uint64_t growth = 0x9E3779B97F4A7C15ull;
-  [[nodiscard]] static std::uint64_t stride(std::uint64_t first) noexcept { return std::rotl(first, 32); }
 
-  std::uint64_t first_ = 0, at_ = 0, step_ = 0;
+  std::uint64_t at_ = 0, step_ = 0;
 };
 
 } // namespace weir::filter

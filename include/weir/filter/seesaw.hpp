@@ -35,25 +35,38 @@
 #include "weir/filter/seesaw_shape.hpp"
 
 #include <array>
+#include <bit>
 #include <span>
 
 namespace weir::filter {
 
+// What has been seen of a key, in a form that needs no branches. `vacant` words have the top bit set for
+// "no count here" and none of the bits that a cell's nc could have unless it is set: pc - 1.
+struct SeesawTrace {
+  std::uint32_t seen = 0;   // cells or-ed: sealed if one of them is
+  std::uint32_t vacant = 0; // or-ed
+  std::uint32_t barred = 0; // or-ed: bits of nc set when no present key looks like this
+};
+
 struct AllDecisions { // every key with a sealed position is settled by the modulator
-  // May a key be present of which this position has no count?
-  [[nodiscard]] static constexpr bool may_be_vacant(bool sealed, bool conflict_before, bool) noexcept {
-    return sealed & !conflict_before;
+  // May a key be present that has no count in an unsealed position?
+  static constexpr bool unsealed_may_be_vacant = false;
+  // What a vacant word at one position bars, after `before`: all but the first sealed position.
+  [[nodiscard]] static constexpr std::uint32_t bars(std::uint32_t vacant, SeesawTrace before) noexcept {
+    return vacant & before.seen;
   }
-  [[nodiscard]] static constexpr bool asks(bool conflict, bool) noexcept { return conflict; }
+  // Has a bit of nc set when the modulator is asked.
+  [[nodiscard]] static constexpr std::uint32_t asks(SeesawTrace t) noexcept { return t.seen; }
   static constexpr bool old_may_count = true; // the key may be in its old position, not in the backup
 };
 struct VacanciesOnly : AllDecisions { // the modulator is asked about the vacant one of the positions alone
-  [[nodiscard]] static constexpr bool asks(bool, bool vacant) noexcept { return vacant; }
+  [[nodiscard]] static constexpr std::uint32_t asks(SeesawTrace t) noexcept { return t.vacant; }
   static constexpr bool old_may_count = false; // it is vacant
 };
 struct AsPrinted : VacanciesOnly { // and any position may be the vacant one
-  [[nodiscard]] static constexpr bool may_be_vacant(bool, bool, bool vacant_before) noexcept {
-    return !vacant_before;
+  static constexpr bool unsealed_may_be_vacant = true;
+  [[nodiscard]] static constexpr std::uint32_t bars(std::uint32_t vacant, SeesawTrace before) noexcept {
+    return vacant & before.vacant;
   }
 };
 
@@ -76,12 +89,7 @@ public:
   [[nodiscard]] const SeesawShape &shape() const noexcept { return shape_; }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
-    Positions positions = SeesawShape::positions(key);
-    std::uint32_t seen = 0; // all cells before this one, or-ed
-    bool vacant = false;
-    for (unsigned i = 0; i < shape_.hashes; ++i)
-      if (lost_at(load_cell(cells_, shape_.cells.place(positions.next())), seen, vacant)) return false;
-    return settle(positions, shape_.sealed(seen), vacant);
+    return with_hashes(shape_.hashes, [&](auto hashes) { return contains_by<hashes()>(key); });
   }
 
   // The first positions of all keys, then the rest of those that still may be present, then the
@@ -92,7 +100,7 @@ public:
     unsigned live = 0;
     for (const KeyHash key : keys) {
       batch.lanes[live].positions = SeesawShape::positions(key);
-      batch.lanes[live].seen = batch.lanes[live].vacant = 0;
+      batch.lanes[live].trace = {};
       batch.live[live] = static_cast<std::uint8_t>(live);
       ++live;
     }
@@ -109,36 +117,54 @@ private:
   struct Lane {
     Positions positions;
     std::array<CellPlace, stride> places;
-    std::uint32_t seen, vacant;
+    SeesawTrace trace;
+    std::uint32_t stored;
   };
   struct Batch {
     std::array<Lane, batch_max> lanes;
     std::array<std::uint8_t, batch_max + 1> live;
   };
 
-  // Looks at one more position; true when the key cannot be present. The one branch on it is one that
-  // present keys never take.
-  [[nodiscard]] bool lost_at(std::uint32_t cell, std::uint32_t &seen, bool &vacant) const noexcept {
-    const bool empty = !shape_.counted(cell);
-    const bool lost = empty & !Rounds::may_be_vacant(shape_.sealed(cell), shape_.sealed(seen), vacant);
-    vacant |= empty;
-    seen |= cell;
-    return lost;
+  // With Hashes functions; 0: as many as the shape says.
+  template <unsigned Hashes> [[nodiscard]] bool contains_by(KeyHash key) const noexcept {
+    Positions positions = SeesawShape::positions(key);
+    SeesawTrace trace;
+    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < hashes; ++i)
+      if (lost_at(load_cell(cells_, shape_.cells.place(positions.next())), trace)) return false;
+    if (!allowed(trace)) return false;
+    // Keys that need not ask the modulator do so too: it costs less than to guess wrong who needs it.
+    const std::uint32_t stored = load_cell(modulator_, shape_.modulator.place(positions.next()));
+    return kept(trace, stored, load_cell(cells_, backup_place(positions, stored)));
   }
 
-  // Round 2 for one key. Keys that need not ask the modulator do so too: what it costs is less than to
-  // guess wrong who needs it.
-  [[nodiscard]] bool settle(const Positions &positions, bool conflict, bool vacant) const noexcept {
-    const std::uint32_t stored = load_cell(modulator_, shape_.modulator_place(positions));
-    const CellPlace backup = shape_.backup_place(positions, shape_.index_of(stored));
-    const bool kept = settle_at(backup, vacant) & (shape_.count_of(stored) != 0);
-    return kept | !Rounds::asks(conflict, vacant);
+  // Looks at one more position; true when the key is known to be absent.
+  [[nodiscard]] bool lost_at(std::uint32_t cell, SeesawTrace &trace) const noexcept {
+    const std::uint32_t vacant = (cell & shape_.positive_mask) - 1;
+    trace.barred |= Rounds::bars(vacant, trace);
+    trace.seen |= cell;
+    trace.vacant |= vacant;
+    return !Rounds::unsealed_may_be_vacant && (cell & (shape_.positive_mask | shape_.negative_mask)) == 0;
   }
-  // If there is a vacancy, it is in the old position.
-  [[nodiscard]] bool settle_at(CellPlace backup, bool vacant) const noexcept {
-    const std::uint32_t cell = load_cell(cells_, backup);
-    const bool in_old = Rounds::old_may_count & !vacant, sealed = shape_.sealed(cell);
-    return (sealed & in_old) | (!sealed & shape_.counted(cell));
+  [[nodiscard]] bool allowed(SeesawTrace trace) const noexcept {
+    return (trace.barred & shape_.negative_mask) == 0;
+  }
+  [[nodiscard]] bool asking(SeesawTrace trace) const noexcept {
+    return (Rounds::asks(trace) & shape_.negative_mask) != 0;
+  }
+  // With one backup, its place does not wait for the modulator.
+  [[nodiscard]] CellPlace backup_place(const Positions &positions, std::uint32_t stored) const noexcept {
+    return shape_.backup_place(positions, shape_.index_mask == 0 ? 0 : shape_.index_of(stored));
+  }
+  // Round 2 from the modulator's cell and the backup's. If there is a vacancy, it is in the old position.
+  [[nodiscard]] bool kept(SeesawTrace trace, std::uint32_t stored, std::uint32_t backup) const noexcept {
+    const std::uint32_t in_backup = (backup & shape_.positive_mask) - 1;
+    const std::uint32_t in_old = Rounds::old_may_count ? trace.vacant : ~0u;
+    const std::uint64_t vacant = pick(mask_if(shape_.sealed(backup)), in_old, in_backup);
+    const std::uint32_t unused = shape_.count_of(stored) - 1;
+    const std::uint64_t missing = (vacant | unused) & mask_if(asking(trace));
+    return (missing >> 31) == 0;
   }
 
   void fetch(Batch &batch, unsigned live, unsigned many) const noexcept {
@@ -157,43 +183,38 @@ private:
     for (unsigned j = 0; j < live; ++j) {
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
-      bool lost = false, vacant = lane.vacant != 0;
-      std::uint32_t seen = lane.seen;
-      for (unsigned i = 0; i < many; ++i) lost |= lost_at(load_cell(cells_, lane.places[i]), seen, vacant);
-      lane.seen = seen;
-      lane.vacant = vacant;
+      SeesawTrace trace = lane.trace;
+      unsigned lost = 0;
+      for (unsigned i = 0; i < many; ++i) lost |= lost_at(load_cell(cells_, lane.places[i]), trace);
+      lane.trace = trace;
       batch.live[left] = number;
-      left += !lost;
+      left += 1 - lost;
     }
     return left;
   }
 
   [[nodiscard]] HitMask round_two(Batch &batch, unsigned live) const noexcept {
     HitMask hits = 0;
-    unsigned asking = 0;
+    unsigned asking_now = 0;
     for (unsigned j = 0; j < live; ++j) {
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
-      const bool asks = Rounds::asks(shape_.sealed(lane.seen), lane.vacant != 0);
-      lane.places[0] = shape_.modulator_place(lane.positions);
+      const unsigned good = allowed(lane.trace), asks = asking(lane.trace);
+      lane.places[0] = shape_.modulator.place(lane.positions.next());
       __builtin_prefetch(&modulator_[lane.places[0].word]);
-      hits |= HitMask{!asks} << number;
-      batch.live[asking] = number;
-      asking += asks;
+      hits |= HitMask{good & ~asks} << number;
+      batch.live[asking_now] = number;
+      asking_now += good & asks;
     }
-    unsigned settling = 0;
-    for (unsigned j = 0; j < asking; ++j) {
-      const std::uint8_t number = batch.live[j];
-      Lane &lane = batch.lanes[number];
-      const std::uint32_t stored = load_cell(modulator_, lane.places[0]);
-      lane.places[0] = shape_.backup_place(lane.positions, shape_.index_of(stored));
+    for (unsigned j = 0; j < asking_now; ++j) {
+      Lane &lane = batch.lanes[batch.live[j]];
+      lane.stored = load_cell(modulator_, lane.places[0]);
+      lane.places[0] = backup_place(lane.positions, lane.stored);
       __builtin_prefetch(&cells_[lane.places[0].word]);
-      batch.live[settling] = number;
-      settling += shape_.count_of(stored) != 0;
     }
-    for (unsigned j = 0; j < settling; ++j) {
+    for (unsigned j = 0; j < asking_now; ++j) {
       const Lane &lane = batch.lanes[batch.live[j]];
-      hits |= HitMask{settle_at(lane.places[0], lane.vacant != 0)} << batch.live[j];
+      hits |= HitMask{kept(lane.trace, lane.stored, load_cell(cells_, lane.places[0]))} << batch.live[j];
     }
     return hits;
   }

@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace weir::filter {
 
@@ -40,12 +41,9 @@ struct SeesawShape {
   static constexpr std::uint64_t layer = 0x5EE5A3C0117B1A57ull;
 
   [[nodiscard]] static Positions positions(KeyHash key) noexcept { return {key, layer}; }
-  [[nodiscard]] CellPlace modulator_place(const Positions &p) const noexcept {
-    return modulator.place(p.aside());
-  }
-  // Where backup function `index` sends a key.
-  [[nodiscard]] CellPlace backup_place(const Positions &p, unsigned index) const noexcept {
-    return cells.place(p.nth(hashes + index));
+  // A key's walk: `hashes` places in the cells, one in the modulator, then a family for the backups.
+  [[nodiscard]] CellPlace backup_place(const Positions &after_modulator, std::uint32_t index) const noexcept {
+    return cells.place(after_modulator.ahead(index));
   }
   [[nodiscard]] std::uint32_t count_of(std::uint32_t modulator_cell) const noexcept {
     return modulator_cell & count_mask;
@@ -56,6 +54,20 @@ struct SeesawShape {
   [[nodiscard]] bool counted(std::uint32_t cell) const noexcept { return (cell & positive_mask) != 0; }
   [[nodiscard]] bool sealed(std::uint32_t cell) const noexcept { return (cell & negative_mask) != 0; }
 };
+
+// Calls `work` with the number of hashes as a constant where it is one that is planned, else with 0: loops
+// of constant length are unrolled and keep a key's places in registers.
+template <class Work>
+[[gnu::always_inline]] inline auto with_hashes(std::uint32_t hashes, Work work) noexcept {
+  switch (hashes) {
+  case 2: return work(std::integral_constant<unsigned, 2>{});
+  case 3: return work(std::integral_constant<unsigned, 3>{});
+  case 4: return work(std::integral_constant<unsigned, 4>{});
+  case 5: return work(std::integral_constant<unsigned, 5>{});
+  case 6: return work(std::integral_constant<unsigned, 6>{});
+  default: return work(std::integral_constant<unsigned, 0>{});
+  }
+}
 
 inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcept {
   return round_up(words, 8);

@@ -91,37 +91,16 @@ public:
     return writer;
   }
 
+  // No branch depends on a cell, the rare search aside: keys without a conflict take part in all of it and
+  // change nothing in the modulator.
   void insert(KeyHash key) noexcept {
     if (!Rules::counts_duplicates && view_.contains(key)) return;
-    Decision d = positions_of(key);
-    if (d.old != none) choose(d);
-    for (unsigned i = 0; i < shape_.hashes; ++i)
-      if (i != d.old) raise(d.places[i]);
-    if (d.old != none) {
-      if (Rules::moves_any_function || d.old != 0) raise(d.target);
-      if (Rules::counts_always || !(d.target == d.places[d.old])) raise_modulator(d);
-    }
-    add(header_->keys, 1);
+    with_hashes(shape_.hashes, [&](auto hashes) { insert_by<hashes()>(key); });
   }
 
   // False when the key is not present; a key that merely is accepted must not be erased either.
   bool erase(KeyHash key) noexcept {
-    Decision d = decided(key);
-    if (!may_be_present(d)) return false;
-    if constexpr (!Rules::decides_first) return erase_as_it_goes(key);
-    for (unsigned i = 0; i < shape_.hashes; ++i)
-      if (i != d.old) lower(d.places[i]);
-    if constexpr (!Rules::moves_adaptive_last) {
-      move_adaptive(d);
-      d = decided(key);
-    }
-    if (d.old != none) {
-      lower(Rules::undoes_decisions ? d.target : d.places[d.old]);
-      lower_modulator(d);
-    }
-    move_adaptive(d);
-    add(header_->keys, -1);
-    return true;
+    return with_hashes(shape_.hashes, [&](auto hashes) { return erase_by<hashes()>(key); });
   }
 
   // A negative whose acceptance costs more than others'. Best before any key is inserted.
@@ -162,98 +141,142 @@ public:
   }
 
 private:
-  static constexpr unsigned none = ~0u;
-
+  using Packed = std::uint64_t; // a CellPlace
   struct Decision {
-    Positions positions;
-    std::array<CellPlace, seesaw_hashes_max> places;
-    std::uint32_t counted = 0; // bit i: places[i] has a count
-    unsigned old = none;
-    CellPlace modulator; // the rest only with an old
-    std::uint32_t stored = 0;
-    CellPlace target; // counts the key instead of places[old], or is it
+    std::array<Packed, seesaw_hashes_max> places;
+    Positions backups;
+    unsigned old;           // the first sealed position, if there is one
+    Packed old_place;       // its place
+    std::uint32_t vacant;   // bit i: places[i] has no count
+    std::uint32_t conflict; // 1: there is a sealed position
+    Packed modulator;
+    std::uint32_t stored;        // the modulator's cell
+    std::uint32_t found;         // a function for a modulator cell without a count
+    std::uint32_t backup_sealed; // 1: the stored function leads to a sealed cell
+    Packed target;               // with a conflict, counts the key instead of old_place, or is it
+
+    // Where the key is counted for function i.
+    [[nodiscard]] Packed counting(unsigned i) const noexcept {
+      return pick(mask_if((conflict & unsigned{i == old}) != 0), target, places[i]);
+    }
   };
 
-  [[nodiscard]] Decision positions_of(KeyHash key) const noexcept {
+  // Of a key that is present; and of one that is not, as long as function 0 suits a free modulator cell.
+  template <unsigned Hashes = 0>
+  [[nodiscard, gnu::always_inline]] Decision decided(KeyHash key) const noexcept {
     Decision d;
-    d.positions = SeesawShape::positions(key);
-    Positions walk = d.positions;
-    std::uint32_t sealed = 0;
-    for (unsigned i = 0; i < shape_.hashes; ++i) {
-      d.places[i] = shape_.cells.place(walk.next());
-      const std::uint32_t cell = load_cell(cells_, d.places[i]);
-      sealed |= std::uint32_t{shape_.sealed(cell)} << i;
-      d.counted |= std::uint32_t{shape_.counted(cell)} << i;
+    d.vacant = d.found = d.conflict = d.old = 0;
+    d.old_place = 0;
+    Positions walk = SeesawShape::positions(key);
+    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < hashes; ++i) {
+      const CellPlace place = shape_.cells.place(walk.next());
+      const std::uint32_t cell = load_cell(cells_, place);
+      const std::uint32_t sealed = shape_.sealed(cell);
+      const std::uint64_t first = mask_if((sealed & ~d.conflict) != 0);
+      d.places[i] = place.packed();
+      d.old_place = pick(first, place.packed(), d.old_place);
+      d.old = static_cast<unsigned>(pick(first, i, d.old));
+      d.conflict |= sealed;
+      d.vacant |= std::uint32_t{!shape_.counted(cell)} << i;
     }
-    if (sealed != 0) d.old = static_cast<unsigned>(std::countr_zero(sealed));
+    const CellPlace modulator = shape_.modulator.place(walk.next());
+    d.modulator = modulator.packed();
+    d.stored = load_cell(modulator_, modulator) & modulator_mask();
+    d.backups = walk;
+    const std::uint32_t used = shape_.count_of(d.stored) != 0;
+    const CellPlace backup = shape_.backup_place(walk, shape_.index_of(d.stored) & (0 - used));
+    d.backup_sealed = shape_.sealed(load_cell(cells_, backup));
+    d.target = pick(mask_if(d.backup_sealed != 0), d.old_place, backup.packed());
     return d;
   }
 
-  // The function stored for a present key, and where it leads.
-  void find_stored(Decision &d) const noexcept {
-    d.modulator = shape_.modulator_place(d.positions);
-    d.stored =
-        load_cell(modulator_, d.modulator) & (shape_.count_mask | shape_.index_mask << shape_.count_bits);
-    const CellPlace backup = shape_.backup_place(d.positions, shape_.index_of(d.stored));
-    d.target = shape_.sealed(load_cell(cells_, backup)) ? d.places[d.old] : backup;
+  template <unsigned Hashes> [[gnu::always_inline]] void insert_by(KeyHash key) noexcept {
+    Decision d = decided<Hashes>(key);
+    const unsigned free = shape_.count_of(d.stored) == 0;
+    if (shape_.backups > 1 && (free & d.backup_sealed & d.conflict) != 0) search(d);
+    if (free == 0 && !Rules::reuses_stored) d.target = d.old_place;
+    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
+    unsigned stuck = 0;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < hashes; ++i)
+      if (Rules::moves_any_function || i != 0 || d.conflict == 0 || d.old != 0) stuck += raise(d.counting(i));
+    if (Rules::counts_always || d.target != d.old_place) raise_modulator(d);
+    add(header_->cells_stuck, stuck);
+    add(header_->keys, 1);
   }
 
-  [[nodiscard]] Decision decided(KeyHash key) const noexcept {
-    Decision d = positions_of(key);
-    if (d.old != none) find_stored(d);
-    return d;
+  template <unsigned Hashes> [[gnu::always_inline]] bool erase_by(KeyHash key) noexcept {
+    Decision d = decided<Hashes>(key);
+    if (!may_be_present(d)) return false;
+    if constexpr (!Rules::decides_first) return erase_as_it_goes(key);
+    if constexpr (!Rules::moves_adaptive_last) return erase_in_two_steps(key, d);
+    if (!Rules::undoes_decisions) d.target = d.old_place;
+    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < hashes; ++i) lower(d.counting(i));
+    lower_modulator(d);
+    if (shape_.adaptive_mask != 0) move_adaptive(d);
+    add(header_->keys, 0u - 1);
+    return true;
   }
 
   // What a query would say.
   [[nodiscard]] bool may_be_present(const Decision &d) const noexcept {
-    const std::uint32_t all = (std::uint32_t{1} << shape_.hashes) - 1;
-    if (d.old == none) return d.counted == all;
-    return (d.counted | std::uint32_t{1} << d.old) == all && shape_.count_of(d.stored) != 0 &&
-           shape_.counted(load_cell(cells_, d.target));
+    const std::uint32_t elsewhere = d.vacant & ~(d.conflict << d.old);
+    const std::uint32_t unused = d.conflict & unsigned{shape_.count_of(d.stored) == 0};
+    const Packed counts = d.conflict != 0 ? d.target : d.places[0];
+    const std::uint32_t missing = !shape_.counted(load_cell(cells_, CellPlace::unpacked(counts)));
+    return (elsewhere | unused | missing) == 0;
   }
 
-  // As find_stored() for a key about to be inserted: a modulator cell without a count is free for a new
-  // index.
-  void choose(Decision &d) const noexcept {
-    find_stored(d);
-    const bool free = shape_.count_of(d.stored) == 0;
-    if (!free && !Rules::reuses_stored) d.target = d.places[d.old];
-    if (!free) return;
-    for (unsigned b = 0; b < shape_.backups; ++b) {
-      const CellPlace backup = shape_.backup_place(d.positions, b);
+  // A modulator cell without a count takes the first function that leads to an unsealed cell; the one with
+  // index 0 does not.
+  void search(Decision &d) const noexcept {
+    for (std::uint32_t b = 1; b < shape_.backups; ++b) {
+      const CellPlace backup = shape_.backup_place(d.backups, b);
       if (shape_.sealed(load_cell(cells_, backup))) continue;
-      d.stored = b << shape_.count_bits;
-      d.target = backup;
+      d.found = b;
+      d.target = backup.packed();
       return;
     }
   }
 
-  void raise(CellPlace place) noexcept {
-    const std::uint32_t cell = load_cell(cells_, place), count = cell & shape_.positive_mask;
-    if (count == shape_.positive_mask) return;
-    if (Rules::cells_stick && count + 1 == shape_.positive_mask) add(header_->cells_stuck, 1);
-    store(cells_, place, shape_.positive_mask, count + 1);
-  }
-  void lower(CellPlace place) noexcept {
+  // 1 when the cell is stuck from now on.
+  unsigned raise(Packed packed) noexcept {
+    const CellPlace place = CellPlace::unpacked(packed);
     const std::uint32_t count = load_cell(cells_, place) & shape_.positive_mask;
-    if (count == 0 || (Rules::cells_stick && count == shape_.positive_mask)) return;
-    store(cells_, place, shape_.positive_mask, count - 1);
+    store(cells_, place, unsigned{count != shape_.positive_mask});
+    return count + 1 == shape_.positive_mask;
+  }
+  void lower(Packed packed) noexcept {
+    const CellPlace place = CellPlace::unpacked(packed);
+    const std::uint32_t count = load_cell(cells_, place) & shape_.positive_mask;
+    const unsigned stuck = Rules::cells_stick && count == shape_.positive_mask;
+    store(cells_, place, 0 - (unsigned{count != 0} & ~stuck));
   }
 
+  // Counts a key with a conflict in its modulator cell; a cell without a count takes its function.
   void raise_modulator(const Decision &d) noexcept {
     const std::uint32_t count = shape_.count_of(d.stored);
-    if (count == shape_.count_mask) return;
-    if (count == 0) add(header_->modulator_used, 1);
-    if (Rules::modulator_sticks && count + 1 == shape_.count_mask) add(header_->modulator_stuck, 1);
+    const unsigned conflict = d.conflict, free = count == 0, full = count == shape_.count_mask;
+    const std::uint32_t before = free ? d.found << shape_.count_bits : d.stored;
+    const std::uint32_t after = before + (1 - full);
     if constexpr (!Rules::stores_at_once)
-      store(modulator_, d.modulator, modulator_mask(), d.stored & ~shape_.count_mask);
-    store(modulator_, d.modulator, modulator_mask(), d.stored + 1);
+      store(modulator_, CellPlace::unpacked(d.modulator), conflict * (before - count - d.stored)),
+          store(modulator_, CellPlace::unpacked(d.modulator), conflict * (after - before + count));
+    else
+      store(modulator_, CellPlace::unpacked(d.modulator), conflict * (after - d.stored));
+    add(header_->modulator_used, conflict & free);
+    add(header_->modulator_stuck, conflict & unsigned{count + 1 == shape_.count_mask});
   }
   void lower_modulator(const Decision &d) noexcept {
     const std::uint32_t count = shape_.count_of(d.stored);
-    if (count == 0 || (Rules::modulator_sticks && count == shape_.count_mask)) return;
-    if (count == 1) add(header_->modulator_used, -1);
-    store(modulator_, d.modulator, modulator_mask(), d.stored - 1);
+    const unsigned stuck = Rules::modulator_sticks && count == shape_.count_mask;
+    const unsigned by = d.conflict & unsigned{count != 0} & ~stuck;
+    store(modulator_, CellPlace::unpacked(d.modulator), 0 - by);
+    add(header_->modulator_used, 0 - (by & unsigned{count == 1}));
   }
   [[nodiscard]] std::uint32_t modulator_mask() const noexcept {
     return shape_.count_mask | shape_.index_mask << shape_.count_bits;
@@ -264,49 +287,57 @@ private:
     const std::uint32_t negatives = cell & shape_.negative_mask, one = shape_.positive_mask + 1;
     if (negatives != 0 || !shape_.counted(cell) || !Rules::seals_empty_only) {
       ++result.sealed;
-      if (negatives != shape_.negative_mask) store(cells_, place, shape_.negative_mask, negatives + one);
+      if (negatives != shape_.negative_mask) store(cells_, place, one);
     } else if (shape_.adaptive_mask != 0) {
       ++result.waiting;
-      if ((cell & shape_.adaptive_mask) == 0)
-        store(cells_, place, shape_.adaptive_mask, shape_.adaptive_mask);
+      if ((cell & shape_.adaptive_mask) == 0) store(cells_, place, shape_.adaptive_mask);
     } else
       ++result.refused;
   }
 
   void move_adaptive(const Decision &d) noexcept {
-    if (shape_.adaptive_mask == 0) return;
-    for (unsigned i = 0; i < shape_.hashes; ++i) move_adaptive(d.places[i]);
-    if (d.old != none) move_adaptive(d.target);
+    for (unsigned i = 0; i < shape_.hashes; ++i) move_adaptive(d.counting(i));
   }
-  void move_adaptive(CellPlace place) noexcept {
+  void move_adaptive(Packed packed) noexcept {
+    const CellPlace place = CellPlace::unpacked(packed);
     const std::uint32_t cell = load_cell(cells_, place);
     if (shape_.counted(cell) || (cell & shape_.adaptive_mask) == 0) return;
-    const std::uint32_t one = shape_.positive_mask + 1;
-    store(cells_, place, shape_.negative_mask | shape_.adaptive_mask, one);
+    store(cells_, place, shape_.positive_mask + 1 - shape_.adaptive_mask);
   }
 
   // How not to do it: what is decided at a position depends on what was changed at those before it.
   bool erase_as_it_goes(KeyHash key) noexcept {
     for (unsigned i = 0; i < shape_.hashes; ++i) {
       const Decision now = decided(key);
-      if (i != now.old)
-        lower(now.places[i]);
-      else {
-        lower(now.target);
-        lower_modulator(now);
-      }
+      lower(now.counting(i));
+      if ((now.conflict & unsigned{i == now.old}) != 0) lower_modulator(now);
       move_adaptive(now);
     }
-    add(header_->keys, -1);
+    add(header_->keys, 0u - 1);
+    return true;
+  }
+  // Nor so: what is decided last depends on adaptive bits that have moved.
+  bool erase_in_two_steps(KeyHash key, const Decision &d) noexcept {
+    for (unsigned i = 0; i < shape_.hashes; ++i)
+      if (d.conflict == 0 || i != d.old) lower(d.places[i]);
+    move_adaptive(d);
+    const Decision now = decided(key);
+    if (now.conflict != 0) lower(now.target);
+    lower_modulator(now);
+    add(header_->keys, 0u - 1);
     return true;
   }
 
-  void store(std::uint64_t *words, CellPlace place, std::uint32_t mask, std::uint32_t value) noexcept {
-    store_cell(words, place, mask, value);
+  // The one writer's store: `change` to the cell, which stays within its bits; 32 bits, two's complement.
+  void store(std::uint64_t *words, CellPlace place, std::uint32_t change) noexcept {
+    const auto wide = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(change)});
+    const std::uint64_t word = __atomic_load_n(&words[place.word], __ATOMIC_RELAXED);
+    __atomic_store_n(&words[place.word], word + (wide << place.shift), __ATOMIC_RELEASE);
     Rules::stored();
   }
-  template <class Count> static void add(Count &count, int by) noexcept {
-    __atomic_store_n(&count, count + static_cast<Count>(by), __ATOMIC_RELAXED);
+  template <class Count> static void add(Count &count, std::uint32_t by) noexcept {
+    const auto wide = static_cast<Count>(std::int64_t{static_cast<std::int32_t>(by)});
+    __atomic_store_n(&count, count + wide, __ATOMIC_RELAXED);
   }
 
   image::SeesawHeader *header_ = nullptr;

@@ -146,7 +146,7 @@ bench: deps-build ## measure beside rte_hash and the memory limit; BENCH_QUICK=1
 	$(again) PROFILE=release bench-now
 
 .PHONY: figures
-figures: deps-figures ## draw docs/figures from the last `make bench`; without one, measure first (1 min)
+figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (3 min)
 	$(again) PROFILE=release figures-now
 
 .PHONY: bench-docs
@@ -286,12 +286,18 @@ bench-now: $(BIN)/weir-bench $(PROGRAMS)
 	$(Q)tests/bench/run.sh $<
 
 FIGURE_DATA := $(addprefix build/bench/,lookup.jsonl prefixes.jsonl workers.jsonl)
+LAB_DATA := $(addprefix build/lab/,latency.dat parameters.dat rates_urls.dat rates_ycsb.dat rates_addresses.dat ada.dat)
 
 .PHONY: figures-now
-figures-now: $(FIGURE_DATA)
+figures-now: $(FIGURE_DATA) $(LAB_DATA)
 	$(Q)tests/figures/draw.sh build/bench docs/figures
+	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
 $(FIGURE_DATA) &: | $(BIN)/weir-bench
 	$(Q)BENCH_QUICK=1 BENCH_ONLY=lookup,prefixes,workers tests/bench/run.sh $(BIN)/weir-bench
+
+$(LAB_DATA) &: | $(BIN)/weir-lab
+	@mkdir -p build/lab
+	$(Q)tests/figures/filters.py $(BIN)/weir-lab build/lab
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

@@ -19,7 +19,7 @@ Rates are means over the seeds. Of a rate weighted by Zipf costs one seed says l
 times rate of each class is given beside it (..._by_class). Filters are told the dearest --vulnerable share
 of the negatives beforehand and use of it what serves them best.
 
-Times are medians over interleaved rounds in one thread, and good for ratios. Operations follow each other
+Times are medians over interleaved rounds of one thread's processor time, and good for ratios. Operations follow each other
 freely, as in a loop that knows its keys, so that the processor works at several; in ..._waiting_ns each is
 over before the next begins.
 

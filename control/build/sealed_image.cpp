@@ -33,6 +33,13 @@ std::optional<plan::Trained> trained_of(const BuildReport &report) {
   return all;
 }
 
+std::optional<plan::GuardBuilt> guard_built_of(const BuildReport &report) {
+  if (report.guard.cells == 0) return std::nullopt;
+  return plan::GuardBuilt{.guarded_rate = report.guard_accepts,
+                          .modulator_share = report.guard.modulator_share(),
+                          .stuck_share = report.guard.stuck_share()};
+}
+
 } // namespace
 
 Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Config &config,
@@ -52,7 +59,8 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
                                .memory = *memory,
                                .workload = request.workload,
                                .calibration = plan::calibration_for(input, *memory, request.state),
-                               .build_ns_per_key = request.build_ns_per_key});
+                               .build_ns_per_key = request.build_ns_per_key,
+                               .hot = request.hot});
   if (!plan) return std::unexpected(plan.error());
   plan::apply_to(input, *plan);
 
@@ -66,6 +74,8 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   auto report = build_image(input, file->bytes());
   if (!report) return std::unexpected(report.error());
   plan->trained = trained_of(*report);
+  plan->guard_built = guard_built_of(*report);
+  plan->allow_filter.guarded.clear(); // in the image now, and of no use to those who keep the plan
   const Pages pages = file->pages();
   auto fd = std::move(*file).seal();
   if (!fd) return std::unexpected(fd.error());

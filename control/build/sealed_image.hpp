@@ -21,7 +21,8 @@ struct ImageRequest {
   std::uint64_t running_bytes = 0;  // the image that stays in memory meanwhile
   std::filesystem::path state = {}; // where measured figures are kept
   plan::Workload workload = {};
-  double build_ns_per_key = 0; // of the last build; 0: unknown
+  double build_ns_per_key = 0;            // of the last build; 0: unknown
+  std::vector<plan::HotAddress> hot = {}; // denied addresses that samples name
 };
 
 struct SealedImage {

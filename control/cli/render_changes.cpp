@@ -1,4 +1,5 @@
 // Lists, and what changes them: list verbs, plan, diff, apply.
+#include "control/cli/allow_filter_text.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
@@ -151,6 +152,7 @@ std::string render_plan(const Json &answer) {
   if (const std::string why = text_in(answer, "why", ""); !why.empty()) text += "why: " + why + '\n';
   if (const std::string from = text_in(answer, "calibration", ""); !from.empty())
     text += "figures: " + from + '\n';
+  text += allow_filter_plan(child(answer, "allow_filter"));
 
   const Json &memory = child(answer, "memory");
   text +=

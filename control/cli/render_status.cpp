@@ -1,4 +1,5 @@
 // What is in force, and what was before: status, generations, explain.
+#include "control/cli/allow_filter_text.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
@@ -37,11 +38,12 @@ std::string plan_text(const Json &plan) {
   return text;
 }
 
-// "inline_bits", "chained, bloom"
+// "inline_bits", "chained, bloom, seesaw"
 std::string short_plan(const Json &plan) {
   if (!plan.is_object() || plan.empty()) return "-";
   const bool front = text_in(plan, "front_filter", "none") != "none";
-  return text_in(plan, "predictor") + (front ? ", bloom" : "");
+  const std::string allow = text_in(child(plan, "allow_filter"), "chosen", "none");
+  return text_in(plan, "predictor") + (front ? ", bloom" : "") + (allow != "none" ? ", " + allow : "");
 }
 
 std::string policy_text(const Json &policy) {
@@ -85,6 +87,7 @@ std::string render_status(const Json &answer, std::int64_t now) {
                       thousands_in(counts, "ipv6"), thousands_in(counts, "allow"),
                       bytes_text(count_in(memory, "image_bytes")), text_in(memory, "kind", ""));
   text += fmt::format("plan: {}\n", plan_text(child(answer, "plan")));
+  text += allow_filter_status(child(child(answer, "plan"), "allow_filter"));
   text += fmt::format("last swap {}, lost {}   control up {}, store {}\n",
                       count_in(swap, "ns") == 0 ? "-" : nanoseconds_text(number_in(swap, "ns")),
                       thousands(count_in(swap, "lost")), duration_text(count_in(answer, "uptime_s")),

@@ -18,6 +18,14 @@ std::string failure(const Error &error) {
 
 Api::Api(Engine &engine) : engine_(engine) {
   engine_.on_samples = [this](std::span<const wire::Sample> samples) { samples_.take(samples); };
+  engine_.hot_denied = [this] { return hot_denied(); };
+}
+
+std::vector<plan::HotAddress> Api::hot_denied() const {
+  std::vector<plan::HotAddress> hot;
+  for (const SampleTable::Row &row : samples_.top(SampleTable::rows_max))
+    if (row.denied) hot.push_back({row.address, row.count});
+  return hot;
 }
 
 void Api::handle(const std::string &line, const std::function<void(std::string)> &reply) {

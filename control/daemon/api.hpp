@@ -10,7 +10,9 @@
 //               generation (0: none yet), previous, applied_at, digest, policy{match, default, non_ip,
 //               link_local, malformed, no_image}, mode, counts{ipv4_hosts, ipv4_prefixes, ipv6, allow},
 //               memory{image_bytes, kind, packets, resident_bytes}, plan{predictor, front_filter,
-//               predicted_lines, measured_lines?, measured_hit_ratio?, trained{}?},
+//               predicted_lines, measured_lines?, measured_hit_ratio?, trained{}?, allow_filter{chosen, why,
+//               confirm, keys, planned_keys?, bytes?, predicted{weighted, plain, weighted_churned,
+//               plain_churned}?, measured{rate, denied_rate, table_asked, ...}?, ...}},
 //               last_swap{ns, at, lost}, dataplane{connected, in_sync, pid, sequence, generation},
 //               store{bytes, sequence, id}, uptime_s, pending_confirm_s (0: nothing waits), doing (the change
 //               at hand, or empty), error (why the last change or push failed, or empty)
@@ -31,7 +33,7 @@
 //               or one error with every fault, one a line
 // plan          config?
 //               candidates[{predictor, front_filter, bytes, predictor_bytes, front_bytes, ns_per_lookup,
-//               lines_per_lookup, chosen, why_not}], chosen{}, why, calibration, hit_ratio,
+//               lines_per_lookup, chosen, why_not}], chosen{}, why, allow_filter{}, calibration, hit_ratio,
 //               hit_ratio_measured, build_ms, build_from, tables[], memory{before_bytes, after_bytes,
 //               needed_bytes, ...}; in generations also trained{train_ms, bits_per_key, layers, exact}
 // diff          config?

@@ -119,6 +119,7 @@ public:
   Background &background() { return background_; }
 
   std::function<void(std::span<const wire::Sample>)> on_samples;
+  std::function<std::vector<plan::HotAddress>()> hot_denied; // denied addresses that samples name
 
 private:
   struct Change {

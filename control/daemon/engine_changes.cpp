@@ -191,7 +191,8 @@ void Engine::build() {
                                     .running_bytes = live_record_.image_bytes,
                                     .state = options_.state,
                                     .workload = hits_.workload(),
-                                    .build_ns_per_key = build_ns_per_key_};
+                                    .build_ns_per_key = build_ns_per_key_,
+                                    .hot = hot_denied ? hot_denied() : std::vector<plan::HotAddress>{}};
   const bool force = change_->force;
   background_.run(
       [snapshot, request, force]() -> std::shared_ptr<Built> {

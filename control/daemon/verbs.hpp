@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace weir::control {
 
@@ -49,6 +50,7 @@ private:
 
   // The dataplane's answer to {"what": ...}; null when there is none.
   void ask_stats(const std::function<void(const Json &)> &then);
+  [[nodiscard]] std::vector<plan::HotAddress> hot_denied() const;
   [[nodiscard]] std::string list_name(std::uint16_t number) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
 

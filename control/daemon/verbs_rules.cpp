@@ -130,7 +130,8 @@ void Api::plan(const Json &request, const Reply &reply) {
     plan::Circumstances now{.before_bytes = engine_.live_record().image_bytes,
                             .memory = {},
                             .workload = engine_.hits().workload(),
-                            .build_ns_per_key = engine_.build_ns_per_key()};
+                            .build_ns_per_key = engine_.build_ns_per_key(),
+                            .hot = hot_denied()};
     run_preview(
         engine_, request, reply,
         [now = std::move(now), state = engine_.options().state](const Preview &seen) mutable -> Result<Json> {

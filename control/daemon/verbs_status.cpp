@@ -62,6 +62,23 @@ plan::HitMeter::Reading lookups_of(const Json &report) {
           packets_of(report, "reasons", "deny") + packets_of(report, "reasons", "allow")};
 }
 
+// What the filter in front of the allow tables did since the dataplane started; null: it was never asked.
+Json measured_filter(const Json &report) {
+  const auto count = [&](const char *name) { return static_cast<double>(count_of(report, "guard", name)); };
+  const double absent = count("asked") - (count("accepted") - count("false_accepted"));
+  if (count("asked") == 0) return nullptr;
+  Json measured{{"asked", count_of(report, "guard", "asked")},
+                {"denied_asked", count_of(report, "guard", "denied_asked")},
+                {"table_asked", count_of(report, "guard", "table_asked")}};
+  if (absent > 0) measured["rate"] = count("false_accepted") / absent;
+  if (count("denied_asked") > 0)
+    measured["denied_rate"] = count("denied_false_accepted") / count("denied_asked");
+  const std::uint64_t packets =
+      packets_of(report, "families", "ipv4") + packets_of(report, "families", "ipv6");
+  if (packets > 0) measured["table_asked_per_packet"] = count("table_asked") / static_cast<double>(packets);
+  return measured;
+}
+
 } // namespace
 
 // Every report also tells the planner how many of the questions find something.
@@ -145,6 +162,8 @@ void Api::status(const Json &, const Reply &reply) {
         answer["plan"]["measured_lines"] =
             1 +
             static_cast<double>(count_of(report, "lookups", "second_lines")) / static_cast<double>(probes);
+      if (const Json measured = measured_filter(report); measured.is_object())
+        answer["plan"]["allow_filter"]["measured"] = measured;
       if (const auto swaps = report.find("swaps");
           swaps != report.end() && swaps->is_array() && !swaps->empty())
         answer["last_swap"]["ns"] = swaps->back().value("swap_ns", std::uint64_t{0});

@@ -209,6 +209,9 @@ void apply_to(build::BuildInput &input, const Plan &plan) {
   apply_to(input, plan.chosen);
   input.deny.chain_words_v4 = plan.chain_words_v4;
   input.deny.chain_words_v6 = plan.chain_words_v6;
+  if (!plan.allow_filter.seesaw) return;
+  input.guard.params = plan.allow_filter.seesaw->params;
+  input.guard.guarded = plan.allow_filter.guarded;
 }
 
 Calibration calibration_for(const build::BuildInput &input, const MemoryFree &memory,
@@ -233,6 +236,9 @@ Result<Plan> make_plan(const build::BuildInput &input, const config::Config &con
                  plan_table<table::LineV6>("allow ipv6", input.allow.v6)};
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
+  auto allow_filter = plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot);
+  if (!allow_filter) return std::unexpected(allow_filter.error());
+  plan.allow_filter = std::move(*allow_filter);
   choose_options(plan, input, config, now.calibration);
   expect_build_time(plan, now);
   plan.before_bytes = now.before_bytes;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "control/config/config.hpp"
+#include "control/plan/allow_filter.hpp"
 #include "control/plan/cost.hpp"
 #include "weir/base/bits.hpp"
 #include "weir/base/result.hpp"
@@ -83,7 +84,8 @@ struct Circumstances {
   MemoryFree memory = {};
   Workload workload = {};
   Calibration calibration = built_in_calibration();
-  double build_ns_per_key = 0; // of the last build here; 0: unknown
+  double build_ns_per_key = 0;      // of the last build here; 0: unknown
+  std::vector<HotAddress> hot = {}; // denied addresses that samples name
 };
 
 struct Trained { // what became of a chained predictor; known after the build
@@ -92,10 +94,16 @@ struct Trained { // what became of a chained predictor; known after the build
   bool exact = false; // else lookups follow the lines' own group bits
 };
 
+struct GuardBuilt {        // what became of the filter in front of the allow tables; known after the build
+  double guarded_rate = 0; // of the guarded keys, how many it accepts
+  double modulator_share = 0, stuck_share = 0;
+};
+
 struct Plan {
   std::vector<TablePlan> tables;
   std::vector<Candidate> candidates;
   Choice front_filter, predictor;
+  AllowFilterPlan allow_filter;
   Option chosen;                                        // goes into the build's input, see apply_to()
   build::ChainWords chain_words_v4{}, chain_words_v6{}; // of the deny side; 0: the builder's own sizes
   Workload workload = {};
@@ -112,6 +120,7 @@ struct Plan {
   double build_ms = 0;    // expected
   std::string build_from; // what that follows from
   std::optional<Trained> trained;
+  std::optional<GuardBuilt> guard_built;
 };
 
 // `input` needs lists and sides only. Does not refuse for lack of memory: `fits` says it, and
@@ -125,7 +134,8 @@ struct Plan {
 
 // Writes the choice into what is built.
 void apply_to(build::BuildInput &input, const Option &chosen);
-void apply_to(build::BuildInput &input, const Plan &plan); // with the sizes of layers
+// With the sizes of layers; the input refers to the plan's guarded keys from then on.
+void apply_to(build::BuildInput &input, const Plan &plan);
 
 [[nodiscard]] std::string to_text(const Plan &plan); // for a terminal
 [[nodiscard]] std::string to_json(const Plan &plan); // one object: candidates, chosen, why, tables, memory

@@ -57,6 +57,44 @@ std::string json_trained(const std::optional<Trained> &t) {
                      t->ms, t->bits_per_key, t->layers, t->exact);
 }
 
+std::string json_allow_filter(const Plan &plan) {
+  const AllowFilterPlan &f = plan.allow_filter;
+  std::string text = fmt::format(R"("allow_filter":{{"chosen":"{}","why":"{}","confirm":"{}","keys":{})",
+                                 f.chosen, json_text(f.why), name_of(f.confirm), f.keys);
+  if (f.seesaw) {
+    const SeesawPlan &s = *f.seesaw;
+    const build::SeesawParams &p = s.params;
+    text += fmt::format(
+        R"(,"planned_keys":{},"bytes":{},"bits_per_key":{:.2f},"vulnerable":{},"left_out":{},"guarded":{},)"
+        R"("guarded_cost":{:.6f},"hashes":{},"backups":{},"cell_bits":{},"modulator_share":{:.4f},)"
+        R"("predicted":{{"weighted":{:.6g},"plain":{:.6g},"weighted_churned":{:.6g},"plain_churned":{:.6g}}})",
+        f.planned_keys, f.bytes, f.bits_per_key(), f.vulnerable, f.left_out, s.guarded, s.guarded_cost,
+        p.hashes, p.backups, p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0), s.modulator_share,
+        s.weighted_fresh(), s.fresh.others, s.weighted_churned(), s.churned.others);
+  }
+  if (plan.guard_built)
+    text += fmt::format(R"(,"built":{{"guarded_rate":{:.6g},"modulator_used":{:.4f},"cells_stuck":{:.4f}}})",
+                        plan.guard_built->guarded_rate, plan.guard_built->modulator_share,
+                        plan.guard_built->stuck_share);
+  return text + "},";
+}
+
+std::string allow_filter_text(const AllowFilterPlan &f) {
+  std::string text = fmt::format("allow filter {}: {}\n", f.chosen, f.why);
+  if (!f.seesaw) return text;
+  const SeesawPlan &s = *f.seesaw;
+  text +=
+      fmt::format("   {} keys, room for {}; {}, {:.1f} bits a key; {} of {} vulnerable keys guarded{}; "
+                  "confirm {}\n",
+                  f.keys, f.planned_keys, human_bytes(f.bytes), f.bits_per_key(), s.guarded, f.vulnerable,
+                  f.left_out == 0 ? "" : fmt::format(" ({} more left out)", f.left_out), name_of(f.confirm));
+  text += fmt::format(
+      "   accepts in error, by cost {:.3g} %, after churn {:.3g} %; a key nobody guards {:.3g} %, "
+      "after churn {:.3g} %\n",
+      100 * s.weighted_fresh(), 100 * s.weighted_churned(), 100 * s.fresh.others, 100 * s.churned.others);
+  return text;
+}
+
 std::string json(const TablePlan &t) {
   return fmt::format(R"({{"name":"{}","keys":{},"hosts":{},"prefixes":{},"prefix_lengths":{},"bytes":{},)"
                      R"("lines_hit":{:.4f},"lines_absent":{:.4f},"probes":{:.4f}}})",
@@ -99,12 +137,12 @@ std::string to_json(const Plan &plan) {
       R"({{"predictor":"{}","front_filter":"{}","predicted_lines":{:.4f},"predicted_ns":{:.2f},"image_bytes":{},)"
       R"("predictor_bytes":{},"front_bytes":{},"build_ms":{:.1f},"build_from":"{}","hit_ratio":{:.6f},)"
       R"("hit_ratio_measured":{},"calibration":"{}","why":"{}","chosen":{},"candidates":[{}],"tables":[{}],)"
-      R"({}"memory":{}}})",
+      R"({}{}"memory":{}}})",
       name_of(plan.chosen.predictor), name_of(plan.chosen.front_filter), chosen.cost.lines, chosen.cost.ns,
       plan.image_bytes, chosen.cost.predictor_bytes, chosen.cost.front_bytes, plan.build_ms, plan.build_from,
       plan.workload.hit_ratio, plan.workload.measured(), json_text(plan.calibration), json_text(why(plan)),
       json(chosen), json_list(plan.candidates), json_list(plan.tables), json_trained(plan.trained),
-      json_memory(plan));
+      json_allow_filter(plan), json_memory(plan));
 }
 
 std::string to_text(const Plan &plan) {
@@ -120,6 +158,7 @@ std::string to_text(const Plan &plan) {
                         name_of(c.cost.option.front_filter), human_bytes(c.image_bytes), c.cost.lines,
                         c.cost.ns, c.cost.chosen ? "" : ": " + c.cost.why_not);
   text += fmt::format("why: {}\nfigures: {}\n", why(plan), plan.calibration);
+  text += allow_filter_text(plan.allow_filter);
   text += fmt::format(
       "memory: image {} now, {} after, both during the swap: {}; needs {} in {}, {} free{}\n",
       human_bytes(plan.before_bytes), human_bytes(plan.image_bytes), human_bytes(plan.swap_bytes),

@@ -46,6 +46,14 @@ std::string overlay_json(const image::ImageView &view) {
          std::to_string(overlay.count * table::LineV4::slots) + "}";
 }
 
+std::string guard_json(const image::GuardWriter &guard) {
+  const auto load = guard.load();
+  if (!load) return "null";
+  return R"({"keys":)" + std::to_string(load->keys) + R"(,"planned_keys":)" +
+         std::to_string(load->planned_keys) + R"(,"strained":)" + (guard.is_strained() ? "true" : "false") +
+         "}";
+}
+
 int receive(int connection, std::vector<std::byte> &buffer, ssize_t &got) {
   iovec part{buffer.data(), buffer.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -188,7 +196,8 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
     const std::string json =
         R"({"lost":0,"lists":{},"reasons":{},"generations":{},"verdict":"drop","reason":"deny",)"
         R"("list":"bans","path":[],"overlays":[)" +
-        (live_ ? overlay_json(live_->writer->view()) : "") + "]}";
+        (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"guard":)" +
+        (live_ ? guard_json(live_->writer->guard()) : "null") + "}";
     const auto *from = reinterpret_cast<const std::byte *>(json.data());
     text.insert(text.end(), from, from + json.size());
     return text;
@@ -301,6 +310,11 @@ std::uint64_t FakeDataplane::sequence() const {
 std::uint64_t FakeDataplane::stages() const {
   const std::lock_guard lock(mutex_);
   return stages_;
+}
+
+std::optional<filter::SeesawLoad> FakeDataplane::guard() const {
+  const std::lock_guard lock(mutex_);
+  return live_ ? live_->writer->guard().load() : std::nullopt;
 }
 
 std::uint64_t FakeDataplane::deltas() const {

@@ -56,6 +56,9 @@ public:
     return list_of(image::Side::deny, address);
   }
 
+  // Of the filter in front of the live image's allow tables; none: it has none.
+  [[nodiscard]] std::optional<filter::SeesawLoad> guard() const;
+
 private:
   struct Attached;
 

@@ -103,12 +103,16 @@ bool RingGate::offer(unsigned port, std::span<const std::uint8_t> frame) {
   return false;
 }
 
-unsigned RingGate::take(unsigned port) {
+unsigned RingGate::take(unsigned port, const See &see) {
   void *packets[64];
   unsigned total = 0;
   for (unsigned q = 0; q < queues_; ++q)
     while (const unsigned n = rte_ring_dequeue_burst(tx_[port][q], packets, 64, nullptr)) {
-      for (unsigned i = 0; i < n; ++i) dataplane::takes_over(packets[i]);
+      for (unsigned i = 0; i < n; ++i) {
+        dataplane::takes_over(packets[i]);
+        const auto *packet = static_cast<const rte_mbuf *>(packets[i]);
+        if (see) see({rte_pktmbuf_mtod(packet, const std::uint8_t *), rte_pktmbuf_data_len(packet)});
+      }
       rte_pktmbuf_free_bulk(reinterpret_cast<rte_mbuf **>(packets), n);
       total += n;
     }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <thread>
@@ -36,8 +37,9 @@ public:
 
   // Puts a frame into a port; false when its ring or the pool is full.
   bool offer(unsigned port, std::span<const std::uint8_t> frame);
-  // Takes what came out of a port, frees it, returns how many.
-  unsigned take(unsigned port);
+  // Takes what came out of a port, frees it, returns how many; `see` looks at each frame before that.
+  using See = std::function<void(std::span<const std::uint8_t> frame)>;
+  unsigned take(unsigned port, const See &see = {});
 
   struct Outcome {
     Verdict verdict = Verdict::drop;

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace weir::test {
@@ -15,6 +16,8 @@ struct ImageOptions {
   std::uint64_t seed = 1;
   std::uint64_t generation = 1;
   bool front_filter = false;
+  std::optional<build::SeesawParams> guard{}; // a filter in front of the allow tables
+  std::vector<build::VulnerableKey> guarded{};
 };
 
 class TestImage {

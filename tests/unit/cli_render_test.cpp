@@ -33,6 +33,34 @@ TEST(CliRender, status_reads_as_a_few_lines) {
       "dataplane connected, pid 77, generation 42, sequence 1,200\n");
 }
 
+TEST(CliRender, status_sets_the_measured_rates_of_the_allow_filter_beside_the_predicted_ones) {
+  const Json answer = Json::parse(R"json({"generation": 1, "dataplane": {"connected": false},
+    "plan": {"predictor": "inline_bits", "allow_filter": {"chosen": "seesaw", "confirm": "on_conflict",
+      "keys": 312, "planned_keys": 454, "bytes": 4096, "predicted": {"weighted_churned": 0.0075, "plain_churned": 0.031},
+      "measured": {"rate": 0.029, "denied_rate": 0.0071, "table_asked": 1234, "table_asked_per_packet": 0.001}}}})json");
+  EXPECT_THAT(
+      render_status(answer, now),
+      HasSubstr("allow filter: seesaw, 312 keys, room for 454, 4 KiB, confirm on_conflict\n"
+                "  accepts in error: predicted 0.75 % of denied, 3.1 % of others; measured 0.71 % of denied, "
+                "2.9 % of all not allowed; allow tables asked 1,234 times, for 0.1 % of the packets\n"));
+  Json none = answer;
+  none["plan"]["allow_filter"] = Json{{"chosen", "none"}, {"why", "small"}};
+  EXPECT_THAT(render_status(none, now), Not(HasSubstr("allow filter")));
+}
+
+TEST(CliRender, plan_says_what_stands_in_front_of_the_allow_tables_and_why) {
+  const Json none = Json::parse(R"json({"allow_filter": {"chosen": "none", "why": "they fit"}})json");
+  EXPECT_THAT(render_plan(none), HasSubstr("allow filter none: they fit\n"));
+  const Json seesaw =
+      Json::parse(R"json({"allow_filter": {"chosen": "seesaw", "why": "forced", "confirm": "exact",
+    "keys": 10, "planned_keys": 76, "bytes": 4096, "bits_per_key": 431.2, "hashes": 5, "guarded": 7, "vulnerable": 9,
+    "left_out": 0, "predicted": {"weighted": 0.001, "plain": 0.002, "weighted_churned": 0.003, "plain_churned": 0.004}}})json");
+  EXPECT_THAT(
+      render_plan(seesaw),
+      HasSubstr("7 of 9 vulnerable keys guarded; confirm exact\n  accepts in error: by cost 0.1 % new, "
+                "0.3 % after churn; a key that nobody guards 0.2 % and 0.4 %\n"));
+}
+
 TEST(CliRender, status_says_when_nothing_is_enforced_and_when_the_dataplane_is_away) {
   const std::string text =
       render_status(Json::parse(R"json({"generation": 0, "dataplane": {"connected": false}})json"), now);

@@ -1,6 +1,9 @@
 // An overlay on its way to being full leads to a new image before it is.
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
 
 namespace weir::control {
 namespace {
@@ -59,6 +62,81 @@ TEST_F(EngineOverlay, one_that_holds_little_is_left_alone) {
   add_hosts(0, 340);
   let_it_look();
   EXPECT_EQ(dataplane.stages(), images);
+}
+
+// A filter for three entries has room for 67 keys.
+class EngineFilter : public testing::Test {
+protected:
+  EngineFilter()
+      : bench("version: 1\nallow: {filter: seesaw}\nlists: [{name: ops, action: allow, dynamic: true}, "
+              "{name: desk, action: allow, entries: [192.0.2.1, 192.0.2.2, 192.0.2.3]}, "
+              "{name: a, action: deny, entries: [10.0.0.0/8]}]\n"),
+        dataplane(bench.socket()) {
+    EXPECT_TRUE(bench.run_until_live());
+    images = dataplane.stages();
+  }
+
+  Result<EntriesDone> change(const std::vector<std::string> &hosts, bool add) {
+    std::optional<Result<EntriesDone>> result;
+    const auto on_done = [&](Result<EntriesDone> done) { result.emplace(std::move(done)); };
+    std::vector<NewEntry> entries;
+    std::vector<Prefix> prefixes;
+    for (const std::string &host : hosts) {
+      prefixes.push_back(parse_prefix(host).value());
+      entries.push_back({prefixes.back(), std::nullopt, {}});
+    }
+    if (add)
+      bench.engine().add("ops", entries, on_done);
+    else
+      bench.engine().remove("ops", prefixes, on_done);
+    EXPECT_TRUE(bench.run_until([&] { return result.has_value(); }));
+    return std::move(*result);
+  }
+  static std::vector<std::string> hosts(unsigned count) {
+    std::vector<std::string> all;
+    for (unsigned i = 0; i < count; ++i) all.push_back(fmt::format("10.1.{}.{}", i / 200, i % 200));
+    return all;
+  }
+
+  EngineBench bench;
+  FakeDataplane dataplane;
+  std::uint64_t images = 0;
+};
+
+TEST_F(EngineFilter, that_outgrows_its_plan_is_built_anew_and_larger) {
+  ASSERT_TRUE(change(hosts(60), true));
+  ASSERT_TRUE(change({"10.2.0.1"}, true));
+  EXPECT_EQ(dataplane.stages(), images) << "63 and one keys fit";
+  ASSERT_TRUE(change(hosts(100), true));
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.stages() == images + 1; }));
+  ASSERT_TRUE(bench.run_until_live());
+  const auto load = dataplane.guard();
+  ASSERT_TRUE(load);
+  EXPECT_EQ(load->keys, 104u);
+  EXPECT_GT(load->planned_keys, 104u);
+  EXPECT_EQ(bench.engine().last_error(), "");
+}
+
+TEST_F(EngineFilter, never_hears_of_the_deletion_of_an_entry_that_is_not_there) {
+  const std::uint64_t deltas = dataplane.deltas();
+  const auto absent = change({"10.9.9.9"}, false);
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, Errc::not_found);
+  EXPECT_FALSE(change({"192.0.2.1"}, false)) << "it stands in a list of the configuration, not in this one";
+  ASSERT_TRUE(change({"10.2.0.1"}, true));
+  EXPECT_FALSE(change({"10.2.0.1", "10.9.9.9"}, false)) << "one of two is absent: nothing is deleted";
+  ASSERT_TRUE(change({"10.2.0.1", "10.2.0.1"}, false)) << "said twice, deleted once";
+  EXPECT_FALSE(change({"10.2.0.1"}, false)) << "it is gone";
+  EXPECT_EQ(dataplane.deltas(), deltas + 2) << "one addition and one deletion";
+  EXPECT_EQ(dataplane.guard()->keys, 3u);
+}
+
+TEST_F(EngineFilter, holds_a_key_of_two_lists_once_and_until_both_have_lost_it) {
+  ASSERT_TRUE(change({"192.0.2.1"}, true)) << "also in a file";
+  EXPECT_EQ(dataplane.guard()->keys, 3u);
+  ASSERT_TRUE(change({"192.0.2.1"}, false));
+  EXPECT_EQ(dataplane.guard()->keys, 3u);
+  EXPECT_EQ(dataplane.list_of(image::Side::allow, "192.0.2.1"), "desk");
 }
 
 } // namespace

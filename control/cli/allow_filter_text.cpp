@@ -1,0 +1,70 @@
+#include "control/cli/allow_filter_text.hpp"
+
+#include "control/cli/fields.hpp"
+#include "control/cli/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::cli {
+
+namespace {
+
+std::string percent(const Json &object, const char *name) {
+  return has_number(object, name) ? fmt::format("{:.3g} %", 100 * number_in(object, name)) : std::string("-");
+}
+
+std::string size_text(const Json &filter) {
+  return fmt::format("{} keys, room for {}, {}", thousands_in(filter, "keys"),
+                     thousands_in(filter, "planned_keys"), bytes_text(count_in(filter, "bytes")));
+}
+
+} // namespace
+
+std::string allow_filter_plan(const Json &filter) {
+  if (!filter.is_object()) return {};
+  std::string text =
+      fmt::format("allow filter {}: {}\n", text_in(filter, "chosen"), text_in(filter, "why", ""));
+  const Json &predicted = child(filter, "predicted");
+  if (!predicted.is_object()) return text;
+  const std::uint64_t left_out = count_in(filter, "left_out");
+  text +=
+      fmt::format("  {}, {:.1f} bits a key, {} functions; {} of {} vulnerable keys guarded{}; confirm {}\n",
+                  size_text(filter), number_in(filter, "bits_per_key"), count_in(filter, "hashes"),
+                  thousands_in(filter, "guarded"), thousands_in(filter, "vulnerable"),
+                  left_out == 0 ? "" : fmt::format(" ({} more left out)", thousands(left_out)),
+                  text_in(filter, "confirm"));
+  text +=
+      fmt::format("  accepts in error: by cost {} new, {} after churn; a key that nobody guards {} and {}\n",
+                  percent(predicted, "weighted"), percent(predicted, "weighted_churned"),
+                  percent(predicted, "plain"), percent(predicted, "plain_churned"));
+  return text;
+}
+
+std::string allow_filter_status(const Json &filter) {
+  const Json &predicted = child(filter, "predicted");
+  if (!predicted.is_object()) return {};
+  std::string text = fmt::format("allow filter: {}, {}, confirm {}\n", text_in(filter, "chosen"),
+                                 size_text(filter), text_in(filter, "confirm"));
+  text += fmt::format("  accepts in error: predicted {} of denied, {} of others",
+                      percent(predicted, "weighted_churned"), percent(predicted, "plain_churned"));
+  if (const Json &measured = child(filter, "measured"); measured.is_object())
+    text +=
+        fmt::format("; measured {} of denied, {} of all not allowed; allow tables asked {} times, for {} of "
+                    "the packets",
+                    percent(measured, "denied_rate"), percent(measured, "rate"),
+                    thousands_in(measured, "table_asked"), percent(measured, "table_asked_per_packet"));
+  return text + '\n';
+}
+
+std::string allow_filter_counters(const Json &guard) {
+  if (count_in(guard, "asked") == 0) return {};
+  return fmt::format(
+      "allow filter asked {}, accepted {}, in error {}; of denied addresses asked {}, in error {}; "
+      "allow tables asked {}\n",
+      thousands_in(guard, "asked"), thousands_in(guard, "accepted"), thousands_in(guard, "false_accepted"),
+      thousands_in(guard, "denied_asked"), thousands_in(guard, "denied_false_accepted"),
+      thousands_in(guard, "table_asked"));
+}
+
+} // namespace weir::cli

@@ -1,0 +1,198 @@
+#include "control/plan/allow_filter.hpp"
+
+#include "control/plan/plan.hpp"
+#include "weir/build/image_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+namespace weir::plan {
+namespace {
+
+using build::EntryV4;
+using build::EntryV6;
+
+// Which lengths of the allow side a worker asks a table for.
+class LengthsAsked {
+public:
+  explicit LengthsAsked(const build::SideInput &allow) : below_(image::length_map_cells) {
+    std::uint64_t in_use = 0; // bit l: length l of IPv4
+    for (const EntryV4 &e : allow.v4) {
+      if (e.length != 0) in_use |= std::uint64_t{1} << e.length;
+      if (e.length > table::short_length_max) below_[e.host >> 16] |= std::uint64_t{1} << e.length;
+    }
+    hosts_alone_ = in_use == std::uint64_t{1} << 32;
+    for (const EntryV6 &e : allow.v6) v6_[e.length] = true;
+  }
+
+  void each(const Address &address, const auto &visit) const {
+    if (address.family == Family::ipv6) {
+      for (unsigned l = 0; l <= 128; ++l)
+        if (v6_[l]) visit(l);
+      return;
+    }
+    std::uint64_t lengths = hosts_alone_ ? std::uint64_t{1} << 32 : below_[address.host() >> 16];
+    for (; lengths != 0; lengths &= lengths - 1) visit(static_cast<unsigned>(std::countr_zero(lengths)));
+  }
+
+private:
+  std::vector<std::uint64_t> below_; // of each /16
+  std::array<bool, 129> v6_{};
+  bool hosts_alone_ = false;
+};
+
+bool is_allowed(const build::SideInput &allow, const Prefix &p) {
+  if (p.family() == Family::ipv4) {
+    const EntryV4 key{.host = p.address.host(), .length = p.length};
+    return std::ranges::binary_search(allow.v4, key, build::detail::same_prefix_order<EntryV4>);
+  }
+  const EntryV6 key{.address = p.address.bytes, .length = p.length};
+  return std::ranges::binary_search(allow.v6, key, build::detail::same_prefix_order<EntryV6>);
+}
+
+class Collector {
+public:
+  Collector(const build::SideInput &allow, std::vector<build::VulnerableKey> &keys)
+      : allow_(allow), lengths_(allow), keys_(keys) {}
+
+  // Hosts come in order, so those that share a key are neighbours at each length.
+  void add_host(const Address &address, double cost) {
+    lengths_.each(address, [&](unsigned length) {
+      const Prefix key{masked(address, length), static_cast<std::uint8_t>(length)};
+      std::size_t &last = last_[length];
+      if (last < keys_.size() && keys_[last].key == key) {
+        keys_[last].cost += cost;
+      } else if (!is_allowed(allow_, key)) {
+        last = keys_.size();
+        keys_.push_back({key, cost});
+      }
+    });
+  }
+
+private:
+  const build::SideInput &allow_;
+  LengthsAsked lengths_;
+  std::vector<build::VulnerableKey> &keys_;
+  std::array<std::size_t, 129> last_{};
+};
+
+Address address_of(const EntryV4 &e) { return build::detail::address_of(e); }
+Address address_of(const EntryV6 &e) { return build::detail::address_of(e); }
+
+using Counts = std::map<Address, std::uint64_t>;
+
+// Every `step`-th host, and each that samples have named; those are struck off `hot`.
+template <class Entry>
+void add_hosts(Collector &to, std::span<const Entry> deny, unsigned bits, std::uint64_t step, Counts &hot) {
+  std::uint64_t number = 0;
+  for (const Entry &e : deny) {
+    if (e.length != bits) continue;
+    const Address address = address_of(e);
+    const auto named = hot.find(address);
+    const bool taken = number++ % step == 0 || named != hot.end();
+    if (!taken) continue;
+    to.add_host(address, 1 + (named != hot.end() ? static_cast<double>(named->second) : 0));
+    if (named != hot.end()) hot.erase(named);
+  }
+}
+
+std::uint64_t hosts_of(const build::SideInput &side) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(side.v4, [](const EntryV4 &e) { return e.length == 32; }) +
+      std::ranges::count_if(side.v6, [](const EntryV6 &e) { return e.length == 128; }));
+}
+
+std::uint64_t guarded_keys_of(const build::SideInput &allow) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(allow.v4, build::detail::is_guarded_key)) +
+         allow.v6.size();
+}
+
+std::uint64_t table_bytes_of(const build::SideInput &allow) {
+  return build::table_size<table::LineV4>(allow.v4.size()).bytes() +
+         build::table_size<table::LineV6>(allow.v6.size()).bytes();
+}
+
+// What traffic that no known key stands for costs: denied prefixes, and where every address is asked
+// about, all those that nothing denies.
+double cost_elsewhere(const Vulnerable &v, const config::Config &config, double hit_ratio) {
+  auto cost = static_cast<double>(v.prefixes + v.left_out);
+  for (const build::VulnerableKey &key : v.keys) cost += key.cost;
+  const double known = cost - static_cast<double>(v.prefixes + v.left_out);
+  if (config.policy.confirm == Confirm::exact) cost += cost * (1 - hit_ratio) / std::max(hit_ratio, 0.01);
+  return std::max(cost - known, known == 0 ? 1.0 : 0.0);
+}
+
+} // namespace
+
+Vulnerable vulnerable_keys(const build::BuildInput &input, const std::vector<HotAddress> &hot,
+                           std::uint64_t keys_max) {
+  Vulnerable found;
+  const std::uint64_t hosts = hosts_of(input.deny);
+  found.prefixes = input.deny.v4.size() + input.deny.v6.size() - hosts;
+  const std::uint64_t step = hosts / std::max<std::uint64_t>(keys_max, 1) + 1;
+  Counts counts;
+  for (const HotAddress &h : hot) counts[h.address] += h.count;
+  Collector collector(input.allow, found.keys);
+  add_hosts<EntryV4>(collector, input.deny.v4, 32, step, counts);
+  add_hosts<EntryV6>(collector, input.deny.v6, 128, step, counts);
+  found.left_out = found.keys.size() * (step - 1);
+  for (const auto &[address, count] : counts) collector.add_host(address, static_cast<double>(count));
+  std::ranges::stable_sort(found.keys, std::ranges::greater{}, &build::VulnerableKey::cost);
+  if (found.keys.size() > keys_max) {
+    found.left_out += found.keys.size() - keys_max;
+    found.keys.resize(keys_max);
+  }
+  return found;
+}
+
+Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input, const config::Config &config,
+                                          double hit_ratio, const Calibration &calibration,
+                                          const std::vector<HotAddress> &hot) {
+  AllowFilterPlan plan;
+  plan.confirm = config.policy.confirm;
+  plan.keys = guarded_keys_of(input.allow);
+  const bool forced = config.allow.filter != config::AllowFilter::automatic;
+  const std::uint64_t tables = table_bytes_of(input.allow), l2_half = calibration.l2_bytes / 2;
+  if (config.allow.filter == config::AllowFilter::none) {
+    plan.why = "the configuration says so";
+    return plan;
+  }
+  if (!forced && tables <= l2_half) {
+    plan.why = fmt::format("the allow tables ({}) fit half of L2 ({}): asking them costs next to nothing",
+                           human_bytes(tables), human_bytes(l2_half));
+    return plan;
+  }
+  constexpr std::uint64_t room_for_more = 64, bytes_min = 4096; // below a page there is nothing to save
+  const unsigned bits = config.allow.bits_per_key.value_or(allow_bits_per_key);
+  plan.planned_keys = plan.keys + plan.keys / 4 + room_for_more;
+  const Vulnerable vulnerable = vulnerable_keys(input, hot);
+  std::vector<double> costs;
+  for (const build::VulnerableKey &v : vulnerable.keys) costs.push_back(v.cost);
+  const auto sized =
+      size_seesaw({.keys = plan.planned_keys,
+                   .bits_total = std::max(bits * plan.planned_keys, 8 * bytes_min),
+                   .costs = CostCurve::of(costs, cost_elsewhere(vulnerable, config, hit_ratio))});
+  if (!sized) return std::unexpected(sized.error());
+  const auto bytes = build::seesaw_bytes(sized->params);
+  if (!bytes) return std::unexpected(bytes.error());
+  plan.seesaw = *sized;
+  plan.bytes = *bytes;
+  plan.chosen = "seesaw";
+  plan.vulnerable = vulnerable.keys.size();
+  plan.left_out = vulnerable.left_out;
+  const std::uint64_t guarded = std::min<std::uint64_t>(sized->guarded, vulnerable.keys.size());
+  plan.guarded.assign(vulnerable.keys.begin(),
+                      vulnerable.keys.begin() + static_cast<std::ptrdiff_t>(guarded));
+  plan.why = forced ? "the configuration says so"
+                    : fmt::format("the allow tables ({}) exceed half of L2 ({})", human_bytes(tables),
+                                  human_bytes(l2_half));
+  if (!forced && bits >= cuckoo_wins_from_bits)
+    plan.why +=
+        fmt::format("; at {} bits a key a cuckoo filter would accept less, but images have none", bits);
+  return plan;
+}
+
+} // namespace weir::plan

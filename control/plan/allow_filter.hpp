@@ -1,0 +1,66 @@
+// The filter in front of the allow tables: whether there is one, how large, and which denied addresses it
+// must not take for allowed.
+//
+// `auto` takes none while the allow tables fit half of L2: asking them costs next to nothing then. Beyond
+// that it takes a Seesaw counting filter, the only kind that images have. From about twelve bits a key a
+// cuckoo filter would accept fewer absent addresses at the same size; the choice says so.
+//
+// Vulnerable are the hosts of the deny side, each at the lengths that allow tables are asked for it
+// (IPv4: those in use below its /16, and 32 where the side has hosts alone; IPv6: all in use), and denied
+// addresses seen in samples, which may lie inside a denied prefix. Other addresses inside denied prefixes
+// cannot be listed: each such prefix counts as one address that cannot be guarded. A key costs one and the
+// number of samples that named it; of more than vulnerable_max keys every n-th is taken, and those of
+// samples in any case.
+#pragma once
+
+#include "control/config/config.hpp"
+#include "control/plan/calibration.hpp"
+#include "control/plan/seesaw_size.hpp"
+#include "weir/build/input.hpp"
+#include "weir/key/address.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::plan {
+
+inline constexpr unsigned allow_bits_per_key = 20; // unless the configuration says otherwise
+inline constexpr std::uint64_t vulnerable_max = std::uint64_t{1} << 20;
+inline constexpr unsigned cuckoo_wins_from_bits = 12;
+
+struct HotAddress { // denied, from samples
+  Address address;
+  std::uint64_t count = 0;
+};
+
+struct Vulnerable {
+  std::vector<build::VulnerableKey> keys; // the dearest first
+  std::uint64_t left_out = 0;             // by the limit, about
+  std::uint64_t prefixes = 0;             // denied ones, whose addresses cannot be listed
+};
+[[nodiscard]] Vulnerable vulnerable_keys(const build::BuildInput &input, const std::vector<HotAddress> &hot,
+                                         std::uint64_t keys_max = vulnerable_max);
+
+struct AllowFilterPlan {
+  std::string chosen = "none", why;
+  Confirm confirm = Confirm::exact;
+  std::uint64_t keys = 0, planned_keys = 0; // there is room for planned_keys
+  std::uint64_t bytes = 0;
+  std::uint64_t vulnerable = 0, left_out = 0; // denied keys known, and beyond the limit
+  std::optional<SeesawPlan> seesaw;           // goes into the build's input
+  std::vector<build::VulnerableKey> guarded;
+
+  [[nodiscard]] double bits_per_key() const noexcept {
+    return 8 * static_cast<double>(bytes) / static_cast<double>(planned_keys);
+  }
+};
+
+// Errors: no filter of the size asked for is possible.
+[[nodiscard]] Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input,
+                                                        const config::Config &config, double hit_ratio,
+                                                        const Calibration &calibration,
+                                                        const std::vector<HotAddress> &hot);
+
+} // namespace weir::plan

@@ -1,0 +1,311 @@
+// The allow list is churned as fast as the control socket takes it, while packets come as fast as a ring
+// port takes them, through a filter small enough to err, to overflow and to ask for another. Every
+// source is allowed or denied for certain while it sends: no allowed packet may be dropped, not one, and
+// no denied one may pass.
+//
+// A few seconds for each setting; WEIR_CHURN_SECONDS=300 for minutes.
+#include "tests/support/dataplane_client.hpp"
+#include "tests/support/eal.hpp"
+#include "tests/support/packets.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/ring_gate.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/test_image.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+namespace weir::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Bytes8 = std::vector<std::uint8_t>;
+
+constexpr std::uint16_t allow_list = 0, deny_list = 1;
+constexpr unsigned groups = 8, hosts_in_group = 120;
+constexpr unsigned noise_hosts = 20'000;
+constexpr unsigned batch_deltas = 2000;
+
+std::chrono::seconds seconds_to_run() {
+  const char *asked = std::getenv("WEIR_CHURN_SECONDS");
+  return std::chrono::seconds(asked != nullptr ? std::max(1, std::atoi(asked)) : 3);
+}
+
+// A host of one of the nets below; every fourth is IPv6.
+Address host_of(unsigned net, unsigned n) {
+  if (n % 4 != 3) return Address::from_host(net << 16 | (n >> 8) << 8 | (n & 0xFF));
+  Address a = parse_address("2001:db8::").value();
+  a.bytes[5] = static_cast<std::uint8_t>(net >> 8);
+  a.bytes[6] = static_cast<std::uint8_t>(net);
+  a.bytes[14] = static_cast<std::uint8_t>(n >> 8);
+  a.bytes[15] = static_cast<std::uint8_t>(n);
+  return a;
+}
+Prefix prefix_of(const Address &a) { return {a, static_cast<std::uint8_t>(address_bits(a.family))}; }
+
+constexpr unsigned steady_net = 0x0A01, prefix_net = 0x0A02, denied_net = 0x0A03, group_net = 0x0A10,
+                   noise_net = 0x0A06, free_net = 0xAC10;
+
+// What the frame says about itself: a destination port that tells what must become of it.
+enum class Fate : std::uint8_t { pass = 1, drop = 2 };
+Bytes8 frame_from(const Address &source, Fate fate) {
+  FrameBuilder frame;
+  frame.ethernet();
+  if (source.family == Family::ipv4)
+    frame.ipv4({.source = to_string(source)});
+  else
+    frame.ipv6({.source = to_string(source)});
+  return frame.udp(1, static_cast<unsigned>(fate)).payload(16).frame().bytes;
+}
+bool must_drop(std::span<const std::uint8_t> frame) {
+  const std::size_t ip = 14, udp = ip + (frame[12] == 0x08 ? 20 : 40);
+  return frame[udp + 3] == static_cast<std::uint8_t>(Fate::drop);
+}
+
+// The rules as they should be, and images of them.
+class Model {
+public:
+  explicit Model(Confirm confirm) : confirm_(confirm) {
+    for (unsigned n = 0; n < 1000; ++n) allowed.insert(prefix_of(host_of(steady_net, n)));
+    for (unsigned n = 0; n < 100; ++n) allowed.insert({Address::from_host(prefix_net << 16 | n << 8), 24});
+    for (unsigned n = 0; n < 100; ++n) allowed.insert(prefix_of(host_of(free_net, n)));
+    for (unsigned n = 0; n < noise_hosts; n += 2) allowed.insert(prefix_of(host_of(noise_net, n)));
+    for (unsigned n = 0; n < 2000; ++n) denied_.push_back(prefix_of(host_of(denied_net, n)));
+    for (unsigned n = 0; n < 500; ++n) denied_.push_back(prefix_of(host_of(steady_net, n)));
+    denied_.push_back(parse_prefix("10.0.0.0/8").value());
+    denied_.push_back(parse_prefix("2001:db8::/32").value());
+  }
+
+  std::set<Prefix> allowed;
+
+  [[nodiscard]] std::vector<std::byte> image(std::uint64_t generation, std::uint64_t sequence) const {
+    RuleSet rules;
+    rules.policy.match = Match::source;
+    rules.policy.confirm = confirm_;
+    rules.lists = {{"ops", image::Side::allow, {allowed.begin(), allowed.end()}},
+                   {"bad", image::Side::deny, denied_}};
+    ImageOptions options;
+    options.guard = build::SeesawParams{.planned_keys = noise_hosts,
+                                        .cell_words = 4000, // four cells a key, and counts up to three
+                                        .modulator_words = 400,
+                                        .hashes = 4};
+    for (unsigned n = 0; n < 2000; ++n) options.guarded.push_back({prefix_of(host_of(denied_net, n))});
+    return relabelled(TestImage(rules, options).bytes(), generation, sequence);
+  }
+
+private:
+  Confirm confirm_;
+  std::vector<Prefix> denied_;
+};
+
+// Frames of every kind in random order, until told to stop.
+class Flood {
+public:
+  enum class State : std::uint8_t { quiet, allowed, denied };
+
+  Flood(RingGate &gate, std::uint64_t seed) : gate_(gate), random_(seed) {
+    for (unsigned n = 0; n < 1000; ++n) steady_.push_back(frame_from(host_of(steady_net, n), Fate::pass));
+    for (unsigned n = 0; n < 100; ++n) {
+      steady_.push_back(
+          frame_from(Address::from_host(prefix_net << 16 | n << 8 | (n * 7 % 256)), Fate::pass));
+      steady_.push_back(frame_from(host_of(free_net, n), Fate::pass));
+      steady_.push_back(frame_from(host_of(free_net + 1, 4 * n), Fate::pass)); // on no list at all
+    }
+    for (unsigned n = 0; n < 2000; ++n) denied_.push_back(frame_from(host_of(denied_net, n), Fate::drop));
+    for (unsigned n = 0; n < 2000; ++n) denied_.push_back(frame_from(host_of(denied_net + 1, n), Fate::drop));
+    for (unsigned g = 0; g < groups; ++g)
+      for (unsigned n = 0; n < hosts_in_group; ++n) {
+        const Address host = host_of(group_net + g, n);
+        group_frames_[g][0].push_back(frame_from(host, Fate::pass));
+        group_frames_[g][1].push_back(frame_from(host, Fate::drop));
+      }
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Flood() { stop(); }
+  Flood(const Flood &) = delete;
+  Flood &operator=(const Flood &) = delete;
+
+  void stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  // Afterwards nothing from the group is on its way any more.
+  bool silence(unsigned group) {
+    states_[group] = State::quiet;
+    const std::uint64_t turn = turns_;
+    if (!wait_until([&] { return turns_ > turn + 1; }, 30s)) return false;
+    const std::uint64_t so_far = offered();
+    return wait_until([&] { return gate_.judged() >= so_far; }, 30s);
+  }
+  void let_speak(unsigned group, State state) { states_[group] = state; }
+
+  [[nodiscard]] std::uint64_t offered() const { return offered_pass + offered_drop; }
+  void collect() {
+    gate_.take(1,
+               [&](std::span<const std::uint8_t> frame) { ++(must_drop(frame) ? wrongly_passed : passed); });
+  }
+  std::atomic<std::uint64_t> offered_pass{0}, offered_drop{0}, passed{0}, wrongly_passed{0};
+
+private:
+  void run() {
+    for (; !stop_; ++turns_) {
+      for (int i = 0; i < 128; ++i)
+        if (!offer_one()) break;
+      collect();
+      std::this_thread::yield(); // CPUs may be fewer than threads
+    }
+  }
+  bool offer_one() {
+    const auto any = [&](const std::vector<Bytes8> &frames) {
+      return gate_.offer(0, frames[random_.below(static_cast<std::uint32_t>(frames.size()))]);
+    };
+    const unsigned kind = random_.below(4);
+    bool drops = kind == 1, taken = true;
+    if (kind < 2) {
+      taken = any(drops ? denied_ : steady_);
+    } else {
+      const unsigned group = random_.below(groups);
+      const State state = states_[group];
+      if (state == State::quiet) return true;
+      drops = state == State::denied;
+      taken = any(group_frames_[group][drops ? 1 : 0]);
+    }
+    if (taken) ++(drops ? offered_drop : offered_pass);
+    return taken;
+  }
+
+  RingGate &gate_;
+  Random random_;
+  std::vector<Bytes8> steady_, denied_;
+  std::array<std::array<std::vector<Bytes8>, 2>, groups> group_frames_;
+  std::array<std::atomic<State>, groups> states_{};
+  std::atomic<std::uint64_t> turns_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+// Control's side of it: deltas and swaps, each acknowledged before the next.
+class Churn {
+public:
+  Churn(RingGate &gate, Confirm confirm, std::uint64_t seed)
+      : control_(gate.socket()), model_(confirm), random_(seed) {}
+
+  void swap() {
+    const WireMessage staged = control_.stage(model_.image(++generation_, sequence_));
+    ASSERT_TRUE(staged.is(wire::Type::staged)) << staged.refusal();
+    const WireMessage committed = control_.commit(generation_, sequence_);
+    ASSERT_TRUE(committed.is(wire::Type::committed)) << committed.refusal();
+  }
+
+  // All hosts of a group at once, among random others.
+  void turn(unsigned group, bool allow) {
+    std::vector<wire::Delta> batch;
+    for (unsigned n = 0; n < hosts_in_group; ++n) add(batch, prefix_of(host_of(group_net + group, n)), allow);
+    noise(batch);
+    send(batch);
+  }
+  void noise() {
+    std::vector<wire::Delta> batch;
+    noise(batch);
+    send(batch);
+  }
+
+  std::uint64_t deltas = 0, swaps_for_strain = 0, swaps_for_room = 0;
+  [[nodiscard]] std::uint64_t swaps() const { return generation_; }
+
+private:
+  void noise(std::vector<wire::Delta> &batch) {
+    while (batch.size() < batch_deltas) {
+      const Prefix p = prefix_of(host_of(noise_net, random_.below(noise_hosts)));
+      add(batch, p, model_.allowed.contains(p) ? random_.one_in(16) : !random_.one_in(16)); // some twice
+    }
+  }
+  void add(std::vector<wire::Delta> &batch, const Prefix &p, bool allow) {
+    wire::Delta d;
+    d.op = allow ? wire::DeltaOp::set : wire::DeltaOp::unset;
+    d.side = image::Side::allow;
+    d.family = p.family();
+    d.length = p.length;
+    d.list = random_.one_in(4) ? deny_list : allow_list; // a present key may change its list
+    d.address = p.address.bytes;
+    batch.push_back(d);
+    if (allow)
+      model_.allowed.insert(p);
+    else
+      model_.allowed.erase(p);
+  }
+  void send(const std::vector<wire::Delta> &batch) {
+    const WireMessage answer = control_.deltas(wire::Target::live, sequence_ + 1, batch);
+    const bool no_room = answer.is(wire::Type::refused) &&
+                         answer.as<wire::Refused>().code == static_cast<std::uint32_t>(Errc::needs_rebuild);
+    ASSERT_TRUE(no_room || answer.is(wire::Type::applied)) << answer.refusal();
+    sequence_ += batch.size();
+    deltas += batch.size();
+    const bool strained = !no_room && answer.as<wire::Applied>().filter_strained != 0;
+    swaps_for_strain += strained;
+    swaps_for_room += no_room;
+    if (no_room || strained) swap();
+  }
+
+  DataplaneClient control_;
+  Model model_;
+  Random random_;
+  std::uint64_t generation_ = 0, sequence_ = 0;
+};
+
+class AllowChurn : public testing::TestWithParam<Confirm> {};
+
+TEST_P(AllowChurn, at_full_rate_drops_no_allowed_packet_and_passes_no_denied_one) {
+  const std::uint64_t seed = seed_or(5005);
+  WEIR_TRACE_SEED(seed);
+  ASSERT_TRUE(start_eal());
+  RingGate gate;
+  Churn churn(gate, GetParam(), seed);
+  churn.swap();
+  Flood flood(gate, seed);
+  for (unsigned g = 0; g < groups; ++g) flood.let_speak(g, Flood::State::denied);
+
+  const auto end = Clock::now() + seconds_to_run();
+  unsigned rounds = 0;
+  std::array<bool, groups> allowed{};
+  for (; Clock::now() < end && !HasFatalFailure() && flood.wrongly_passed == 0; ++rounds) {
+    const unsigned group = rounds % groups;
+    ASSERT_TRUE(flood.silence(group)) << "packets do not come through any more";
+    churn.turn(group, allowed[group] = !allowed[group]);
+    flood.let_speak(group, allowed[group] ? Flood::State::allowed : Flood::State::denied);
+    for (int i = 0; i < 3 && !HasFatalFailure(); ++i) churn.noise();
+  }
+  flood.stop();
+  ASSERT_TRUE(wait_until([&] { return gate.judged() >= flood.offered(); }, 30s))
+      << flood.offered() - gate.judged() << " packets were lost";
+  flood.collect();
+
+  const auto &counters = gate.dataplane().counters.worker(0);
+  const auto &denied = counters.verdicts[static_cast<std::size_t>(Reason::deny)][1];
+  EXPECT_EQ(flood.passed, flood.offered_pass) << "allowed packets were dropped";
+  EXPECT_EQ(flood.wrongly_passed, 0u) << "denied packets passed";
+  EXPECT_EQ(denied[0].get() + denied[1].get(), flood.offered_drop);
+  EXPECT_EQ(gate.judged(), flood.offered());
+  EXPECT_GT(flood.passed, 10'000u);
+  EXPECT_GT(flood.offered_drop, 10'000u);
+  EXPECT_GE(rounds, 2 * groups) << "no group came and went";
+  EXPECT_GT(churn.swaps_for_strain, 0u) << "the filter never was strained: it is too large for this test";
+  std::printf("%llu packets, %llu changes, %llu images, %llu of them for the filter, %u groups turned\n",
+              static_cast<unsigned long long>(gate.judged()), static_cast<unsigned long long>(churn.deltas),
+              static_cast<unsigned long long>(churn.swaps()),
+              static_cast<unsigned long long>(churn.swaps_for_strain), rounds);
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, AllowChurn, testing::Values(Confirm::exact, Confirm::on_conflict),
+                         [](const auto &setting) { return std::string(name_of(setting.param)); });
+
+} // namespace
+} // namespace weir::test

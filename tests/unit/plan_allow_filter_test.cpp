@@ -1,0 +1,177 @@
+// What the planner puts in front of the allow tables, and which denied keys it guards.
+#include "control/plan/allow_filter.hpp"
+#include "control/plan/plan.hpp"
+#include "tests/support/image_memory.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::plan {
+namespace {
+
+using build::EntryV4;
+using build::EntryV6;
+using test::entry_v4;
+using test::entry_v6;
+
+struct Rules {
+  std::vector<EntryV4> deny4, allow4;
+  std::vector<EntryV6> deny6{}, allow6{};
+
+  [[nodiscard]] build::BuildInput input() const {
+    build::BuildInput in;
+    in.deny = {deny4, deny6};
+    in.allow = {allow4, allow6};
+    in.seed = 5;
+    return in;
+  }
+};
+
+std::vector<std::string> texts(const std::vector<build::VulnerableKey> &keys) {
+  std::vector<std::string> out;
+  for (const build::VulnerableKey &v : keys) out.push_back(to_string(v.key));
+  return out;
+}
+
+std::vector<EntryV4> hosts(std::uint32_t first, std::uint32_t count, std::uint16_t list) {
+  std::vector<EntryV4> out;
+  for (std::uint32_t i = 0; i < count; ++i) out.push_back({first + 3 * i, 32, 0, list});
+  return out;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(VulnerableKeys, of_a_side_with_allowed_hosts_alone_are_the_denied_hosts) {
+  const Rules rules{{entry_v4("10.0.0.0/8", 1), entry_v4("10.0.0.1", 1), entry_v4("192.0.2.9", 1)},
+                    {entry_v4("172.16.0.1", 2)}};
+  const Vulnerable v = vulnerable_keys(rules.input(), {});
+  EXPECT_EQ(texts(v.keys), (Texts{"10.0.0.1", "192.0.2.9"}));
+  EXPECT_EQ(v.prefixes, 1u) << "its addresses cannot be listed";
+}
+
+TEST(VulnerableKeys, are_masked_to_the_lengths_that_the_allow_side_is_asked_for) {
+  const Rules rules{{entry_v4("10.0.0.1", 1), entry_v4("10.0.0.2", 1), entry_v4("10.1.0.1", 1)},
+                    {entry_v4("10.0.0.0/28", 2), entry_v4("10.0.1.0/24", 2)},
+                    {entry_v6("2001:db8::1", 1)},
+                    {entry_v6("2001:db8:1::/48", 2)}};
+  const Vulnerable v = vulnerable_keys(rules.input(), {});
+  EXPECT_EQ(texts(v.keys), (Texts{"10.0.0.0/24", "2001:db8::/48"}))
+      << "10.0.0.0/28 is allowed, nothing is asked for below 10.1.0.0/16";
+  EXPECT_EQ(v.keys[0].cost, 2) << "of two hosts";
+}
+
+TEST(VulnerableKeys, that_samples_name_come_first_also_inside_denied_prefixes) {
+  const Rules rules{{entry_v4("10.0.0.0/8", 1), entry_v4("192.0.2.1", 1), entry_v4("192.0.2.2", 1)},
+                    {entry_v4("172.16.0.1", 2)}};
+  const Address inside = parse_address("10.9.9.9").value(), host = parse_address("192.0.2.2").value();
+  const Vulnerable v = vulnerable_keys(rules.input(), {{inside, 40}, {host, 7}});
+  EXPECT_EQ(texts(v.keys), (Texts{"10.9.9.9", "192.0.2.2", "192.0.2.1"}));
+  EXPECT_EQ(v.keys[0].cost, 40);
+  EXPECT_EQ(v.keys[1].cost, 8);
+}
+
+TEST(VulnerableKeys, of_many_hosts_are_taken_from_all_over_up_to_the_limit) {
+  Rules rules;
+  rules.deny4 = hosts(0x0B000000, 10'000, 1);
+  rules.allow4 = {entry_v4("172.16.0.1", 2)};
+  const Address last = Address::from_host(rules.deny4.back().host);
+  const Vulnerable v = vulnerable_keys(rules.input(), {{last, 3}}, 1000);
+  EXPECT_LE(v.keys.size(), 1000u);
+  EXPECT_GT(v.keys.size(), 800u);
+  EXPECT_NEAR(static_cast<double>(v.keys.size() + v.left_out), 10'000, 1100);
+  EXPECT_EQ(v.keys[0].key.address, last) << "sampled";
+  EXPECT_GT(v.keys.back().key.address.host(), rules.deny4[9000].host);
+}
+
+config::Config forced(unsigned bits = 0) {
+  config::Config config;
+  config.allow.filter = config::AllowFilter::seesaw;
+  if (bits != 0) config.allow.bits_per_key = bits;
+  config.policy.confirm = Confirm::on_conflict;
+  return config;
+}
+
+Calibration with_l2(std::uint64_t bytes) {
+  Calibration c = built_in_calibration();
+  c.l2_bytes = bytes;
+  return c;
+}
+
+AllowFilterPlan planned(const Rules &rules, const config::Config &config, std::uint64_t l2_bytes = 2 << 20) {
+  return plan_allow_filter(rules.input(), config, 0.1, with_l2(l2_bytes), {}).value();
+}
+
+TEST(AllowFilter, is_none_while_the_allow_tables_fit_half_of_l2) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 20'000, 2);
+  rules.deny4 = hosts(0x0B000000, 20'000, 1);
+  const AllowFilterPlan small = planned(rules, {});
+  EXPECT_EQ(small.chosen, "none");
+  EXPECT_NE(small.why.find("fit half of L2"), std::string::npos) << small.why;
+  const AllowFilterPlan large = planned(rules, {}, 256 << 10);
+  EXPECT_EQ(large.chosen, "seesaw");
+  EXPECT_NE(large.why.find("exceed half of L2"), std::string::npos) << large.why;
+  EXPECT_NE(large.why.find("cuckoo filter would accept less"), std::string::npos) << large.why;
+  config::Config lean;
+  lean.allow.bits_per_key = 10;
+  EXPECT_EQ(planned(rules, lean, 256 << 10).why.find("cuckoo"), std::string::npos);
+  config::Config off;
+  off.allow.filter = config::AllowFilter::none;
+  EXPECT_EQ(planned(rules, off, 256 << 10).chosen, "none");
+}
+
+TEST(AllowFilter, can_be_forced_in_front_of_nothing) {
+  const AllowFilterPlan none_yet = planned({}, forced());
+  ASSERT_TRUE(none_yet.seesaw);
+  EXPECT_EQ(none_yet.keys, 0u);
+  EXPECT_GT(none_yet.planned_keys, 0u) << "lists that are empty now may be filled";
+}
+
+TEST(AllowFilter, has_the_bits_that_the_configuration_gives) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 20'000, 2);
+  rules.deny4 = hosts(0x0B000000, 20'000, 1);
+  double before = 1;
+  for (const unsigned bits : {12, 20, 28}) {
+    const AllowFilterPlan plan = planned(rules, forced(bits));
+    EXPECT_NEAR(plan.bits_per_key(), bits, 0.2);
+    EXPECT_LT(plan.seesaw->weighted_churned(), before / 2) << "more bits, fewer errors";
+    before = plan.seesaw->weighted_churned();
+  }
+}
+
+// The prediction against the real image: every guarded key and as many that nobody guards.
+TEST(AllowFilter, accepts_about_as_much_as_was_predicted) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 30'000, 2);
+  rules.deny4 = hosts(0x0B000000, 30'000, 1);
+  const AllowFilterPlan plan = planned(rules, forced(16));
+  build::BuildInput in = rules.input();
+  in.lists = {{"bad", 1}, {"good", 2, image::Side::allow}};
+  in.guard.params = plan.seesaw->params;
+  in.guard.guarded = plan.guarded;
+  const test::ImageMemory m = test::ImageMemory::build(in);
+  const image::ImageView view = m.view();
+  EXPECT_EQ(m.report().guard.keys, 30'000u);
+  EXPECT_LE(m.report().guard_accepts, 1.5 * plan.seesaw->fresh.guarded + 0.005) << "planned for more keys";
+  std::uint64_t accepted = 0;
+  for (std::uint32_t i = 0; i < 30'000; ++i)
+    accepted += view.guard.contains(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
+  const double rate = static_cast<double>(accepted) / 30'000;
+  EXPECT_GT(rate, 0);
+  EXPECT_LE(rate, 1.3 * plan.seesaw->fresh.others);
+}
+
+TEST(AllowFilter, is_said_in_plans_for_people_and_for_programs) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 100, 2);
+  rules.deny4 = hosts(0x0B000000, 100, 1);
+  const Plan plan = make_plan(rules.input(), forced(), {.memory = {.available_bytes = 1 << 30}}).value();
+  const std::string text = to_text(plan), json = to_json(plan);
+  EXPECT_NE(text.find("allow filter seesaw: the configuration says so"), std::string::npos) << text;
+  EXPECT_NE(text.find("confirm on_conflict"), std::string::npos) << text;
+  EXPECT_NE(json.find(R"("allow_filter":{"chosen":"seesaw")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("predicted":{"weighted":)"), std::string::npos) << json;
+}
+
+} // namespace
+} // namespace weir::plan

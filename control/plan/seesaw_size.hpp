@@ -8,6 +8,10 @@
 //   continuous     share of the bits for the modulator, share of the negatives that is guarded: NLopt's
 //                  Sbplx from the best point of the grid, for the best few of the whole numbers
 //
+// A further hash function is a further line of memory for every key, so it is taken only if it lowers the
+// rate by an eighth; with more than one backup, its place waits for what the modulator says, so more must
+// gain a tenth.
+//
 // Counts of a single bit never come down, which is good for few rounds and ruins a filter that lives
 // long: at least two bits are taken for either count.
 //

@@ -103,7 +103,7 @@ TEST(SeesawSize, no_choice_nearby_is_better) {
     change(params);
     return weighted(params, guarded);
   };
-  EXPECT_GE(changed([](auto &p) { ++p.hashes; }), best);
+  EXPECT_GE(changed([](auto &p) { ++p.hashes; }), best / 1.15); // not worth another line a query
   EXPECT_GE(changed([](auto &p) { --p.hashes; }), best);
   EXPECT_GE(changed([](auto &p) { ++p.positive_bits; }), best);
   EXPECT_GE(changed([](auto &p) { ++p.count_bits; }), best);

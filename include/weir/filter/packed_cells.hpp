@@ -89,7 +89,7 @@ inline void store_cell(std::uint64_t *words, CellPlace place, std::uint32_t mask
 
 class Positions {
 public:
-  Positions() = default;
+  Positions() = default; // of no key: assign one before use
   Positions(KeyHash key, std::uint64_t layer) noexcept : at_(remix(key, layer)), step_(std::rotl(at_, 32)) {}
 
   // Places 0, 1, 2 ... in turn.
@@ -105,7 +105,7 @@ public:
 private:
   static constexpr std::uint64_t growth = 0x9E3779B97F4A7C15ull;
 
-  std::uint64_t at_ = 0, step_ = 0;
+  std::uint64_t at_, step_;
 };
 
 } // namespace weir::filter

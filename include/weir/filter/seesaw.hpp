@@ -43,9 +43,9 @@ namespace weir::filter {
 // What has been seen of a key, in a form that needs no branches. `vacant` words have the top bit set for
 // "no count here" and none of the bits that a cell's nc could have unless it is set: pc - 1.
 struct SeesawTrace {
-  std::uint32_t seen = 0;   // cells or-ed: sealed if one of them is
-  std::uint32_t vacant = 0; // or-ed
-  std::uint32_t barred = 0; // or-ed: bits of nc set when no present key looks like this
+  std::uint32_t seen;   // cells or-ed: sealed if one of them is
+  std::uint32_t vacant; // or-ed
+  std::uint32_t barred; // or-ed: bits of nc set when no present key looks like this
 };
 
 struct AllDecisions { // every key with a sealed position is settled by the modulator
@@ -96,39 +96,26 @@ public:
   // modulator for those that need it: each fetched for all lanes before it is looked at, and no branch
   // depends on a cell. `keys` holds at most batch_max.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    Batch batch;
-    unsigned live = 0;
-    for (const KeyHash key : keys) {
-      batch.lanes[live].positions = SeesawShape::positions(key);
-      batch.lanes[live].trace = {};
-      batch.live[live] = static_cast<std::uint8_t>(live);
-      ++live;
-    }
-    for (unsigned i = 0; i < shape_.hashes && live != 0; i += stride) {
-      const unsigned many = std::min(stride, shape_.hashes - i);
-      fetch(batch, live, many);
-      live = round_one(batch, live, many);
-    }
-    return round_two(batch, live);
+    return with_hashes(shape_.hashes, [&](auto hashes) { return batch_by<hashes()>(keys); });
   }
 
 private:
-  static constexpr unsigned stride = 2; // positions of a lane that are fetched at a time
-  struct Lane {
+  static constexpr unsigned stride_max = 3; // positions of a lane that are fetched at a time
+  struct alignas(64) Lane {
     Positions positions;
-    std::array<CellPlace, stride> places;
+    std::array<std::uint64_t, stride_max> places; // packed
     SeesawTrace trace;
     std::uint32_t stored;
   };
   struct Batch {
     std::array<Lane, batch_max> lanes;
-    std::array<std::uint8_t, batch_max + 1> live;
+    std::array<std::uint8_t, batch_max + 1> live; // lanes that may be present
   };
 
   // With Hashes functions; 0: as many as the shape says.
   template <unsigned Hashes> [[nodiscard]] bool contains_by(KeyHash key) const noexcept {
     Positions positions = SeesawShape::positions(key);
-    SeesawTrace trace;
+    SeesawTrace trace{};
     const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
 #pragma GCC unroll 6
     for (unsigned i = 0; i < hashes; ++i)
@@ -167,25 +154,48 @@ private:
     return (missing >> 31) == 0;
   }
 
-  void fetch(Batch &batch, unsigned live, unsigned many) const noexcept {
+  template <unsigned Hashes> [[nodiscard]] HitMask batch_by(std::span<const KeyHash> keys) const noexcept {
+    constexpr unsigned stride = Hashes == 0 ? 1 : Hashes <= stride_max ? Hashes : (Hashes + 1) / 2;
+    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
+    Batch batch;
+    auto live = static_cast<unsigned>(keys.size());
     for (unsigned j = 0; j < live; ++j) {
-      Lane &lane = batch.lanes[batch.live[j]];
-      for (unsigned i = 0; i < many; ++i) {
-        lane.places[i] = shape_.cells.place(lane.positions.next());
-        __builtin_prefetch(&cells_[lane.places[i].word]);
-      }
+      Lane &lane = batch.lanes[j];
+      lane.positions = SeesawShape::positions(keys[j]);
+      lane.trace = {};
+      fetch<stride>(lane);
+      batch.live[j] = static_cast<std::uint8_t>(j);
+    }
+    live = round_one<stride>(batch, live);
+#pragma GCC unroll 2
+    for (unsigned i = stride; i < hashes; i += stride) {
+      constexpr unsigned rest = Hashes == 0 || Hashes == stride ? 1 : Hashes - stride;
+      for (unsigned j = 0; j < live; ++j) fetch<rest>(batch.lanes[batch.live[j]]);
+      live = round_one<rest>(batch, live);
+    }
+    return round_two(batch, live);
+  }
+
+  template <unsigned Many> void fetch(Lane &lane) const noexcept {
+#pragma GCC unroll 3
+    for (unsigned i = 0; i < Many; ++i) {
+      const CellPlace place = shape_.cells.place(lane.positions.next());
+      __builtin_prefetch(&cells_[place.word]);
+      lane.places[i] = place.packed();
     }
   }
 
   // Returns how many lanes stay alive.
-  [[nodiscard]] unsigned round_one(Batch &batch, unsigned live, unsigned many) const noexcept {
+  template <unsigned Many> [[nodiscard]] unsigned round_one(Batch &batch, unsigned live) const noexcept {
     unsigned left = 0;
     for (unsigned j = 0; j < live; ++j) {
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
       SeesawTrace trace = lane.trace;
       unsigned lost = 0;
-      for (unsigned i = 0; i < many; ++i) lost |= lost_at(load_cell(cells_, lane.places[i]), trace);
+#pragma GCC unroll 3
+      for (unsigned i = 0; i < Many; ++i)
+        lost |= lost_at(load_cell(cells_, CellPlace::unpacked(lane.places[i])), trace);
       lane.trace = trace;
       batch.live[left] = number;
       left += 1 - lost;
@@ -200,21 +210,24 @@ private:
       const std::uint8_t number = batch.live[j];
       Lane &lane = batch.lanes[number];
       const unsigned good = allowed(lane.trace), asks = asking(lane.trace);
-      lane.places[0] = shape_.modulator.place(lane.positions.next());
-      __builtin_prefetch(&modulator_[lane.places[0].word]);
+      const CellPlace modulator = shape_.modulator.place(lane.positions.next());
+      __builtin_prefetch(&modulator_[modulator.word]);
+      lane.places[0] = modulator.packed();
       hits |= HitMask{good & ~asks} << number;
       batch.live[asking_now] = number;
       asking_now += good & asks;
     }
     for (unsigned j = 0; j < asking_now; ++j) {
       Lane &lane = batch.lanes[batch.live[j]];
-      lane.stored = load_cell(modulator_, lane.places[0]);
-      lane.places[0] = backup_place(lane.positions, lane.stored);
-      __builtin_prefetch(&cells_[lane.places[0].word]);
+      lane.stored = load_cell(modulator_, CellPlace::unpacked(lane.places[0]));
+      const CellPlace backup = backup_place(lane.positions, lane.stored);
+      __builtin_prefetch(&cells_[backup.word]);
+      lane.places[0] = backup.packed();
     }
     for (unsigned j = 0; j < asking_now; ++j) {
       const Lane &lane = batch.lanes[batch.live[j]];
-      hits |= HitMask{kept(lane.trace, lane.stored, load_cell(cells_, lane.places[0]))} << batch.live[j];
+      const std::uint32_t backup = load_cell(cells_, CellPlace::unpacked(lane.places[0]));
+      hits |= HitMask{kept(lane.trace, lane.stored, backup)} << batch.live[j];
     }
     return hits;
   }

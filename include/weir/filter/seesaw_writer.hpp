@@ -143,52 +143,46 @@ public:
 private:
   using Packed = std::uint64_t; // a CellPlace
   struct Decision {
-    std::array<Packed, seesaw_hashes_max> places;
+    std::array<Packed, seesaw_hashes_max + 1> places; // and one more for `old` without a conflict
     Positions backups;
-    unsigned old;           // the first sealed position, if there is one
-    Packed old_place;       // its place
+    unsigned old;           // the first sealed position, or one past the last
     std::uint32_t vacant;   // bit i: places[i] has no count
     std::uint32_t conflict; // 1: there is a sealed position
-    Packed modulator;
+    CellPlace modulator;
     std::uint32_t stored;        // the modulator's cell
     std::uint32_t found;         // a function for a modulator cell without a count
     std::uint32_t backup_sealed; // 1: the stored function leads to a sealed cell
-    Packed target;               // with a conflict, counts the key instead of old_place, or is it
-
-    // Where the key is counted for function i.
-    [[nodiscard]] Packed counting(unsigned i) const noexcept {
-      return pick(mask_if((conflict & unsigned{i == old}) != 0), target, places[i]);
-    }
+    Packed target;               // counts the key instead of places[old], or is it
   };
 
   // Of a key that is present; and of one that is not, as long as function 0 suits a free modulator cell.
   template <unsigned Hashes = 0>
   [[nodiscard, gnu::always_inline]] Decision decided(KeyHash key) const noexcept {
     Decision d;
-    d.vacant = d.found = d.conflict = d.old = 0;
-    d.old_place = 0;
     Positions walk = SeesawShape::positions(key);
     const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
+    std::uint32_t sealed = std::uint32_t{1} << hashes, vacant = 0;
 #pragma GCC unroll 6
     for (unsigned i = 0; i < hashes; ++i) {
       const CellPlace place = shape_.cells.place(walk.next());
       const std::uint32_t cell = load_cell(cells_, place);
-      const std::uint32_t sealed = shape_.sealed(cell);
-      const std::uint64_t first = mask_if((sealed & ~d.conflict) != 0);
       d.places[i] = place.packed();
-      d.old_place = pick(first, place.packed(), d.old_place);
-      d.old = static_cast<unsigned>(pick(first, i, d.old));
-      d.conflict |= sealed;
-      d.vacant |= std::uint32_t{!shape_.counted(cell)} << i;
+      sealed |= std::uint32_t{shape_.sealed(cell)} << i;
+      vacant |= std::uint32_t{!shape_.counted(cell)} << i;
     }
-    const CellPlace modulator = shape_.modulator.place(walk.next());
-    d.modulator = modulator.packed();
-    d.stored = load_cell(modulator_, modulator) & modulator_mask();
+    d.old = static_cast<unsigned>(__builtin_ctz(sealed));
+    d.conflict = d.old != hashes;
+    d.vacant = vacant;
+    d.found = 0;
+    d.modulator = shape_.modulator.place(walk.next());
+    d.stored = load_cell(modulator_, d.modulator) & modulator_mask();
     d.backups = walk;
     const std::uint32_t used = shape_.count_of(d.stored) != 0;
-    const CellPlace backup = shape_.backup_place(walk, shape_.index_of(d.stored) & (0 - used));
+    const std::uint32_t index = shape_.index_mask == 0 ? 0 : shape_.index_of(d.stored) & (0 - used);
+    const CellPlace backup = shape_.backup_place(walk, index);
+    d.places[hashes] = backup.packed();
     d.backup_sealed = shape_.sealed(load_cell(cells_, backup));
-    d.target = pick(mask_if(d.backup_sealed != 0), d.old_place, backup.packed());
+    d.target = pick(mask_if(d.backup_sealed != 0), d.places[d.old], backup.packed());
     return d;
   }
 
@@ -196,13 +190,15 @@ private:
     Decision d = decided<Hashes>(key);
     const unsigned free = shape_.count_of(d.stored) == 0;
     if (shape_.backups > 1 && (free & d.backup_sealed & d.conflict) != 0) search(d);
-    if (free == 0 && !Rules::reuses_stored) d.target = d.old_place;
+    if (free == 0 && !Rules::reuses_stored) d.target = d.places[d.old];
+    const bool helped = d.target != d.places[d.old];
+    d.places[d.old] = d.target;
     const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
     unsigned stuck = 0;
 #pragma GCC unroll 6
     for (unsigned i = 0; i < hashes; ++i)
-      if (Rules::moves_any_function || i != 0 || d.conflict == 0 || d.old != 0) stuck += raise(d.counting(i));
-    if (Rules::counts_always || d.target != d.old_place) raise_modulator(d);
+      if (Rules::moves_any_function || i != 0 || d.old != 0) stuck += raise(d.places[i]);
+    if (Rules::counts_always || helped) raise_modulator(d);
     add(header_->cells_stuck, stuck);
     add(header_->keys, 1);
   }
@@ -212,21 +208,22 @@ private:
     if (!may_be_present(d)) return false;
     if constexpr (!Rules::decides_first) return erase_as_it_goes(key);
     if constexpr (!Rules::moves_adaptive_last) return erase_in_two_steps(key, d);
-    if (!Rules::undoes_decisions) d.target = d.old_place;
+    if (Rules::undoes_decisions) d.places[d.old] = d.target;
     const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
 #pragma GCC unroll 6
-    for (unsigned i = 0; i < hashes; ++i) lower(d.counting(i));
+    for (unsigned i = 0; i < hashes; ++i) lower(d.places[i]);
     lower_modulator(d);
-    if (shape_.adaptive_mask != 0) move_adaptive(d);
+    if (shape_.adaptive_mask != 0)
+      for (unsigned i = 0; i < hashes; ++i) move_adaptive(d.places[i]);
     add(header_->keys, 0u - 1);
     return true;
   }
 
-  // What a query would say.
+  // What a query would say. Without a conflict `target` may be anything: places[0] speaks for itself.
   [[nodiscard]] bool may_be_present(const Decision &d) const noexcept {
-    const std::uint32_t elsewhere = d.vacant & ~(d.conflict << d.old);
+    const std::uint32_t elsewhere = d.vacant & ~(std::uint32_t{1} << d.old);
     const std::uint32_t unused = d.conflict & unsigned{shape_.count_of(d.stored) == 0};
-    const Packed counts = d.conflict != 0 ? d.target : d.places[0];
+    const Packed counts = pick(mask_if(d.conflict != 0), d.target, d.places[0]);
     const std::uint32_t missing = !shape_.counted(load_cell(cells_, CellPlace::unpacked(counts)));
     return (elsewhere | unused | missing) == 0;
   }
@@ -246,15 +243,17 @@ private:
   // 1 when the cell is stuck from now on.
   unsigned raise(Packed packed) noexcept {
     const CellPlace place = CellPlace::unpacked(packed);
-    const std::uint32_t count = load_cell(cells_, place) & shape_.positive_mask;
-    store(cells_, place, unsigned{count != shape_.positive_mask});
+    const std::uint64_t word = load_word(cells_, place);
+    const std::uint32_t count = static_cast<std::uint32_t>(word >> place.shift) & shape_.positive_mask;
+    store(cells_, place, word, unsigned{count != shape_.positive_mask});
     return count + 1 == shape_.positive_mask;
   }
   void lower(Packed packed) noexcept {
     const CellPlace place = CellPlace::unpacked(packed);
-    const std::uint32_t count = load_cell(cells_, place) & shape_.positive_mask;
+    const std::uint64_t word = load_word(cells_, place);
+    const std::uint32_t count = static_cast<std::uint32_t>(word >> place.shift) & shape_.positive_mask;
     const unsigned stuck = Rules::cells_stick && count == shape_.positive_mask;
-    store(cells_, place, 0 - (unsigned{count != 0} & ~stuck));
+    store(cells_, place, word, 0 - (unsigned{count != 0} & ~stuck));
   }
 
   // Counts a key with a conflict in its modulator cell; a cell without a count takes its function.
@@ -264,10 +263,10 @@ private:
     const std::uint32_t before = free ? d.found << shape_.count_bits : d.stored;
     const std::uint32_t after = before + (1 - full);
     if constexpr (!Rules::stores_at_once)
-      store(modulator_, CellPlace::unpacked(d.modulator), conflict * (before - count - d.stored)),
-          store(modulator_, CellPlace::unpacked(d.modulator), conflict * (after - before + count));
+      store(modulator_, d.modulator, conflict * (before - count - d.stored)),
+          store(modulator_, d.modulator, conflict * (after - before + count));
     else
-      store(modulator_, CellPlace::unpacked(d.modulator), conflict * (after - d.stored));
+      store(modulator_, d.modulator, conflict * (after - d.stored));
     add(header_->modulator_used, conflict & free);
     add(header_->modulator_stuck, conflict & unsigned{count + 1 == shape_.count_mask});
   }
@@ -275,7 +274,7 @@ private:
     const std::uint32_t count = shape_.count_of(d.stored);
     const unsigned stuck = Rules::modulator_sticks && count == shape_.count_mask;
     const unsigned by = d.conflict & unsigned{count != 0} & ~stuck;
-    store(modulator_, CellPlace::unpacked(d.modulator), 0 - by);
+    store(modulator_, d.modulator, 0 - by);
     add(header_->modulator_used, 0 - (by & unsigned{count == 1}));
   }
   [[nodiscard]] std::uint32_t modulator_mask() const noexcept {
@@ -295,9 +294,6 @@ private:
       ++result.refused;
   }
 
-  void move_adaptive(const Decision &d) noexcept {
-    for (unsigned i = 0; i < shape_.hashes; ++i) move_adaptive(d.counting(i));
-  }
   void move_adaptive(Packed packed) noexcept {
     const CellPlace place = CellPlace::unpacked(packed);
     const std::uint32_t cell = load_cell(cells_, place);
@@ -309,9 +305,9 @@ private:
   bool erase_as_it_goes(KeyHash key) noexcept {
     for (unsigned i = 0; i < shape_.hashes; ++i) {
       const Decision now = decided(key);
-      lower(now.counting(i));
-      if ((now.conflict & unsigned{i == now.old}) != 0) lower_modulator(now);
-      move_adaptive(now);
+      lower(i == now.old ? now.target : now.places[i]);
+      if (i == now.old) lower_modulator(now);
+      move_adaptive(i == now.old ? now.target : now.places[i]);
     }
     add(header_->keys, 0u - 1);
     return true;
@@ -319,8 +315,7 @@ private:
   // Nor so: what is decided last depends on adaptive bits that have moved.
   bool erase_in_two_steps(KeyHash key, const Decision &d) noexcept {
     for (unsigned i = 0; i < shape_.hashes; ++i)
-      if (d.conflict == 0 || i != d.old) lower(d.places[i]);
-    move_adaptive(d);
+      if (i != d.old) lower(d.places[i]), move_adaptive(d.places[i]);
     const Decision now = decided(key);
     if (now.conflict != 0) lower(now.target);
     lower_modulator(now);
@@ -328,10 +323,15 @@ private:
     return true;
   }
 
+  [[nodiscard]] static std::uint64_t load_word(const std::uint64_t *words, CellPlace place) noexcept {
+    return __atomic_load_n(&words[place.word], __ATOMIC_RELAXED);
+  }
   // The one writer's store: `change` to the cell, which stays within its bits; 32 bits, two's complement.
   void store(std::uint64_t *words, CellPlace place, std::uint32_t change) noexcept {
+    store(words, place, load_word(words, place), change);
+  }
+  void store(std::uint64_t *words, CellPlace place, std::uint64_t word, std::uint32_t change) noexcept {
     const auto wide = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(change)});
-    const std::uint64_t word = __atomic_load_n(&words[place.word], __ATOMIC_RELAXED);
     __atomic_store_n(&words[place.word], word + (wide << place.shift), __ATOMIC_RELEASE);
     Rules::stored();
   }

@@ -11,7 +11,9 @@
 namespace weir {
 namespace {
 
-constexpr const char *golden_file = "tests/golden/image_v2.hex"; // tests run from the top of the tree
+// Tests run from the top of the tree.
+constexpr const char *golden_file = "tests/golden/image_v2.hex";
+constexpr const char *golden_seesaw_file = "tests/golden/image_v2_seesaw.hex";
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -22,6 +24,19 @@ std::string hex_lines(Bytes bytes) {
     out += i % 32 == 31 ? '\n' : ' ';
   }
   return out;
+}
+
+void expect_bytes(const build::BuildInput &in, const char *name) {
+  const test::ImageMemory m = test::ImageMemory::build(in);
+  const auto &header = *reinterpret_cast<const image::ImageHeader *>(m.bytes().data());
+  const std::string now =
+      hex_lines(m.bytes().first(sizeof header + header.section_count * sizeof(image::SectionEntry)));
+
+  std::ifstream file(name);
+  ASSERT_TRUE(file.good()) << name << " cannot be read: run from the top of the tree";
+  std::stringstream pinned;
+  pinned << file.rdbuf();
+  EXPECT_EQ(now, pinned.str());
 }
 
 TEST(Image, bytes_of_format_version_2_are_what_they_were) {
@@ -44,16 +59,26 @@ TEST(Image, bytes_of_format_version_2_are_what_they_were) {
   in.sequence = 1234;
   in.seed = 0xC0FFEE;
   for (std::size_t i = 0; i < in.store_id.size(); ++i) in.store_id[i] = static_cast<std::uint8_t>(i);
-  const test::ImageMemory m = test::ImageMemory::build(in);
-  const auto &header = *reinterpret_cast<const image::ImageHeader *>(m.bytes().data());
-  const std::string now =
-      hex_lines(m.bytes().first(sizeof header + header.section_count * sizeof(image::SectionEntry)));
+  expect_bytes(in, golden_file);
+}
 
-  std::ifstream file(golden_file);
-  ASSERT_TRUE(file.good()) << golden_file << " cannot be read: run from the top of the tree";
-  std::stringstream pinned;
-  pinned << file.rdbuf();
-  EXPECT_EQ(now, pinned.str());
+// The section of a filter, its guarded keys and the policy that goes with it.
+TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
+  using test::entry_v4, test::entry_v6;
+  const std::vector<build::EntryV4> allow4{entry_v4("10.0.0.0/16", 7), entry_v4("10.0.0.0/24", 7),
+                                           entry_v4("10.0.0.7", 7), entry_v4("192.0.2.1", 7)};
+  const std::vector<build::EntryV6> allow6{entry_v6("2001:db8::/32", 7)};
+  const std::vector<build::VulnerableKey> guarded{{parse_prefix("10.0.0.8").value()},
+                                                  {parse_prefix("2001:db9::/32").value()}};
+  build::BuildInput in;
+  in.policy.confirm = Confirm::on_conflict;
+  in.lists = {{"ops", 7, image::Side::allow}};
+  in.allow = {allow4, allow6};
+  in.guard = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 5, .modulator_words = 2},
+              .guarded = guarded};
+  in.generation = 42;
+  in.seed = 0xC0FFEE;
+  expect_bytes(in, golden_seesaw_file);
 }
 
 } // namespace

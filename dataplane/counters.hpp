@@ -61,13 +61,14 @@ struct alignas(cache_line_bytes) WorkerCounters {
   Counter without_image; // packets judged under no generation
   Counter probes;        // keys asked of a table
   Counter second_lines;  // of them, how many needed a second line
-  // The filter in front of the allow tables, by address: of several lengths asked for, one accepted counts.
+  // The filter in front of the allow tables. An address is accepted when one of its prefixes is; under
+  // `on_conflict` only addresses that the deny side matched are asked about, and all of one burst in 64.
   Counter guard_asked;        // addresses the filter was asked about
   Counter guard_accepted;     // of them, those it took for allowed
   Counter guard_false;        // of these, those that no allow table has
   Counter guard_denied_asked; // as guard_asked, of addresses that the deny side matched
   Counter guard_denied_false; // as guard_false, of these
-  Counter allow_table_asked;  // (address, length) that an allow table was asked about
+  Counter allow_table_asked;  // probes of an allow table, one a prefix length in use
   unsigned lcore = 0;         // set before the worker starts
   alignas(cache_line_bytes) std::array<Counter, list_slots> lists;
   std::array<Counter, ethertypes> non_ip; // by EtherType; an LLC length counts under 0

@@ -4,6 +4,7 @@
 #include "control/daemon/api.hpp"
 #include "dataplane/dataplane.hpp"
 #include "dataplane/eal.hpp"
+#include "dataplane/kernels/kernels.hpp"
 #include "dataplane/options.hpp"
 #include "dataplane/queries.hpp"
 #include "dataplane/service.hpp"
@@ -72,8 +73,8 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
   const Telemetry telemetry(dataplane);
   if (auto started = dataplane.start_workers(); !started) return started;
   if (dataplane.replay) dataplane.replay->start();
-  say(fmt::format("{} port(s), {} worker(s), memory: {}, listening on {}", dataplane.ports.all().size(),
-                  *workers, plan.memory, socket.string()));
+  say(fmt::format("{} port(s), {} worker(s), memory: {}, kernels: {}, listening on {}",
+                  dataplane.ports.all().size(), *workers, plan.memory, best_kernels().name, socket.string()));
 
   service.run();
 
@@ -95,6 +96,7 @@ int main(int argc, char **argv) {
     fmt::print("{}", usage_text());
     return Exit::done;
   }
+  if (auto kernels = check_wanted_kernels(); !kernels) return complain(kernels.error());
   const auto config = config::load(options->config);
   if (!config) return complain(config.error());
   block_stop_signals();

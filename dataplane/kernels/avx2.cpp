@@ -12,7 +12,7 @@
 namespace weir::dataplane {
 namespace {
 
-using table::KeyV6, table::LineV4, table::LineV6, table::ProbeArrays;
+using table::FirstAnswers, table::KeyV6, table::LineV4, table::LineV6, table::ProbeArrays;
 
 WEIR_INLINE __m256i load(const void *from) noexcept {
   return _mm256_loadu_si256(static_cast<const __m256i *>(from));
@@ -152,34 +152,59 @@ WEIR_INLINE std::uint32_t probe_one(const ProbeArrays<LineV6> &p, unsigned i) no
   return pick(_mm256_castsi128_si256(v), same);
 }
 
-template <class Line>
-WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values) noexcept {
-  const auto p = probes; // in registers: a fence would reload what a reference names
-  for (unsigned i = 0; i < p.count; ++i) {
-    if (i < p.behind_count) __builtin_prefetch(p.behind[i]);
-    values[i] = probe_one(p, i);
-  }
+// Of one line, to be read after its values.
+WEIR_INLINE std::uint32_t groups_of(const LineV4 &line) noexcept {
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(load(line.value))));
+}
+WEIR_INLINE std::uint32_t groups_of(const LineV6 &line) noexcept {
+  return table::read_relaxed(line.group_bits);
 }
 
 template <class Line>
-WEIR_TARGET unsigned settle(const ProbeArrays<Line> &probes, std::uint32_t *values,
-                            std::uint16_t *open) noexcept {
-  const auto p = probes;
-  if (p.hashes == nullptr) return 0;
-  std::uint64_t missed = 0;
-  for (unsigned i = 0; i < p.count; i += 8) {
-    const __m256i nothing = _mm256_cmpeq_epi32(load(values + i), _mm256_setzero_si256());
-    const auto eight = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(nothing)));
-    missed |= std::uint64_t{eight} << i;
+WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values,
+                       std::uint32_t *groups) noexcept {
+  const auto p = probes; // in registers: a fence would reload what a reference names
+  for (unsigned i = 0; i < p.count; ++i) {
+    if (i < p.behind_count) __builtin_prefetch(p.behind[i], 0, 2);
+    values[i] = probe_one(p, i);
+    table::compiler_fence();
+    groups[i] = groups_of(*p.lines[i]);
   }
-  missed = _bzhi_u64(missed, p.count);
+}
+
+// Bit i: probe i found nothing, and the bit of its own group is set.
+template <class Line> WEIR_INLINE std::uint64_t going_on(const FirstAnswers &a) noexcept {
+  std::uint64_t set = 0;
+  for (unsigned i = 0; i < a.count; i += 4) {
+    const __m256i group = _mm256_and_si256(load(a.hashes + i), same64(Line::groups - 1));
+    const __m256i bits =
+        _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i *>(a.groups + i)));
+    const __m256i own = _mm256_slli_epi64(_mm256_srlv_epi64(bits, group), 63);
+    const __m128i value = _mm_loadu_si128(reinterpret_cast<const __m128i *>(a.values + i));
+    const __m256i nothing = _mm256_cvtepi32_epi64(_mm_cmpeq_epi32(value, _mm_setzero_si128()));
+    const __m256i both = _mm256_and_si256(own, nothing);
+    set |= static_cast<std::uint64_t>(_mm256_movemask_pd(_mm256_castsi256_pd(both))) << i;
+  }
+  return _bzhi_u64(set, a.count);
+}
+
+template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, std::uint16_t *open) noexcept {
+  if (answers.hashes == nullptr) return 0;
   unsigned left = 0;
-  for (; missed != 0; missed = _blsr_u64(missed)) {
-    const auto i = static_cast<unsigned>(_tzcnt_u64(missed));
-    open[left] = static_cast<std::uint16_t>(i);
-    left += static_cast<unsigned>(table::group_bit(*p.lines[i], table::group_of<Line>(p.hashes[i])));
-  }
+  for (std::uint64_t set = going_on<Line>(answers); set != 0; set = _blsr_u64(set))
+    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
   return left;
+}
+
+WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
+  const __m256i list = _mm256_set1_epi32(image::value::list_mask);
+  std::uint64_t unset = 0;
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m256i nothing =
+        _mm256_cmpeq_epi32(_mm256_and_si256(load(values + i), list), _mm256_setzero_si256());
+    unset |= static_cast<std::uint64_t>(_mm256_movemask_ps(_mm256_castsi256_ps(nothing))) << i;
+  }
+  return _bzhi_u64(~unset, count);
 }
 
 WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
@@ -208,7 +233,7 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 
 namespace kernels {
 const table::Kernels avx2{"avx2",        hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
-                          probe<LineV6>, settle<LineV4>, settle<LineV6>, mix,    bloom};
+                          probe<LineV6>, settle<LineV4>, settle<LineV6>, listed, mix,       bloom};
 }
 
 } // namespace weir::dataplane

@@ -5,7 +5,6 @@
 // beyond the baseline can leak into code that others share.
 #include "dataplane/kernels/kernels.hpp"
 
-#include <cstddef>
 #include <immintrin.h>
 
 // g++ 12 sees its own headers' "undefined" vectors as uninitialised.
@@ -19,7 +18,7 @@
 namespace weir::dataplane {
 namespace {
 
-using table::KeyV6, table::LineV4, table::LineV6, table::ProbeArrays;
+using table::FirstAnswers, table::KeyV6, table::LineV4, table::LineV6, table::ProbeArrays;
 
 WEIR_INLINE __m512i same64(std::uint64_t v) noexcept { return _mm512_set1_epi64(static_cast<long long>(v)); }
 template <int N> WEIR_INLINE __m512i xor_shifted(__m512i v) noexcept {
@@ -126,39 +125,31 @@ WEIR_INLINE std::uint64_t misses(std::uint32_t *values, unsigned count) noexcept
   return _bzhi_u64(missed, count);
 }
 
-// Bit i: the group bit of missed probe i, eight lines gathered at a time.
-WEIR_INLINE std::uint64_t group_bits(const ProbeArrays<LineV4> &p, std::uint64_t missed) noexcept {
+// Bit i: the bit of probe i's own group.
+template <class Line> WEIR_INLINE std::uint64_t group_bits(const FirstAnswers &a) noexcept {
   std::uint64_t set = 0;
-  for (unsigned i = 0; i < p.count; i += 8) {
-    const auto asked = static_cast<__mmask8>(missed >> i);
-    const __m512i group = _mm512_and_si512(_mm512_loadu_si512(p.hashes + i), same64(LineV4::groups - 1));
-    const __m512i at = _mm512_add_epi64(_mm512_loadu_si512(p.lines + i), _mm512_slli_epi64(group, 2));
-    const __m256i words = _mm512_mask_i64gather_epi32(
-        _mm256_setzero_si256(), asked, at, reinterpret_cast<const void *>(offsetof(LineV4, value)), 1);
-    set |= std::uint64_t{_mm256_movepi32_mask(words)} << i;
+  for (unsigned i = 0; i < a.count; i += 8) {
+    const __m512i group = _mm512_and_si512(_mm512_loadu_si512(a.hashes + i), same64(Line::groups - 1));
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(a.groups + i));
+    const __m512i own = _mm512_srlv_epi64(_mm512_cvtepu32_epi64(bits), group);
+    set |= std::uint64_t{_mm512_test_epi64_mask(own, same64(1))} << i;
   }
   return set;
 }
 
-WEIR_INLINE std::uint64_t group_bits(const ProbeArrays<LineV6> &p, std::uint64_t missed) noexcept {
-  std::uint64_t set = 0;
-  for (; missed != 0; missed = _blsr_u64(missed)) {
-    const auto i = static_cast<unsigned>(_tzcnt_u64(missed));
-    set |= std::uint64_t{table::group_bit(*p.lines[i], table::group_of<LineV6>(p.hashes[i]))} << i;
-  }
-  return set;
+// Of one line, to be read after its values.
+WEIR_INLINE std::uint32_t groups_of(const LineV4 &line) noexcept {
+  table::compiler_fence();
+  return static_cast<std::uint32_t>(
+      _mm256_movemask_ps(_mm256_load_ps(reinterpret_cast<const float *>(line.value))));
+}
+WEIR_INLINE std::uint32_t groups_of(const LineV6 &line) noexcept {
+  table::compiler_fence();
+  return table::read_relaxed(line.group_bits);
 }
 
-template <class Line>
-WEIR_INLINE unsigned going_on(const ProbeArrays<Line> &p, std::uint64_t missed,
-                              std::uint16_t *open) noexcept {
-  unsigned left = 0;
-  for (std::uint64_t set = group_bits(p, missed); set != 0; set = _blsr_u64(set))
-    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
-  return left;
-}
-
-WEIR_INLINE void probe_one(const ProbeArrays<LineV4> &p, unsigned i, std::uint32_t *values) noexcept {
+WEIR_INLINE void probe_one(const ProbeArrays<LineV4> &p, unsigned i, std::uint32_t *values,
+                           std::uint32_t *groups) noexcept {
   const LineV4 &line = *p.lines[i];
   __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
   asm volatile("" : "+x"(v) : : "memory"); // loaded by now: keys come after values
@@ -167,9 +158,11 @@ WEIR_INLINE void probe_one(const ProbeArrays<LineV4> &p, unsigned i, std::uint32
   const __m256i length = _mm256_and_si256(v, _mm256_set1_epi32(table::length_mask));
   same = _mm256_mask_cmpeq_epi32_mask(same, length, _mm256_set1_epi32(static_cast<int>(p.tags[i])));
   take(values + i, v, same); // an empty slot has no length, and no tag is 0
+  groups[i] = groups_of(line);
 }
 
-WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32_t *values) noexcept {
+WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32_t *values,
+                           std::uint32_t *groups) noexcept {
   const LineV6 &line = *p.lines[i];
   __m128i v = _mm_load_si128(reinterpret_cast<const __m128i *>(line.value)); // lane 3: group bits
   asm volatile("" : "+x"(v) : : "memory");
@@ -180,25 +173,36 @@ WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32
   same = _mm_mask_cmpeq_epi32_mask(same, length, _mm_set1_epi32(static_cast<int>(p.tags[i])));
   same = _mm_mask_test_epi32_mask(same, v, _mm_set1_epi32(image::value::list_mask));
   take(values + i, _mm256_zextsi128_si256(v), same);
+  groups[i] = groups_of(line);
 }
 
 template <class Line>
-WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values) noexcept {
+WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values,
+                       std::uint32_t *groups) noexcept {
   const auto p = probes; // in registers: a fence would reload what a reference names
   unsigned i = 0;
   for (; i < p.behind_count; ++i) {
-    __builtin_prefetch(p.behind[i]);
-    probe_one(p, i, values);
+    __builtin_prefetch(p.behind[i], 0, 2);
+    probe_one(p, i, values, groups);
   }
-  for (; i < p.count; ++i) probe_one(p, i, values);
+  for (; i < p.count; ++i) probe_one(p, i, values, groups);
 }
 
-template <class Line>
-WEIR_TARGET unsigned settle(const ProbeArrays<Line> &probes, std::uint32_t *values,
-                            std::uint16_t *open) noexcept {
-  const auto p = probes;
-  const std::uint64_t missed = misses(values, p.count);
-  return p.hashes == nullptr ? 0 : going_on(p, missed, open);
+template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, std::uint16_t *open) noexcept {
+  const std::uint64_t missed = misses(answers.values, answers.count);
+  if (answers.hashes == nullptr) return 0;
+  unsigned left = 0;
+  for (std::uint64_t set = missed & group_bits<Line>(answers); set != 0; set = _blsr_u64(set))
+    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
+  return left;
+}
+
+WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
+  const __m512i list = _mm512_set1_epi32(image::value::list_mask);
+  std::uint64_t set = 0;
+  for (unsigned i = 0; i < count; i += 16)
+    set |= std::uint64_t{_mm512_test_epi32_mask(_mm512_loadu_si512(values + i), list)} << i;
+  return _bzhi_u64(set, count);
 }
 
 WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
@@ -230,7 +234,7 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 
 namespace kernels {
 const table::Kernels avx512{"avx512",      hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
-                            probe<LineV6>, settle<LineV4>, settle<LineV6>, mix,    bloom};
+                            probe<LineV6>, settle<LineV4>, settle<LineV6>, listed, mix,       bloom};
 }
 
 } // namespace weir::dataplane

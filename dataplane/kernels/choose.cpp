@@ -1,6 +1,7 @@
 #include "dataplane/kernels/kernels.hpp"
 
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace weir::dataplane {
@@ -19,15 +20,34 @@ std::span<const table::Kernels *const> available_kernels() {
   return all;
 }
 
+namespace {
+
+// Null: none of this name.
+const table::Kernels *named(std::string_view name) {
+  for (const table::Kernels *k : available_kernels())
+    if (k->name == name) return k;
+  return nullptr;
+}
+
+const char *wanted() { return std::getenv("WEIR_KERNELS"); }
+
+} // namespace
+
 const table::Kernels &best_kernels() {
   static const table::Kernels *const chosen = [] {
-    const auto all = available_kernels();
-    if (const char *wanted = std::getenv("WEIR_KERNELS"))
-      for (const table::Kernels *k : all)
-        if (std::string_view(k->name) == wanted) return k;
-    return all.back();
+    const table::Kernels *const asked_for = wanted() != nullptr ? named(wanted()) : nullptr;
+    return asked_for != nullptr ? asked_for : available_kernels().back();
   }();
   return *chosen;
+}
+
+Status check_wanted_kernels() {
+  if (wanted() == nullptr || named(wanted()) != nullptr) return {};
+  std::string known;
+  for (const table::Kernels *k : available_kernels())
+    known += (known.empty() ? "" : ", ") + std::string(k->name);
+  return fail(Errc::usage, "WEIR_KERNELS=" + std::string(wanted()) + ": this processor has " + known +
+                               "; unset it to have the fastest chosen");
 }
 
 } // namespace weir::dataplane

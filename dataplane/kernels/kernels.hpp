@@ -1,6 +1,7 @@
 // Which form of the lookup's inner loops this processor can run (weir/table/kernels.hpp).
 #pragma once
 
+#include "weir/base/result.hpp"
 #include "weir/table/kernels.hpp"
 
 #include <span>
@@ -12,9 +13,12 @@ namespace weir::dataplane {
 // ThreadSanitizer only the portable one: it reads word by word.
 [[nodiscard]] std::span<const table::Kernels *const> available_kernels();
 
-// The last of them, or the one that the environment variable WEIR_KERNELS names; a name that is not
-// available is ignored. Chosen at the first call.
+// The last of them, or the one that the environment variable WEIR_KERNELS names if this processor has it.
+// Chosen at the first call.
 [[nodiscard]] const table::Kernels &best_kernels();
+
+// An error when WEIR_KERNELS names a set that is not available.
+[[nodiscard]] Status check_wanted_kernels();
 
 // For avx2.cpp and avx512.cpp; must be called only where the processor has the instructions.
 namespace kernels {

@@ -128,16 +128,19 @@ private:
 };
 
 // `lines_a_query` of them are touched, each behind a hash of its own: one for hosts, otherwise as many
-// as there are prefix lengths to ask.
+// as there are prefix lengths to ask. Its prefetch asks for the first cache, as a prefetch does when
+// nothing is said; run_into_l2() asks for the
+// second one, as the lookup does.
 class LimitLookup {
 public:
   explicit LimitLookup(std::size_t table_bytes, unsigned lines_a_query = 1);
   // The count is meaningless and never zero by luck.
   std::uint64_t run(std::span<const WireV4> queries);
   std::uint64_t run(std::span<const WireV6> queries);
+  std::uint64_t run_into_l2(std::span<const WireV4> queries);
 
 private:
-  template <class Wire> std::uint64_t run_all(std::span<const Wire> queries);
+  template <int locality, class Wire> std::uint64_t run_all(std::span<const Wire> queries);
 
   Region region_;
   std::uint32_t lines_;

@@ -95,6 +95,7 @@ void race_at(const Options &options, const Size &size, double hits, std::vector<
   }
   contenders.push_back({"rte_hash", [&](unsigned r) { return peer.run(queries.of(r)); }});
   contenders.push_back({"LIMIT", [&](unsigned r) { return limit.run(queries.of(r)); }, false});
+  contenders.push_back({"LIMIT, L2", [&](unsigned r) { return limit.run_into_l2(queries.of(r)); }, false});
   const auto outcomes = compete(contenders, queries.a_round, options.rounds());
 
   const std::size_t ours = candidates.size(), best = fastest(outcomes, 0, ours);
@@ -102,10 +103,11 @@ void race_at(const Options &options, const Size &size, double hits, std::vector<
   const Figure of_limit = ratio_of(outcomes[best], outcomes[ours + 1]);
   std::vector<std::string> cells{count_words(size.keys), fmt::format("{:g} %", hits)};
   for (const Outcome &outcome : outcomes) cells.push_back(with_spread(outcome.figure));
-  cells.insert(cells.end(),
-               {outcomes[best].name, short_number(of_limit.median), short_number(of_peer.median)});
+  cells.insert(cells.end(), {outcomes[best].name, short_number(of_limit.median),
+                             short_number(ratio_of(outcomes[best], outcomes[ours + 2]).median),
+                             short_number(of_peer.median)});
   report.grid.rows.push_back(cells);
-  write_lines(size, hits, outcomes, candidates, report.lines);
+  write_lines(size, hits, std::vector(outcomes.begin(), outcomes.end() - 1), candidates, report.lines);
   report.regret.at(size.keys, hits, outcomes);
 
   if (!has_targets(size)) return;
@@ -149,7 +151,8 @@ void bench_lookup(const Options &options, std::vector<Standing> &standings) {
   Report report{
       JsonLines(options, "lookup"), {{"keys", "hits"}, {}}, Regret(options, Family::ipv4, "IPv4"), standings};
   for (const PlanShape &shape : plan_shapes()) report.grid.columns.emplace_back(shape.name);
-  for (const char *name : {"rte_hash", "LIMIT", "best plan", "/ LIMIT", "/ rte_hash"})
+  for (const char *name :
+       {"rte_hash", "LIMIT", "LIMIT, L2", "best plan", "/ LIMIT", "/ LIMIT, L2", "/ rte_hash"})
     report.grid.columns.emplace_back(name);
 
   constexpr unsigned long pages_for_64M = 3200; // 1400 for rte_hash, 360 for each image and for LIMIT

@@ -63,7 +63,8 @@ struct Plan {
   }
 };
 
-test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, bool guard) {
+test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, bool guard,
+                               build::Predictor predictor) {
   std::vector<build::EntryV4> v4;
   std::vector<build::EntryV6> v6;
   for (const Address &a : plan.stable) {
@@ -78,6 +79,7 @@ test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front,
   in.lists = {{"stable", stable_list}, {"churned", churned_list}};
   in.deny = {v4, v6, front};
   in.allow = {v4, v6, false};
+  in.deny.predictor = in.allow.predictor = predictor;
   in.seed = seed;
   if (guard) // small and soon worn: counts stay at their maximum
     in.guard.params = build::SeesawParams{.planned_keys = 400, .cell_words = 256, .modulator_words = 32};
@@ -117,6 +119,8 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
     burst->send();
     burst->probe_first();
     if (random() % 8 == 0) std::this_thread::yield();
+    if (random() % 2 == 0) burst->settle();
+    if (random() % 8 == 0) std::this_thread::yield();
     burst->finish();
     for (unsigned i = 0; i < asked.size(); ++i)
       for (const std::uint32_t v : {burst->deny(i), burst->allow(i)}) {
@@ -133,6 +137,7 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
 
 struct RaceCase {
   bool front = false, batches = false, guard = false;
+  build::Predictor predictor = build::Predictor::inline_bits;
 };
 class ImageRace : public testing::TestWithParam<RaceCase> {};
 
@@ -140,7 +145,8 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
   const std::uint64_t seed = test::seed_or(31);
   WEIR_TRACE_SEED(seed);
   const Plan plan;
-  const test::ImageMemory memory = build_stable(plan, seed, GetParam().front, GetParam().guard);
+  const test::ImageMemory memory =
+      build_stable(plan, seed, GetParam().front, GetParam().guard, GetParam().predictor);
   Quiescence quiescence;
   auto writer = image::ImageWriter::attach(memory.bytes(), [&] { quiescence.wait(); }).value();
   std::array<Seen, readers> seen;
@@ -191,12 +197,16 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
 INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                          testing::Values(RaceCase{false, false}, RaceCase{true, false}, RaceCase{false, true},
                                          RaceCase{true, true}, RaceCase{false, false, true},
-                                         RaceCase{false, true, true}),
+                                         RaceCase{false, true, true},
+                                         RaceCase{false, false, false, build::Predictor::chained},
+                                         RaceCase{true, false, false, build::Predictor::chained},
+                                         RaceCase{false, true, false, build::Predictor::chained}),
                          [](const auto &way) {
                            return std::string(way.param.front   ? "split_block_bloom"
                                               : way.param.guard ? "seesaw"
                                                                 : "no_front") +
-                                  (way.param.batches ? "_batches" : "_one_by_one");
+                                  (way.param.batches ? "_batches" : "_one_by_one") +
+                                  (way.param.predictor == build::Predictor::chained ? "_chained" : "");
                          });
 
 } // namespace

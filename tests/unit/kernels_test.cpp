@@ -145,11 +145,11 @@ template <class Line> void fill(Line &line, std::mt19937_64 &random, unsigned sh
 }
 
 template <class Line>
-void compare_probes(table::Probe<Line> probe, table::Settle<Line> settle, std::mt19937_64 &random,
+void compare_probes(table::Probe<Line> probe, table::Settle settle, std::mt19937_64 &random,
                     unsigned shortest) {
   auto lines = std::make_unique<Line[]>(room);
   alignas(64) std::array<typename Line::Key, room> keys;
-  std::array<std::uint32_t, room> tags, here, portable;
+  std::array<std::uint32_t, room> tags, here, portable, groups_here, groups_portable;
   std::array<std::uint16_t, room + 1> open_here, open_portable;
   std::array<const Line *, room> at;
   std::array<const void *, room> behind;
@@ -166,12 +166,15 @@ void compare_probes(table::Probe<Line> probe, table::Settle<Line> settle, std::m
       hashes[i].bits = random();
     }
     const auto behind_count = static_cast<unsigned>(random() % (count + 1));
-    const table::ProbeArrays<Line> arrays{at.data(), keys.data(),   tags.data(), hashes.data(),
+    const table::ProbeArrays<Line> arrays{at.data(), keys.data(),   tags.data(),
                                           count,     behind.data(), behind_count};
-    probe(arrays, here.data());
-    const unsigned left = settle(arrays, here.data(), open_here.data());
-    table::portable::probe<Line>(arrays, portable.data());
-    ASSERT_EQ(left, table::portable::settle<Line>(arrays, portable.data(), open_portable.data()));
+    probe(arrays, here.data(), groups_here.data());
+    table::portable::probe<Line>(arrays, portable.data(), groups_portable.data());
+    for (unsigned i = 0; i < count; ++i) ASSERT_EQ(groups_here[i], groups_portable[i]) << "probe " << i;
+    const unsigned left = settle({here.data(), groups_here.data(), hashes.data(), count}, open_here.data());
+    ASSERT_EQ(left,
+              table::portable::settle<Line>({portable.data(), groups_portable.data(), hashes.data(), count},
+                                            open_portable.data()));
     for (unsigned i = 0; i < count; ++i) {
       ASSERT_EQ(here[i], portable[i]) << "probe " << i << " of " << count;
       found += here[i] != 0 ? 1 : 0;
@@ -221,6 +224,28 @@ INSTANTIATE_TEST_SUITE_P(Sets, KernelsTest,
                          testing::ValuesIn(dataplane::available_kernels().begin(),
                                            dataplane::available_kernels().end()),
                          [](const auto &set) { return std::string(set.param->name); });
+
+TEST_P(KernelsTest, values_that_name_a_list_are_the_portable_ones) {
+  WEIR_TRACE_SEED(seed);
+  std::array<std::uint32_t, room> values;
+  for (unsigned round = 0; round < 2000; ++round) {
+    for (std::uint32_t &v : values) v = random() % 2 ? some_value(random, 32) : 1u << random() % 32;
+    const auto count = static_cast<unsigned>(random() % (room + 1));
+    ASSERT_EQ(kernels.listed(values.data(), count), table::portable::listed(values.data(), count)) << count;
+  }
+}
+
+TEST(Kernels, a_set_that_is_not_there_cannot_be_asked_for) {
+  ASSERT_EQ(setenv("WEIR_KERNELS", "avx9", 1), 0);
+  const Status refused = dataplane::check_wanted_kernels();
+  ASSERT_EQ(setenv("WEIR_KERNELS", "portable", 1), 0);
+  EXPECT_TRUE(dataplane::check_wanted_kernels());
+  unsetenv("WEIR_KERNELS");
+  EXPECT_TRUE(dataplane::check_wanted_kernels());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("avx9"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("portable"), std::string::npos) << refused.error().message;
+}
 
 TEST(Kernels, the_portable_set_is_always_there_and_the_best_is_among_them) {
   const auto all = dataplane::available_kernels();

@@ -8,7 +8,9 @@
 // One object is one burst in flight and carries the view that it began with; the view must stay
 // valid until finish(). A question costs one probe per prefix length in use for its address, all
 // prefetched together; a side with hosts alone does not look at its length map. IPv6 bursts with more
-// probes than there is room for answer one question at a time, with the same result.
+// probes than there is room for answer one question at a time, with the same result. Where a filter
+// guards the allow side it is asked first, or, with `confirm: on_conflict`, only about what the deny side
+// matched (guarded.hpp); addresses that nothing denies have no allow answer then.
 //
 //   BurstLookup burst;                    // about 200 KiB, most of it untouched: not on the stack
 //   burst.begin(view, kernels);
@@ -23,6 +25,7 @@
 
 #include "weir/image/reader.hpp"
 #include "weir/image/view.hpp"
+#include "weir/table/guarded.hpp"
 #include "weir/table/kernels.hpp"
 #include "weir/table/probe_batch.hpp"
 
@@ -41,11 +44,14 @@ public:
   struct Cost {
     unsigned probes = 0;       // (address, length, side) asked of a table
     unsigned second_lines = 0; // of them, how many went on to table 2
+    GuardTally guard;
   };
 
   void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
     view_ = &view;
     kernels_ = &kernels;
+    const bool late = view.policy.confirm == Confirm::on_conflict;
+    guard_ = view.guard.empty() ? Guard::none : late ? Guard::asked_on_conflict : Guard::asked_first;
     asked_v4_ = asked_v6_ = 0;
     busy_v4_ = busy_v6_ = {};
   }
@@ -69,7 +75,7 @@ public:
   }
   // The same for IPv6: `addresses` are 16 bytes each, one after the other.
   void ask_all_v6(const void *addresses, unsigned count) noexcept {
-    for (unsigned i = 0; i < slots_max; ++i) place_[i] = static_cast<std::uint8_t>(slots_max + in_order[i]);
+    for (unsigned i = 0; i < slots_max; ++i) place_[i] = static_cast<std::uint8_t>(slots_max + i);
     std::memcpy(key_v6_.data(), addresses, count * sizeof(KeyV6));
     asked_v6_ = count;
     asked_v4_ = 0;
@@ -110,6 +116,7 @@ public:
       if (busy_v4_[side]) finish_v4(side);
       if (busy_v6_[side]) finish_v6(side);
     }
+    if (guard_ == Guard::asked_on_conflict) ask_late();
   }
 
   [[nodiscard]] std::uint32_t deny(unsigned slot) const noexcept { return answer_[0][place_[slot]]; }
@@ -149,7 +156,10 @@ private:
     }
   }
 
+  static constexpr unsigned allow_side = static_cast<unsigned>(image::Side::allow);
+
   void aim_v4(unsigned side, Targets &targets) noexcept {
+    if (side == allow_side && guard_ == Guard::asked_on_conflict) return say_everywhere(side, 0);
     const LengthMapV4 &map = view_->lengths_v4[side];
     default_v4_[side] = read_acquire(*map.default_value);
     const std::uint32_t lengths = map.lengths();
@@ -162,6 +172,8 @@ private:
       v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
     else
       look_into_cells(side);
+    if (side == allow_side && guard_ == Guard::asked_first)
+      let_through_v4_ = ask_guard(v4_[side], answers_v4(side));
     v4_[side].each([&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_)); });
   }
 
@@ -200,8 +212,10 @@ private:
     std::uint32_t *answers = answers_v4(side);
     v4_[side].each([&](auto &b) {
       b.finish(view_->v4[side], *kernels_, answers);
-      count(b);
+      count(b, side);
     });
+    if (side == allow_side && guard_ == Guard::asked_first)
+      tally(let_through_v4_, asked_v4_, answers_v4(0), answers);
     if (in_cells_v4_[side])
       for (unsigned q = 0; q < asked_v4_; ++q)
         if (answers[q] == 0) answers[q] = short_v4_[side][q];
@@ -210,20 +224,29 @@ private:
       if (answers[q] == 0) answers[q] = default_v4_[side];
   }
 
+  // Returns the questions that keep a probe.
+  template <class Batches>
+  [[nodiscard]] std::uint64_t ask_guard(Batches &batches, std::uint32_t *answers) noexcept {
+    std::uint64_t questions = 0;
+    batches.each([&](auto &b) {
+      if (b.any()) questions |= b.ask_guard(view_->guard, *kernels_, answers);
+    });
+    return questions;
+  }
+
   void aim_v6(unsigned side, Targets &targets) noexcept {
     const LengthsV6 &in_use = view_->lengths_v6[side];
     auto &batches = v6_[side];
     batches.clear();
     crowded_v6_[side] = false;
-    if (in_use.none()) {
+    if (in_use.none() || (side == allow_side && guard_ == Guard::asked_on_conflict)) {
       std::fill_n(answers_v6(side), asked_v6_, 0);
       return;
     }
     busy_v6_[side] = true;
     if (in_use.only_hosts()) {
       batches.add_all(key_v6_.data(), asked_v6_, view_->seeds_v6[128], 128);
-      batches.each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_)); });
-      return;
+      return aim_probes_v6(side, targets);
     }
     std::fill_n(answers_v6(side), asked_v6_, 0);
     for (unsigned w = 0; w < 3; ++w) {
@@ -237,7 +260,13 @@ private:
         add_length_v6(side, length);
       }
     }
-    batches.each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_)); });
+    aim_probes_v6(side, targets);
+  }
+
+  void aim_probes_v6(unsigned side, Targets &targets) noexcept {
+    if (side == allow_side && guard_ == Guard::asked_first)
+      let_through_v6_ = ask_guard(v6_[side], answers_v6(side));
+    v6_[side].each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_)); });
   }
 
   void add_length_v6(unsigned side, unsigned length) noexcept {
@@ -251,16 +280,54 @@ private:
   void finish_v6(unsigned side) noexcept {
     v6_[side].each([&](auto &b) {
       b.finish(view_->v6[side], *kernels_, answers_v6(side));
-      count(b);
+      count(b, side);
     });
-    if (!crowded_v6_[side]) return;
+    if (!crowded_v6_[side]) {
+      if (side == allow_side && guard_ == Guard::asked_first)
+        tally(let_through_v6_, asked_v6_, answers_v6(0), answers_v6(side));
+      return;
+    }
     for (unsigned q = 0; q < asked_v6_; ++q)
       answers_v6(side)[q] = image::lookup_v6(*view_, static_cast<image::Side>(side), &key_v6_[q]);
   }
 
-  template <class Batch> void count(const Batch &batch) noexcept {
+  template <class Batch> void count(const Batch &batch, unsigned side) noexcept {
     cost_.probes += batch.asked_table();
     cost_.second_lines += batch.second_lines();
+    if (side == allow_side) cost_.guard.table_asked += batch.asked_table();
+  }
+
+  [[nodiscard]] static std::uint64_t first_questions(unsigned count) noexcept {
+    return count == 0 ? 0 : ~std::uint64_t{0} >> (slots_max - count);
+  }
+
+  // The deny side has answered, the allow side's tables as well.
+  void tally(std::uint64_t let_through, unsigned asked, const std::uint32_t *denied,
+             const std::uint32_t *allowed) noexcept {
+    cost_.guard.add(first_questions(asked), let_through, kernels_->listed(allowed, asked),
+                    kernels_->listed(denied, asked));
+  }
+
+  // Asks what was put off: everything that the deny side matched, and in one burst of 64 the rest too,
+  // for the rates alone.
+  void ask_late() noexcept {
+    const bool sampled = ++finished_ % 64 == 0;
+    if (asked_v4_ != 0)
+      ask_late<LineV4>(key_v4_.data(), asked_v4_, sampled, answers_v4(0), answers_v4(allow_side));
+    if (asked_v6_ != 0)
+      ask_late<LineV6>(key_v6_.data(), asked_v6_, sampled, answers_v6(0), answers_v6(allow_side));
+  }
+
+  template <class Line>
+  void ask_late(const typename Line::Key *keys, unsigned count, bool sampled, const std::uint32_t *deny,
+                std::uint32_t *answers) noexcept {
+    const std::uint64_t denied = kernels_->listed(deny, count);
+    const std::uint64_t questions = sampled ? first_questions(count) : denied;
+    if (questions == 0) return;
+    if constexpr (Line::family == Family::ipv4) said_v4_[allow_side].reset(); // no longer all alike
+    GuardedQuestions<Line>(*view_, *kernels_).ask(keys, questions, denied, answers, cost_.guard);
+    for (std::uint64_t rest = questions & ~denied; rest != 0; rest &= rest - 1)
+      answers[std::countr_zero(rest)] = 0;
   }
 
   const image::ImageView *view_ = nullptr;
@@ -271,6 +338,10 @@ private:
   bool crowded_v6_[2] = {};
   std::array<bool, 2> busy_v4_{}, busy_v6_{};    // sides that have something to look up
   std::optional<std::uint32_t> said_v4_[2] = {}; // all answers of a side are this
+  enum class Guard : std::uint8_t { none, asked_first, asked_on_conflict };
+  Guard guard_ = Guard::none;
+  unsigned finished_ = 0;                                 // bursts, to sample some
+  std::uint64_t let_through_v4_ = 0, let_through_v6_ = 0; // questions whose probes the guard accepted
   Cost cost_;
   std::array<std::uint8_t, slots_max> place_{}; // of a slot's question in answer_[side]
   alignas(64) std::array<std::uint32_t, slots_max> key_v4_{};

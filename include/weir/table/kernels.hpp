@@ -3,16 +3,17 @@
 //
 //   hash     keys, seeds        -> hashes     eight keys at a time where the processor can
 //   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
-//   probe    lines, keys        -> values
-//   settle   lines, values      -> indices    that a group bit sends to table 2
+//   probe    lines, keys        -> values, groups   what stands beside a key; all group bits of its line
+//   settle   values, groups     -> indices    that a group bit sends to table 2
+//   listed   values             -> mask       of those that name a list
 //   mix      hashes, layer      -> a filter's own view of them
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
-// hash(), lines...() and mix() may read and write up to the next multiple of `kernel_lanes` in every array.
-// probe() keeps the order of loads that line.hpp asks for: values, then keys, then group bits. It
-// also sends for the lines of the burst behind, one a probe: sent for all at once they would wait for
-// one another, and the probes behind them (measured; docs/decisions.md).
+// hash(), lines...(), mix() and settle() may read and write up to the next multiple of `kernel_lanes` in
+// every array. probe() keeps the order of loads that line.hpp asks for: values, then keys, then group bits.
+// It also sends for the lines of the burst behind, one a probe: sent for all at once they slow the
+// probes that follow (measured; docs/decisions.md).
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"
@@ -29,12 +30,17 @@ inline constexpr unsigned kernel_lanes = 16;
 inline constexpr std::uint32_t length_mask = 0x00FF0000u;
 [[nodiscard]] constexpr std::uint32_t length_tag(unsigned length) noexcept { return length << 16; }
 
+// Longest length wins; 0 never replaces anything.
+inline void offer(std::uint32_t &best, std::uint32_t value) noexcept {
+  const bool longer = (value & length_mask) >= (best & length_mask);
+  best = value != 0 && (best == 0 || longer) ? value : best;
+}
+
 // What a probe needs to know, as parallel arrays.
 template <class Line> struct ProbeArrays {
   const Line *const *lines;
   const typename Line::Key *keys;
   const std::uint32_t *tags; // length_tag() of the length asked for; not 0 for IPv4
-  const KeyHash *hashes;     // null: these lines are the last word, no group bit is read
   unsigned count;            // at most 64
 
   const void *const *behind; // to prefetch, one a probe
@@ -42,14 +48,22 @@ template <class Line> struct ProbeArrays {
 };
 
 // values[i]: what stands beside key i in line i, 0 for nothing; a group bit may still stand in it.
-template <class Line> using Probe = void (*)(const ProbeArrays<Line> &, std::uint32_t *values) noexcept;
-
-// Takes the group bits off what probe() stored. open[]: the indices, ascending, that found nothing and
-// whose line's group bit is set; their number is returned, and one element more may be written. May
-// read and write values up to the next multiple of `kernel_lanes`. To be called some time after
-// probe(): a wide load of what was just stored word by word waits until all of it is in the cache.
+// groups[i]: bit g is the bit of the line's group g.
 template <class Line>
-using Settle = unsigned (*)(const ProbeArrays<Line> &, std::uint32_t *values, std::uint16_t *open) noexcept;
+using Probe = void (*)(const ProbeArrays<Line> &, std::uint32_t *values, std::uint32_t *groups) noexcept;
+
+// What probe() said of lines that may not be the last word.
+struct FirstAnswers {
+  std::uint32_t *values; // settle() takes the group bits off
+  const std::uint32_t *groups;
+  const KeyHash *hashes; // null: those lines are the last word, no group bit leads on
+  unsigned count;        // at most 64
+};
+
+// open[]: the indices, ascending, that found nothing and whose group bit is set; their number is
+// returned. To be called some time after probe(): a wide load of what was just stored word by word waits
+// until all of it is in the cache.
+using Settle = unsigned (*)(const FirstAnswers &, std::uint16_t *open) noexcept;
 
 // A table and the first layer of its predictor.
 struct LedTable {
@@ -72,8 +86,9 @@ struct Kernels {
                     const void **lines) noexcept;
   Probe<LineV4> probe_v4;
   Probe<LineV6> probe_v6;
-  Settle<LineV4> settle_v4;
-  Settle<LineV6> settle_v6;
+  Settle settle_v4, settle_v6;
+  // Bit i: values[i] names a list. At most 64 values.
+  std::uint64_t (*listed)(const std::uint32_t *values, unsigned count) noexcept;
   // mixed[i] = remix(hashes[i], layer)
   void (*mix)(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept;
   // kept[]: the indices, ascending, that the filter contains; returns their number. `mixed` is of the
@@ -112,21 +127,38 @@ inline void lines_led(const KeyHash *hashes, unsigned count, const LedTable &tab
   }
 }
 
-template <class Line> void probe(const ProbeArrays<Line> &p, std::uint32_t *values) noexcept {
-  for (unsigned i = 0; i < p.count; ++i) {
-    if (i < p.behind_count) __builtin_prefetch(p.behind[i]);
-    values[i] = find_in(*p.lines[i], p.keys[i], p.tags[i] >> 16);
-  }
+[[nodiscard]] inline std::uint32_t groups_of(const LineV4 &line) noexcept {
+  std::uint32_t bits = 0;
+  for (unsigned g = 0; g < LineV4::groups; ++g) bits |= read_relaxed(line.value[g]) >> 31 << g;
+  return bits;
+}
+[[nodiscard]] inline std::uint32_t groups_of(const LineV6 &line) noexcept {
+  return read_relaxed(line.group_bits);
 }
 
 template <class Line>
-unsigned settle(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint16_t *open) noexcept {
-  if (p.hashes == nullptr) return 0;
+void probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint32_t *groups) noexcept {
+  for (unsigned i = 0; i < p.count; ++i) {
+    if (i < p.behind_count) __builtin_prefetch(p.behind[i], 0, 2);
+    values[i] = find_in(*p.lines[i], p.keys[i], p.tags[i] >> 16);
+    compiler_fence();
+    groups[i] = groups_of(*p.lines[i]);
+  }
+}
+
+template <class Line> unsigned settle(const FirstAnswers &a, std::uint16_t *open) noexcept {
+  if (a.hashes == nullptr) return 0;
   unsigned left = 0;
-  for (unsigned i = 0; i < p.count; ++i)
-    if (values[i] == 0 && group_bit(*p.lines[i], group_of<Line>(p.hashes[i])))
+  for (unsigned i = 0; i < a.count; ++i) // find_in() leaves no group bit in a value
+    if (a.values[i] == 0 && (a.groups[i] >> group_of<Line>(a.hashes[i]) & 1) != 0)
       open[left++] = static_cast<std::uint16_t>(i);
   return left;
+}
+
+inline std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
+  std::uint64_t set = 0;
+  for (unsigned i = 0; i < count; ++i) set |= std::uint64_t{image::value::is_set(values[i])} << i;
+  return set;
 }
 
 inline void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept {
@@ -152,6 +184,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::probe<LineV6>,
                                           portable::settle<LineV4>,
                                           portable::settle<LineV6>,
+                                          portable::listed,
                                           portable::mix,
                                           portable::bloom};
 

@@ -43,6 +43,12 @@ inline constexpr std::uint32_t only_hosts = in_use_bit(32); // no cell is worth 
   return std::uint64_t{1} << (32 + length - (short_length_max + 1));
 }
 
+// The longest prefix of at most 16 bits around an address, /0 included.
+[[nodiscard]] inline std::uint32_t covering(const LengthMapV4 &map, std::uint32_t wire) noexcept {
+  const std::uint32_t value = short_value(map.cell(wire));
+  return value != 0 ? value : read_acquire(*map.default_value);
+}
+
 struct LengthsV6 {
   const std::uint64_t *in_use = nullptr; // three words
 

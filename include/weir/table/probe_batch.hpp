@@ -8,7 +8,7 @@
 //
 //   add / add_all -> aim -> probe_first -> settle -> finish        the stages of burst_lookup.hpp
 //
-// With an overlay or a front filter in the way, the probes that they settle are taken out of the
+// With an overlay, a front filter or a guard in the way, the probes that they settle are taken out of the
 // arrays between the stages, so that what follows sees dense arrays again.
 #pragma once
 
@@ -17,16 +17,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 
 namespace weir::table {
-
-// Longest length wins; 0 never replaces anything.
-inline void offer(std::uint32_t &best, std::uint32_t value) noexcept {
-  const bool longer = (value & length_mask) >= (best & length_mask);
-  best = value != 0 && (best == 0 || longer) ? value : best;
-}
 
 // Addresses to prefetch, handed out in pieces.
 class Targets {
@@ -45,7 +40,7 @@ public:
   }
   void prefetch_rest() noexcept {
     for (; at_ < count_; ++at_)
-      for (std::size_t i = 0; i < pieces_[at_].count; ++i) __builtin_prefetch(pieces_[at_].first[i]);
+      for (std::size_t i = 0; i < pieces_[at_].count; ++i) __builtin_prefetch(pieces_[at_].first[i], 0, 2);
   }
 
 private:
@@ -67,9 +62,10 @@ public:
 
   void clear() noexcept {
     count_ = open_ = asked_table_ = 0;
-    one_each_ = false;
+    one_each_ = hashed_ = false;
   }
   [[nodiscard]] bool takes_more() const noexcept { return !one_each_ && count_ < capacity; }
+  [[nodiscard]] bool any() const noexcept { return count_ != 0; }
   [[nodiscard]] unsigned asked_table() const noexcept { return asked_table_; }
   [[nodiscard]] unsigned second_lines() const noexcept { return open_; }
 
@@ -96,10 +92,29 @@ public:
     count_ = count;
   }
 
+  // Takes out the probes that `guard` knows to be absent. Before aim(); bit q of the result: question q
+  // keeps a probe.
+  std::uint64_t ask_guard(const filter::SeesawView &guard, const Kernels &kernels,
+                          std::uint32_t *answers) noexcept {
+    hash(kernels);
+    name_questions(answers);
+    unsigned left = 0;
+    std::uint64_t questions = 0;
+    for (filter::HitMask rest = guard.contains_batch(std::span(hash_).first(count_)); rest != 0;
+         rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      questions |= std::uint64_t{1} << question_[i];
+      move(i, left++);
+    }
+    count_ = left;
+    hashed_ = true;
+    return questions;
+  }
+
   // Where in memory the first answer stands, to be prefetched.
   std::span<const void *const> aim(const Side &view, const Kernels &kernels) noexcept {
     if (count_ == 0) return {};
-    hash(kernels);
+    if (!hashed_) hash(kernels);
     if (view.front.empty())
       aim_at_lines(view, kernels);
     else
@@ -116,7 +131,7 @@ public:
     if (!view.front.empty()) {
       ask_front(view, kernels, answers);
       aim_at_lines(view, kernels);
-      for (unsigned i = 0; i < count_; ++i) __builtin_prefetch(target_[i]);
+      for (unsigned i = 0; i < count_; ++i) __builtin_prefetch(target_[i], 0, 2);
       state_ = State::aimed;
       return;
     }
@@ -173,36 +188,37 @@ private:
     for (unsigned i = 0; i < count_; ++i) target_[i] = &view.front.block_for(mixed_[i]);
   }
 
-  [[nodiscard]] ProbeArrays<Line> arrays(std::span<const void *const> behind) const noexcept {
-    return {.lines = reinterpret_cast<const Line *const *>(target_.data()),
-            .keys = keys_,
-            .tags = tag_.data(),
-            .hashes = led_ ? nullptr : hash_.data(), // what is not where it was led to is nowhere
-            .count = count_,
-            .behind = behind.data(),
-            .behind_count = static_cast<unsigned>(behind.size())};
-  }
-
   void probe(const Kernels &kernels, std::uint32_t *answers, std::span<const void *const> behind) noexcept {
     asked_table_ = count_;
-    std::uint32_t *values = one_each_ ? answers : value_.data();
+    const ProbeArrays<Line> arrays{.lines = reinterpret_cast<const Line *const *>(target_.data()),
+                                   .keys = keys_,
+                                   .tags = tag_.data(),
+                                   .count = count_,
+                                   .behind = behind.data(),
+                                   .behind_count = static_cast<unsigned>(behind.size())};
     if constexpr (Line::family == Family::ipv4)
-      kernels.probe_v4(arrays(behind), values);
+      kernels.probe_v4(arrays, values(answers), group_.data());
     else
-      kernels.probe_v6(arrays(behind), values);
+      kernels.probe_v6(arrays, values(answers), group_.data());
     state_ = State::probed;
   }
 
   void read_groups(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
-    std::uint32_t *values = one_each_ ? answers : value_.data();
+    // What is not where a predictor led to is nowhere.
+    const FirstAnswers first{values(answers), group_.data(), led_ ? nullptr : hash_.data(), count_};
     if constexpr (Line::family == Family::ipv4)
-      open_ = kernels.settle_v4(arrays({}), values, open_index_.data());
+      open_ = kernels.settle_v4(first, open_index_.data());
     else
-      open_ = kernels.settle_v6(arrays({}), values, open_index_.data());
+      open_ = kernels.settle_v6(first, open_index_.data());
     for (unsigned n = 0; n < open_; ++n) view.table.prefetch2(hash_[open_index_[n]]);
     state_ = State::settled;
     if (one_each_) return;
     for (unsigned i = 0; i < count_; ++i) offer(answers[question_[i]], value_[i]);
+  }
+
+  // Where one probe is one question, its value is the answer.
+  [[nodiscard]] std::uint32_t *values(std::uint32_t *answers) noexcept {
+    return one_each_ ? answers : value_.data();
   }
 
   void give(unsigned i, std::uint32_t value, std::uint32_t *answers) noexcept {
@@ -255,6 +271,7 @@ private:
   unsigned asked_table_ = 0; // of them, how many the table was asked
   unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
   bool one_each_ = false;    // probe i is question i
+  bool hashed_ = false;      // already, for the guard
   bool led_ = false;         // by a chained predictor: one line each
   enum class State : std::uint8_t { aimed, probed, settled };
   State state_ = State::aimed;
@@ -266,6 +283,7 @@ private:
   alignas(64) Array<const void *> target_{}; // lines of table 1, or blocks of the front filter
   alignas(64) Array<std::uint32_t> tag_{};
   alignas(64) Array<std::uint32_t> value_{};
+  alignas(64) Array<std::uint32_t> group_{}; // bits of the line that was probed
   alignas(64) Array<std::uint64_t> mixed_{};
   std::array<std::uint16_t, capacity + 1> open_index_{};
   Array<std::uint8_t> question_{};

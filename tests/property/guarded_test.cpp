@@ -1,0 +1,177 @@
+// A burst behind the allow side's filter gives the answers of the tables, whenever it is asked and however
+// often the filter is wrong.
+#include "dataplane/kernels/kernels.hpp"
+#include "tests/support/image_memory.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/table/burst_lookup.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace weir {
+namespace {
+
+using image::Side;
+
+enum class Shape : std::uint8_t { hosts_alone, prefixes_too };
+
+struct GuardedCase {
+  Confirm confirm;
+  Shape shape;
+};
+
+class Guarded : public testing::TestWithParam<GuardedCase> {
+protected:
+  const std::uint64_t seed = test::seed_or(91);
+  std::mt19937_64 random{seed};
+  std::vector<build::EntryV4> v4[2];
+  std::vector<build::EntryV6> v6[2];
+
+  // Few addresses, so that many are on both sides.
+  Address some_address() {
+    if (random() % 3 != 0)
+      return Address::from_host(static_cast<std::uint32_t>(0x0A000000 + random() % 4096));
+    Address a;
+    a.family = Family::ipv6;
+    a.bytes[0] = 0x20;
+    a.bytes[14] = static_cast<std::uint8_t>(random() % 4);
+    a.bytes[15] = static_cast<std::uint8_t>(random());
+    return a;
+  }
+
+  void add_entry(unsigned side) {
+    const Address a = some_address();
+    const unsigned bits = address_bits(a.family);
+    const bool prefix = GetParam().shape == Shape::prefixes_too && random() % 32 == 0;
+    const unsigned length = prefix ? bits - static_cast<unsigned>(random() % 5) : bits;
+    const Address base = masked(a, length);
+    const auto list = static_cast<std::uint16_t>(random() % 9);
+    if (a.family == Family::ipv4)
+      v4[side].push_back({base.host(), static_cast<std::uint8_t>(length), 0, list});
+    else
+      v6[side].push_back({base.bytes, static_cast<std::uint8_t>(length), 0, list});
+  }
+
+  test::ImageMemory build() {
+    for (unsigned side = 0; side < 2; ++side) {
+      v4[side].clear();
+      v6[side].clear();
+      for (unsigned n = 0; n < 900; ++n) add_entry(side);
+      test::sort_entries(v4[side]);
+      test::sort_entries(v6[side]);
+    }
+    build::BuildInput in;
+    for (std::uint16_t n = 0; n < 9; ++n) in.lists.push_back({"l" + std::to_string(n), n});
+    in.deny = {v4[0], v6[0], random() % 2 == 0};
+    in.allow = {v4[1], v6[1], false};
+    in.seed = random();
+    in.policy.confirm = GetParam().confirm;
+    // Small, so that it is often wrong.
+    in.guard.params = build::SeesawParams{.planned_keys = 900, .cell_words = 48, .modulator_words = 16};
+    return test::ImageMemory::build(in);
+  }
+};
+
+void ask(table::BurstLookup &burst, unsigned slot, const Address &a) {
+  if (a.family == Family::ipv4)
+    burst.ask_v4(slot, a.wire());
+  else
+    burst.ask_v6(slot, a.bytes.data());
+}
+
+TEST_P(Guarded, bursts_answer_what_the_tables_say) {
+  WEIR_TRACE_SEED(seed);
+  const auto burst = std::make_unique<table::BurstLookup>();
+  const bool late = GetParam().confirm == Confirm::on_conflict;
+  std::uint64_t exempted = 0, denied_asked = 0, denied_wrong = 0, asked_all = 0, accepted_all = 0,
+                wrong_all = 0;
+  for (unsigned round = 0; round < 12; ++round) {
+    const test::ImageMemory memory = build();
+    const image::ImageView view = memory.view();
+    for (unsigned n = 0; n < 130; ++n) {
+      const auto kernels = dataplane::available_kernels();
+      std::vector<Address> asked(random() % (table::BurstLookup::slots_max + 1));
+      burst->begin(view, *kernels[random() % kernels.size()]);
+      for (unsigned i = 0; i < asked.size(); ++i) ask(*burst, i, asked[i] = some_address());
+      burst->send();
+      burst->probe_first();
+      if (random() % 2) burst->settle();
+      burst->finish();
+      unsigned denied = 0;
+      for (unsigned i = 0; i < asked.size(); ++i) {
+        const std::uint32_t deny = image::lookup(view, Side::deny, asked[i]);
+        const std::uint32_t allow = image::lookup(view, Side::allow, asked[i]);
+        ASSERT_EQ(burst->deny(i), deny);
+        ASSERT_EQ(burst->allow(i), late && deny == 0 ? 0 : allow) << "denied " << (deny != 0);
+        denied += deny != 0;
+        exempted += deny != 0 && allow != 0;
+      }
+      const table::GuardTally &tally = burst->cost().guard;
+      ASSERT_EQ(tally.denied_asked, denied);
+      if (!late) {
+        ASSERT_EQ(tally.asked, asked.size());
+      }
+      ASSERT_LE(tally.refuted, tally.accepted);
+      ASSERT_LE(tally.denied_refuted, tally.refuted);
+      denied_asked += tally.denied_asked;
+      denied_wrong += tally.denied_refuted;
+      asked_all += tally.asked;
+      accepted_all += tally.accepted;
+      wrong_all += tally.refuted;
+    }
+  }
+  EXPECT_GT(exempted, 500u);
+  EXPECT_GT(denied_wrong, 20u) << "the filter was never wrong: nothing was shown";
+  EXPECT_LT(wrong_all, accepted_all);
+  if (late) {
+    EXPECT_GT(asked_all, denied_asked) << "no burst was sampled";
+    EXPECT_LT(asked_all, denied_asked + denied_asked / 4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Guarded,
+                         testing::Values(GuardedCase{Confirm::exact, Shape::hosts_alone},
+                                         GuardedCase{Confirm::exact, Shape::prefixes_too},
+                                         GuardedCase{Confirm::on_conflict, Shape::hosts_alone},
+                                         GuardedCase{Confirm::on_conflict, Shape::prefixes_too}),
+                         [](const auto &way) {
+                           return std::string(name_of(way.param.confirm)) +
+                                  (way.param.shape == Shape::hosts_alone ? "_hosts" : "_prefixes");
+                         });
+
+// What the filter says decides what the tables are asked, and nothing else: hosts whose answer is known.
+TEST(GuardedTally, counts_addresses_and_probes_of_the_table) {
+  std::vector<build::EntryV4> allowed, denied;
+  for (std::uint32_t h = 0; h < 400; ++h) allowed.push_back({0x0A000000 + h, 32, 0, 1});
+  for (std::uint32_t h = 200; h < 600; ++h) denied.push_back({0x0A000000 + h, 32, 0, 0});
+  build::BuildInput in;
+  in.lists = {{"bad", 0}, {"good", 1, Side::allow}};
+  in.deny.v4 = denied;
+  in.allow.v4 = allowed;
+  in.seed = 5;
+  in.guard.params = build::SeesawParams{.planned_keys = 400, .cell_words = 4096, .modulator_words = 512};
+  for (const Confirm confirm : {Confirm::exact, Confirm::on_conflict}) {
+    in.policy.confirm = confirm;
+    const test::ImageMemory memory = test::ImageMemory::build(in);
+    const image::ImageView view = memory.view();
+    const auto burst = std::make_unique<table::BurstLookup>();
+    burst->begin(view, dataplane::best_kernels());
+    for (unsigned i = 0; i < 60; ++i) // 20 allowed, 20 both, 20 denied
+      burst->ask_v4(i, Address::from_host(0x0A000000 + (i / 20) * 200 + i % 20).wire());
+    burst->send();
+    burst->probe_first();
+    burst->finish();
+    const table::GuardTally &tally = burst->cost().guard;
+    EXPECT_EQ(tally.denied_asked, 40u);
+    EXPECT_EQ(tally.asked, confirm == Confirm::exact ? 60u : 40u);
+    EXPECT_EQ(tally.accepted - tally.refuted, confirm == Confirm::exact ? 40u : 20u);
+    EXPECT_EQ(tally.table_asked, tally.accepted);
+  }
+}
+
+} // namespace
+} // namespace weir

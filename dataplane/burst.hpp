@@ -11,6 +11,7 @@
 
 #include <rte_mbuf.h>
 
+#include <bit>
 #include <cstdint>
 
 namespace weir::dataplane {
@@ -19,24 +20,46 @@ inline constexpr unsigned burst_packets_max = table::BurstLookup::slots_max;
 // Under `either` a packet asks two questions.
 inline constexpr unsigned burst_packets_max_either = burst_packets_max / 2;
 
-struct Decision {
+struct alignas(8) Decision {
   static constexpr std::uint16_t no_list = 0xFFFF;
   Verdict verdict = Verdict::pass;
   Reason reason = Reason::no_image;
   FamilySlot family = FamilySlot::other;
+  std::uint8_t reserved = 0;
   std::uint16_t list = no_list; // number in the image
+  std::uint16_t reserved2 = 0;
+  friend bool operator==(Decision a, Decision b) noexcept {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  }
 };
+
+using PacketMask = std::uint64_t; // bit i is packet i of a burst
+static_assert(burst_packets_max == 64);
 
 struct Burst {
   table::BurstLookup lookup;
   AttachedImage *image = nullptr; // null: no generation is attached
   const RxQueue *from = nullptr;
   Match match = Match::remote;
+  bool judges_destination = false; // by one address: by the destination, not the source
+  bool plain = false;     // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
+  bool all_alike = false; // every packet is plain_ipv4; parsed[] has not been written
   unsigned count = 0;
-  bool plain = false; // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
+  PacketMask dropped = 0; // by decisions[]
+  PacketMask special = 0; // not IPv4 that no list named: counted one by one
+  std::uint64_t bytes = 0;
   rte_mbuf *packets[burst_packets_max];
+  std::uint32_t lengths[burst_packets_max];                          // in bytes
+  alignas(cache_line_bytes) std::uint32_t judged[burst_packets_max]; // addresses of a plain burst
   ParsedPacket parsed[burst_packets_max];
   Decision decisions[burst_packets_max];
+
+  [[nodiscard]] const ParsedPacket &parsed_as(unsigned packet) const noexcept {
+    return all_alike ? plain_ipv4 : parsed[packet];
+  }
+  [[nodiscard]] PacketMask all() const noexcept {
+    return count == 0 ? 0 : ~PacketMask{0} >> (burst_packets_max - count);
+  }
 };
 
 // How many packets a burst may take under an image.

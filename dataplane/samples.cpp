@@ -35,13 +35,12 @@ void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
 }
 
 void Sampler::put(const Burst &burst, unsigned packet, WorkerCounters &counters) noexcept {
-  const ParsedPacket &parsed = burst.parsed[packet];
+  const ParsedPacket &parsed = burst.parsed_as(packet);
   const Decision &decision = burst.decisions[packet];
   if (!parsed.is_ip() || burst.image == nullptr) return;
-  const bool destination = burst.match == Match::destination ||
-                           (burst.match == Match::remote && burst.from->side == PortSide::inside);
-  const Address address = address_at(parsed, frame_of(burst.packets[packet]),
-                                     destination ? parsed.destination_offset : parsed.source_offset);
+  const Address address =
+      address_at(parsed, frame_of(burst.packets[packet]),
+                 burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
   wire::Sample sample;
   sample.kind = decision.verdict == Verdict::drop ? wire::SampleKind::denied : wire::SampleKind::passed;
   sample.family = address.family;

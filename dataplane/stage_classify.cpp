@@ -7,15 +7,10 @@ namespace {
 
 void ask(Burst &burst, unsigned slot, unsigned packet, std::uint16_t address_offset) noexcept {
   const std::uint8_t *address = frame_of(burst.packets[packet]) + address_offset;
-  if (burst.parsed[packet].kind == PacketKind::ipv4)
+  if (burst.parsed_as(packet).kind == PacketKind::ipv4)
     burst.lookup.ask_v4(slot, load_unaligned<std::uint32_t>(address));
   else
     burst.lookup.ask_v6(slot, address);
-}
-
-// What enters an inside port goes to the remote party; from everywhere else it comes from it.
-[[nodiscard]] bool judges_destination(Match match, PortSide side) noexcept {
-  return match == Match::destination || (match == Match::remote && side == PortSide::inside);
 }
 
 [[nodiscard]] bool is_judged(const ParsedPacket &parsed) noexcept {
@@ -25,33 +20,28 @@ void ask(Burst &burst, unsigned slot, unsigned packet, std::uint16_t address_off
 void ask_both(Burst &burst) noexcept {
   burst.plain = false;
   for (unsigned i = 0; i < burst.count; ++i) {
-    const ParsedPacket &parsed = burst.parsed[i];
+    const ParsedPacket &parsed = burst.parsed_as(i);
     if (!is_judged(parsed)) continue;
     ask(burst, 2 * i, i, parsed.source_offset);
     ask(burst, 2 * i + 1, i, parsed.destination_offset);
   }
 }
 
-void ask_one_each(Burst &burst, bool destination) noexcept {
+void ask_one_each(Burst &burst) noexcept {
+  const auto address =
+      burst.judges_destination ? &ParsedPacket::destination_offset : &ParsedPacket::source_offset;
   for (unsigned i = 0; i < burst.count; ++i) {
-    const ParsedPacket &parsed = burst.parsed[i];
-    if (is_judged(parsed)) ask(burst, i, i, destination ? parsed.destination_offset : parsed.source_offset);
+    const ParsedPacket &parsed = burst.parsed_as(i);
+    if (is_judged(parsed)) ask(burst, i, i, parsed.*address);
   }
 }
 
-// The common burst, IPv4 and nothing else, without a branch a packet; false when it is not one.
-[[nodiscard]] bool ask_plain(Burst &burst, bool destination) noexcept {
-  if (!burst.plain) return false;
-  std::uint32_t wires[burst_packets_max];
-  const unsigned to_address = destination ? 4 : 0; // beyond the source's place
-  for (unsigned i = 0; i < burst.count; ++i)
-    wires[i] = load_unaligned<std::uint32_t>(frame_of(burst.packets[i]) + burst.parsed[i].source_offset +
-                                             to_address);
-  burst.lookup.ask_all_v4(wires, burst.count);
-  return true;
-}
-
 } // namespace
+
+// What enters an inside port goes to the remote party; from everywhere else it comes from it.
+bool judges_destination(Match match, PortSide side) noexcept {
+  return match == Match::destination || (match == Match::remote && side == PortSide::inside);
+}
 
 void ask_burst(Burst &burst, Burst *ahead) noexcept {
   if (ahead != nullptr && ahead->image == nullptr) ahead = nullptr;
@@ -59,12 +49,13 @@ void ask_burst(Burst &burst, Burst *ahead) noexcept {
     if (ahead != nullptr) ahead->lookup.probe_first();
     return;
   }
-  burst.match = burst.image->view.policy.match;
   burst.lookup.begin(burst.image->view, best_kernels());
   if (burst.match == Match::either)
     ask_both(burst);
-  else if (!ask_plain(burst, judges_destination(burst.match, burst.from->side)))
-    ask_one_each(burst, judges_destination(burst.match, burst.from->side));
+  else if (burst.plain)
+    burst.lookup.ask_all_v4(burst.judged, burst.count);
+  else
+    ask_one_each(burst);
   if (ahead != nullptr)
     burst.lookup.send_behind(ahead->lookup);
   else

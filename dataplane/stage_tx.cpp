@@ -9,18 +9,37 @@
 
 #include <sched.h>
 
+#include <array>
+#include <bit>
+#include <numeric>
+#include <span>
+
 namespace weir::dataplane {
 namespace {
 
-// Which packets of a burst leave by one door, with their places in the burst.
+// Packets of a burst that leave by one door.
 struct Door {
-  rte_mbuf *packets[burst_packets_max];
-  std::uint8_t places[burst_packets_max];
-  unsigned count = 0;
+  rte_mbuf **packets;
+  unsigned count;
+};
 
-  void add(const Burst &burst, unsigned place) noexcept {
-    packets[count] = burst.packets[place];
-    places[count++] = static_cast<std::uint8_t>(place);
+// Both doors of a burst whose packets do not all leave by the same.
+struct Parting {
+  rte_mbuf *passed[burst_packets_max + 1], *dropped[burst_packets_max + 1]; // one more may be written
+  std::uint8_t places[burst_packets_max + 1];                               // of those that passed
+  unsigned passed_count = 0, dropped_count = 0;
+  std::uint64_t dropped_bytes = 0;
+
+  // Without a branch: which ones drop cannot be predicted.
+  explicit Parting(const Burst &burst) noexcept {
+    for (unsigned i = 0; i < burst.count; ++i) {
+      const auto drop = static_cast<unsigned>(burst.dropped >> i & 1);
+      passed[passed_count] = dropped[dropped_count] = burst.packets[i];
+      places[passed_count] = static_cast<std::uint8_t>(i);
+      passed_count += 1 - drop;
+      dropped_count += drop;
+      dropped_bytes += drop * burst.lengths[i];
+    }
   }
 };
 
@@ -29,23 +48,31 @@ void wait_a_moment() noexcept {
   sched_yield();
 }
 
-[[nodiscard]] unsigned transmit(const RxQueue &way, const Door &door, WhenTxFull when_full) noexcept {
+[[nodiscard]] unsigned transmit(const RxQueue &way, Door door, WhenTxFull when_full) noexcept {
   unsigned sent = 0;
   for (;;) {
-    sent += rte_eth_tx_burst(way.tx_port, way.tx_queue, const_cast<rte_mbuf **>(door.packets) + sent,
+    sent += rte_eth_tx_burst(way.tx_port, way.tx_queue, door.packets + sent,
                              static_cast<std::uint16_t>(door.count - sent));
     if (sent == door.count || when_full == WhenTxFull::drop) return sent;
     wait_a_moment();
   }
 }
 
-void hand_over(rte_ring *ring, const Door &door) noexcept {
+void hand_over(rte_ring *ring, Door door) noexcept {
   unsigned done = 0;
   while (done < door.count) {
     done += rte_ring_enqueue_burst(ring, reinterpret_cast<void *const *>(door.packets + done),
                                    door.count - done, nullptr);
     if (done < door.count) wait_a_moment();
   }
+}
+
+void leave_by(rte_ring *denied, Door door) noexcept {
+  if (door.count == 0) return;
+  if (denied != nullptr)
+    hand_over(denied, door);
+  else
+    rte_pktmbuf_free_bulk(door.packets, door.count);
 }
 
 void note(const Burst &burst, unsigned place, int offset) noexcept {
@@ -58,76 +85,99 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
       decision.list == Decision::no_list ? PacketNote::no_list : burst.image->slot_of_list[decision.list];
 }
 
-void count_one(const Burst &burst, unsigned place, WorkerCounters &counters) noexcept {
-  const Decision &d = burst.decisions[place];
+void count_many(const Burst &burst, const Decision &d, std::uint64_t packets,
+                WorkerCounters &counters) noexcept {
   counters
       .verdicts[static_cast<std::size_t>(d.reason)][static_cast<std::size_t>(d.verdict)]
                [static_cast<std::size_t>(d.family)]
-      .add(1);
-  if (d.list != Decision::no_list) counters.lists[burst.image->slot_of_list[d.list]].add(1);
-  if (d.reason == Reason::non_ip) {
-    const std::uint16_t type = burst.parsed[place].ethertype;
-    counters.non_ip[type < 0x0600 ? 0 : type].add(1);
-  }
+      .add(packets);
+  if (d.list != Decision::no_list) counters.lists[burst.image->slot_of_list[d.list]].add(packets);
 }
 
-// IPv4 that no list named is what most packets are: they are counted in a register, one addition a
-// burst, because additions to one place in memory wait for each other.
+// Additions to one place in memory wait for each other: what is alike is counted in a register, one
+// addition for IPv4 that no list named, one for each run of special packets decided alike.
 void count(const Burst &burst, WorkerCounters &counters) noexcept {
-  std::array<std::uint32_t, 2> unnamed{}; // by verdict
-  for (unsigned i = 0; i < burst.count; ++i) {
-    const Decision &d = burst.decisions[i];
-    const bool common = d.reason == Reason::fallthrough && d.family == FamilySlot::ipv4;
-    if (common)
-      ++unnamed[static_cast<std::size_t>(d.verdict)];
-    else
-      count_one(burst, i, counters);
+  const PacketMask common = burst.all() & ~burst.special;
+  for (const Verdict verdict : {Verdict::pass, Verdict::drop}) {
+    const PacketMask alike = common & (verdict == Verdict::drop ? burst.dropped : ~burst.dropped);
+    if (alike != 0)
+      count_many(burst, {verdict, Reason::fallthrough, FamilySlot::ipv4},
+                 static_cast<unsigned>(std::popcount(alike)), counters);
   }
-  for (std::size_t verdict = 0; verdict < unnamed.size(); ++verdict)
-    if (unnamed[verdict] != 0)
-      counters
-          .verdicts[static_cast<std::size_t>(Reason::fallthrough)][verdict]
-                   [static_cast<std::size_t>(FamilySlot::ipv4)]
-          .add(unnamed[verdict]);
+  Decision last;
+  unsigned run = 0;
+  for (PacketMask rest = burst.special; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    const Decision &d = burst.decisions[i];
+    if (d != last) {
+      if (run != 0) count_many(burst, last, run, counters);
+      last = d;
+      run = 0;
+    }
+    ++run;
+    if (d.reason == Reason::non_ip) {
+      const std::uint16_t type = burst.parsed[i].ethertype;
+      counters.non_ip[type < 0x0600 ? 0 : type].add(1);
+    }
+  }
+  if (run != 0) count_many(burst, last, run, counters);
+}
+
+// What a queue did not take: `places` in the burst. Returns their bytes.
+[[nodiscard]] std::uint64_t refuse(Burst &burst, std::span<const std::uint8_t> places,
+                                   const WorkerSetup &setup) noexcept {
+  rte_mbuf *packets[burst_packets_max];
+  unsigned count = 0;
+  std::uint64_t bytes = 0;
+  for (const std::uint8_t place : places) {
+    burst.decisions[place].verdict = Verdict::drop;
+    burst.decisions[place].reason = Reason::tx_refused;
+    burst.special |= PacketMask{1} << place;
+    burst.dropped |= PacketMask{1} << place;
+    if (setup.note_offset >= 0) note(burst, place, setup.note_offset);
+    packets[count++] = burst.packets[place];
+    bytes += burst.lengths[place];
+  }
+  leave_by(setup.denied, {packets, count});
+  return bytes;
+}
+
+constexpr auto in_order = [] {
+  std::array<std::uint8_t, burst_packets_max> places{};
+  std::iota(places.begin(), places.end(), std::uint8_t{0});
+  return places;
+}();
+
+// Sends what passes, of a burst that all passes or parted.
+void pass(Burst &burst, Door door, std::span<const std::uint8_t> places, std::uint64_t bytes,
+          const WorkerSetup &setup, WorkerCounters &counters) noexcept {
+  const unsigned sent = transmit(*burst.from, door, setup.when_tx_full);
+  PortCounters &port = counters.ports[burst.from->tx_port_index];
+  if (sent != door.count) [[unlikely]]
+    bytes -= refuse(burst, places.subspan(sent, door.count - sent), setup);
+  port.tx_packets.add(sent);
+  port.tx_bytes.add(bytes);
+  port.tx_refused.add(door.count - sent);
 }
 
 } // namespace
 
 void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept {
-  Door passed, dropped;
-  std::uint64_t passed_bytes = 0;
-  for (unsigned i = 0; i < burst.count; ++i) {
-    if (setup.note_offset >= 0) note(burst, i, setup.note_offset);
-    if (burst.decisions[i].verdict == Verdict::drop) {
-      dropped.add(burst, i);
-    } else {
-      passed.add(burst, i);
-      passed_bytes += rte_pktmbuf_pkt_len(burst.packets[i]);
-    }
-    hands_over(burst.packets[i]);
-  }
+  if (setup.note_offset >= 0)
+    for (unsigned i = 0; i < burst.count; ++i) note(burst, i, setup.note_offset);
+  for (unsigned i = 0; i < burst.count; ++i) hands_over(burst.packets[i]);
 
-  const unsigned sent = transmit(*burst.from, passed, setup.when_tx_full);
-  std::uint64_t refused_bytes = 0;
-  for (unsigned i = sent; i < passed.count; ++i) {
-    Decision &decision = burst.decisions[passed.places[i]];
-    decision.verdict = Verdict::drop;
-    decision.reason = Reason::tx_refused;
-    refused_bytes += rte_pktmbuf_pkt_len(passed.packets[i]);
-    if (setup.note_offset >= 0) note(burst, passed.places[i], setup.note_offset);
-    dropped.add(burst, passed.places[i]);
+  if (burst.dropped == 0) {
+    pass(burst, {burst.packets, burst.count}, in_order, burst.bytes, setup, counters);
+  } else if (burst.dropped == burst.all()) {
+    leave_by(setup.denied, {burst.packets, burst.count});
+  } else {
+    Parting parting(burst);
+    pass(burst, {parting.passed, parting.passed_count}, parting.places, burst.bytes - parting.dropped_bytes,
+         setup, counters);
+    leave_by(setup.denied, {parting.dropped, parting.dropped_count});
   }
-
-  PortCounters &port = counters.ports[burst.from->tx_port_index];
-  port.tx_packets.add(sent);
-  port.tx_bytes.add(passed_bytes - refused_bytes);
-  port.tx_refused.add(passed.count - sent);
   count(burst, counters);
-
-  if (setup.denied != nullptr)
-    hand_over(setup.denied, dropped);
-  else
-    rte_pktmbuf_free_bulk(dropped.packets, dropped.count);
 }
 
 } // namespace weir::dataplane

@@ -1,5 +1,10 @@
 // The verdict order: no image, malformed, not IP, link local, allow, deny, default.
+#include "dataplane/kernels/kernels.hpp"
 #include "dataplane/stages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
 
 namespace weir::dataplane {
 namespace {
@@ -46,7 +51,7 @@ void judge_either(const Burst &burst, unsigned packet, Verdict fallthrough, Deci
 
 void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   const Policy &policy = burst.image->view.policy;
-  const ParsedPacket &parsed = burst.parsed[packet];
+  const ParsedPacket &parsed = burst.parsed_as(packet);
   switch (parsed.kind) {
   case PacketKind::malformed: return decide(decision, policy.malformed, Reason::malformed);
   case PacketKind::non_ip: return decide(decision, policy.non_ip, Reason::non_ip);
@@ -59,17 +64,36 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   judge_one(burst, packet, policy.fallthrough, decision);
 }
 
-// Slot i is packet i, and nothing but the lists has a say.
+[[nodiscard]] constexpr Decision decided(Verdict verdict, Reason reason, std::uint16_t list) noexcept {
+  return {verdict, reason, FamilySlot::ipv4, 0, list};
+}
+
+using Decisions = std::array<Decision, burst_packets_max>;
+constexpr Decisions all_decided(Verdict verdict) {
+  Decisions all;
+  all.fill(decided(verdict, Reason::fallthrough, Decision::no_list));
+  return all;
+}
+constexpr Decisions all_passed = all_decided(Verdict::pass), all_dropped = all_decided(Verdict::drop);
+
+// Slot i is packet i, and nothing but the lists has a say: only packets that one of them names are looked
+// at one by one.
 void judge_plain(Burst &burst) noexcept {
   const Verdict fallthrough = burst.image->view.policy.fallthrough;
   const std::uint32_t *allow = burst.lookup.allow_v4(), *deny = burst.lookup.deny_v4();
-  for (unsigned i = 0; i < burst.count; ++i) {
-    const bool allowed = image::value::is_set(allow[i]), denied = image::value::is_set(deny[i]);
-    Decision &d = burst.decisions[i];
-    d.family = FamilySlot::ipv4;
-    d.verdict = allowed ? Verdict::pass : denied ? Verdict::drop : fallthrough;
-    d.reason = allowed ? Reason::allow : denied ? Reason::deny : Reason::fallthrough;
-    d.list = list_of(allowed ? allow[i] : deny[i]); // of no list: no_list
+  const table::Kernels &kernels = best_kernels();
+  const PacketMask allowed = kernels.listed(allow, burst.count);
+  const PacketMask denied = kernels.listed(deny, burst.count) & ~allowed;
+  burst.special = allowed | denied;
+  burst.dropped = denied | (fallthrough == Verdict::drop ? burst.all() & ~allowed : 0);
+  std::ranges::copy(fallthrough == Verdict::pass ? all_passed : all_dropped, burst.decisions);
+  for (PacketMask rest = denied; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    burst.decisions[i] = decided(Verdict::drop, Reason::deny, list_of(deny[i]));
+  }
+  for (PacketMask rest = allowed; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    burst.decisions[i] = decided(Verdict::pass, Reason::allow, list_of(allow[i]));
   }
 }
 
@@ -80,10 +104,13 @@ void judge_burst(Burst &burst, Verdict without_image) noexcept {
     burst.lookup.finish();
     if (burst.plain) return judge_plain(burst);
   }
+  burst.special = burst.all();
+  burst.dropped = 0;
   for (unsigned i = 0; i < burst.count; ++i) {
     Decision &decision = burst.decisions[i];
-    decision = Decision{without_image, Reason::no_image, family_of(burst.parsed[i])};
+    decision = Decision{without_image, Reason::no_image, family_of(burst.parsed_as(i))};
     if (burst.image != nullptr) judge(burst, i, decision);
+    burst.dropped |= PacketMask{decision.verdict == Verdict::drop} << i;
   }
 }
 

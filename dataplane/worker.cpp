@@ -17,6 +17,18 @@ constexpr unsigned bursts_in_flight_max = 3;
 constexpr unsigned empty_rounds_before_yield = 64;
 constexpr unsigned yields_before_sleep = 64;
 constexpr timespec short_sleep{0, 20'000};
+
+void count_lookups(const table::BurstLookup::Cost &cost, WorkerCounters &counters) noexcept {
+  counters.probes.add(cost.probes);
+  counters.second_lines.add(cost.second_lines);
+  counters.allow_table_asked.add(cost.guard.table_asked);
+  if (cost.guard.asked == 0) return;
+  counters.guard_asked.add(cost.guard.asked);
+  counters.guard_accepted.add(cost.guard.accepted);
+  counters.guard_false.add(cost.guard.refuted);
+  counters.guard_denied_asked.add(cost.guard.denied_asked);
+  counters.guard_denied_false.add(cost.guard.denied_refuted);
+}
 } // namespace
 
 struct Worker::State {
@@ -53,14 +65,17 @@ bool Worker::State::poll(const RxQueue &queue) noexcept {
                                  static_cast<std::uint16_t>(packets_max(burst.image)));
   if (burst.count == 0) return false;
 
-  std::uint64_t bytes = 0;
+  burst.match = burst.image != nullptr ? burst.image->view.policy.match : Match::source;
+  burst.judges_destination = judges_destination(burst.match, queue.side);
+  burst.bytes = 0;
   for (unsigned i = 0; i < burst.count; ++i) {
     takes_over(burst.packets[i]);
-    bytes += rte_pktmbuf_pkt_len(burst.packets[i]);
+    burst.lengths[i] = rte_pktmbuf_pkt_len(burst.packets[i]);
+    burst.bytes += burst.lengths[i];
   }
   PortCounters &port = counters.ports[queue.port_index];
   port.rx_packets.add(burst.count);
-  port.rx_bytes.add(bytes);
+  port.rx_bytes.add(burst.bytes);
   counters.received.add(burst.count);
   counters.bursts.add(1);
 
@@ -85,8 +100,7 @@ void Worker::State::finish_oldest() noexcept {
   const unsigned count = burst.count;
   if (burst.image != nullptr) {
     burst.image->packets_by_worker[setup.id].packets.add(count);
-    counters.probes.add(burst.lookup.cost().probes);
-    counters.second_lines.add(burst.lookup.cost().second_lines);
+    count_lookups(burst.lookup.cost(), counters);
   } else {
     counters.without_image.add(count);
   }

@@ -190,5 +190,59 @@ TEST(Parser, dhcp_ports_stand_after_the_options) {
   EXPECT_TRUE(parse(f).link_local);
 }
 
+bool is_plain(const Frame &frame) {
+  const auto copy = std::make_unique<std::uint8_t[]>(frame.size());
+  std::copy(frame.begin(), frame.end(), copy.get());
+  return is_plain_ipv4(copy.get(), frame.size());
+}
+
+void expect_same(const ParsedPacket &p, const ParsedPacket &q) {
+  EXPECT_EQ(p.kind, q.kind);
+  EXPECT_EQ(p.link_local, q.link_local);
+  EXPECT_EQ(p.tags, q.tags);
+  EXPECT_EQ(p.header_offset, q.header_offset);
+  EXPECT_EQ(p.ethertype, q.ethertype);
+  EXPECT_EQ(p.source_offset, q.source_offset);
+  EXPECT_EQ(p.destination_offset, q.destination_offset);
+}
+
+// The short way must never say something else than the parser: every byte that either looks at takes
+// every value, in a packet from somewhere and in one that might be a DHCP client's, cut everywhere.
+TEST(PlainIpv4, what_is_called_plain_is_what_the_parser_calls_it) {
+  unsigned plain = 0;
+  for (const Frame &whole : {ipv4(), dhcp_request()})
+    for (std::size_t at = 12; at < 38; ++at)
+      for (unsigned value = 0; value < 256; ++value) {
+        Frame f = whole;
+        f[at] = static_cast<std::uint8_t>(value);
+        if (!is_plain(f)) continue;
+        ++plain;
+        expect_same(parse(f), plain_ipv4);
+        if (testing::Test::HasFailure()) FAIL() << "byte " << at << " = " << value;
+      }
+  EXPECT_GT(plain, 3000u);
+}
+
+TEST(PlainIpv4, a_packet_without_its_whole_header_is_not_plain) {
+  const Frame whole = ipv4();
+  for (std::size_t captured = 0; captured < whole.size(); ++captured) {
+    const Frame cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(captured));
+    EXPECT_EQ(is_plain(cut), captured >= 34) << captured;
+  }
+}
+
+TEST(PlainIpv4, tags_options_other_protocols_and_dhcp_clients_are_not_plain) {
+  EXPECT_FALSE(is_plain(dhcp_request()));
+  EXPECT_FALSE(is_plain(neighbour_solicitation()));
+  Frame options = ipv4();
+  options[14] = 0x46;
+  EXPECT_FALSE(is_plain(options));
+  Frame tagged = ipv4(ethernet(0x8100));
+  EXPECT_FALSE(is_plain(tagged));
+  Frame too_short = ipv4();
+  too_short[17] = 19;
+  EXPECT_FALSE(is_plain(too_short));
+}
+
 } // namespace
 } // namespace weir

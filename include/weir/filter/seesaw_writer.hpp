@@ -143,7 +143,8 @@ public:
 private:
   using Packed = std::uint64_t; // a CellPlace
   struct Decision {
-    std::array<Packed, seesaw_hashes_max + 1> places; // and one more for `old` without a conflict
+    std::array<Packed, seesaw_hashes_max> places;
+    std::array<std::uint64_t, seesaw_hashes_max> is_old; // all bits set at `old`, else none
     Positions backups;
     unsigned old;           // the first sealed position, or one past the last
     std::uint32_t vacant;   // bit i: places[i] has no count
@@ -152,7 +153,11 @@ private:
     std::uint32_t stored;        // the modulator's cell
     std::uint32_t found;         // a function for a modulator cell without a count
     std::uint32_t backup_sealed; // 1: the stored function leads to a sealed cell
-    Packed target;               // counts the key instead of places[old], or is it
+    Packed old_place;            // places[old], with a conflict
+    Packed target;               // counts the key instead of old_place, or is it
+
+    // Where function i counts the key.
+    [[nodiscard]] Packed counting(unsigned i) const noexcept { return pick(is_old[i], target, places[i]); }
   };
 
   // Of a key that is present; and of one that is not, as long as function 0 suits a free modulator cell.
@@ -172,6 +177,12 @@ private:
     }
     d.old = static_cast<unsigned>(__builtin_ctz(sealed));
     d.conflict = d.old != hashes;
+    d.old_place = 0;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < hashes; ++i) {
+      d.is_old[i] = mask_if(i == d.old);
+      d.old_place |= d.places[i] & d.is_old[i];
+    }
     d.vacant = vacant;
     d.found = 0;
     d.modulator = shape_.modulator.place(walk.next());
@@ -180,9 +191,8 @@ private:
     const std::uint32_t used = shape_.count_of(d.stored) != 0;
     const std::uint32_t index = shape_.index_mask == 0 ? 0 : shape_.index_of(d.stored) & (0 - used);
     const CellPlace backup = shape_.backup_place(walk, index);
-    d.places[hashes] = backup.packed();
     d.backup_sealed = shape_.sealed(load_cell(cells_, backup));
-    d.target = pick(mask_if(d.backup_sealed != 0), d.places[d.old], backup.packed());
+    d.target = pick(mask_if(d.backup_sealed != 0), d.old_place, backup.packed());
     return d;
   }
 
@@ -190,15 +200,13 @@ private:
     Decision d = decided<Hashes>(key);
     const unsigned free = shape_.count_of(d.stored) == 0;
     if (shape_.backups > 1 && (free & d.backup_sealed & d.conflict) != 0) search(d);
-    if (free == 0 && !Rules::reuses_stored) d.target = d.places[d.old];
-    const bool helped = d.target != d.places[d.old];
-    d.places[d.old] = d.target;
+    if (free == 0 && !Rules::reuses_stored) d.target = d.old_place;
     const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
     unsigned stuck = 0;
 #pragma GCC unroll 6
     for (unsigned i = 0; i < hashes; ++i)
-      if (Rules::moves_any_function || i != 0 || d.old != 0) stuck += raise(d.places[i]);
-    if (Rules::counts_always || helped) raise_modulator(d);
+      if (Rules::moves_any_function || i != 0 || d.old != 0) stuck += raise(d.counting(i));
+    if (Rules::counts_always || d.target != d.old_place) raise_modulator(d);
     add(header_->cells_stuck, stuck);
     add(header_->keys, 1);
   }
@@ -208,13 +216,13 @@ private:
     if (!may_be_present(d)) return false;
     if constexpr (!Rules::decides_first) return erase_as_it_goes(key);
     if constexpr (!Rules::moves_adaptive_last) return erase_in_two_steps(key, d);
-    if (Rules::undoes_decisions) d.places[d.old] = d.target;
+    if (!Rules::undoes_decisions) d.target = d.old_place;
     const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
 #pragma GCC unroll 6
-    for (unsigned i = 0; i < hashes; ++i) lower(d.places[i]);
+    for (unsigned i = 0; i < hashes; ++i) lower(d.counting(i));
     lower_modulator(d);
     if (shape_.adaptive_mask != 0)
-      for (unsigned i = 0; i < hashes; ++i) move_adaptive(d.places[i]);
+      for (unsigned i = 0; i < hashes; ++i) move_adaptive(d.counting(i));
     add(header_->keys, 0u - 1);
     return true;
   }
@@ -260,13 +268,14 @@ private:
   void raise_modulator(const Decision &d) noexcept {
     const std::uint32_t count = shape_.count_of(d.stored);
     const unsigned conflict = d.conflict, free = count == 0, full = count == shape_.count_mask;
-    const std::uint32_t before = free ? d.found << shape_.count_bits : d.stored;
-    const std::uint32_t after = before + (1 - full);
-    if constexpr (!Rules::stores_at_once)
-      store(modulator_, d.modulator, conflict * (before - count - d.stored)),
-          store(modulator_, d.modulator, conflict * (after - before + count));
-    else
-      store(modulator_, d.modulator, conflict * (after - d.stored));
+    // A cell without a count takes the index found; one with a count keeps its own.
+    const std::uint32_t index =
+        shape_.index_mask == 0 ? 0 : free * ((d.found << shape_.count_bits) - d.stored);
+    if constexpr (!Rules::stores_at_once) {
+      store(modulator_, d.modulator, conflict * (index - count));
+      store(modulator_, d.modulator, conflict * (count + (1 - full)));
+    } else
+      store(modulator_, d.modulator, conflict * (index + (1 - full)));
     add(header_->modulator_used, conflict & free);
     add(header_->modulator_stuck, conflict & unsigned{count + 1 == shape_.count_mask});
   }
@@ -305,9 +314,9 @@ private:
   bool erase_as_it_goes(KeyHash key) noexcept {
     for (unsigned i = 0; i < shape_.hashes; ++i) {
       const Decision now = decided(key);
-      lower(i == now.old ? now.target : now.places[i]);
+      lower(now.counting(i));
       if (i == now.old) lower_modulator(now);
-      move_adaptive(i == now.old ? now.target : now.places[i]);
+      move_adaptive(now.counting(i));
     }
     add(header_->keys, 0u - 1);
     return true;

@@ -96,6 +96,18 @@ TEST(WeightedBloom, a_key_taken_for_a_dear_one_is_found_all_the_same) {
   EXPECT_FALSE(filter.contains(KeyHash{77}));
 }
 
+TEST(WeightedBloom, small_classes_take_their_keys_whatever_the_seed) {
+  const std::uint64_t seed = test::seed_or(43);
+  WEIR_TRACE_SEED(seed);
+  std::vector<double> mass{0};
+  for (std::uint64_t rank = 1; rank <= 20'000; ++rank)
+    mass.push_back(mass.back() + 1 / static_cast<double>(rank));
+  const build::WeightedSize size = build::size_weighted_bloom({5'000, 200'000, 6'000, mass});
+  ASSERT_GE(size.classes.size(), 3u);
+  for (std::uint64_t i = 0; i < 300; ++i)
+    ASSERT_TRUE(build::build_weighted_bloom(size, absent_keys(6'000, seed + i))) << "seed " << seed + i;
+}
+
 TEST(WeightedBloom, refuses_classes_without_functions) {
   std::vector<WeightedBloom::CostClass> classes;
   classes.push_back({CuckooFilter::make({10, 8}).value(), 0});

@@ -39,8 +39,9 @@ struct WeightedSize {
   std::vector<WeightedSize::Class> classes;
   unsigned fingerprint_bits = 8;
   for (std::uint64_t end = stored; end > 0 && classes.size() < 3; end /= 32, fingerprint_bits += 4) {
-    const double slots =
-        static_cast<double>(end - end / 32) / filter::CuckooFilter::load_max(fingerprint_bits);
+    const auto keys = static_cast<double>(end - end / 32);
+    // A small one needs room for bad luck: three standard deviations more.
+    const double slots = keys / filter::CuckooFilter::load_max(fingerprint_bits) + 3 * std::sqrt(keys);
     const auto buckets = static_cast<std::uint32_t>(slots / filter::CuckooFilter::slots) + 2;
     classes.push_back({end / 32, end, {buckets, fingerprint_bits}});
   }

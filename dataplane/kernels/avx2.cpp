@@ -196,6 +196,33 @@ template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, s
   return left;
 }
 
+WEIR_INLINE std::uint64_t set_lanes(__m128i v) noexcept {
+  const __m128i unset = _mm_cmpeq_epi32(v, _mm_setzero_si128());
+  return static_cast<std::uint64_t>(_mm_movemask_ps(_mm_castsi128_ps(unset)) ^ 0xF);
+}
+
+WEIR_TARGET table::CellSigns cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
+                                   std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
+  const __m128i low8 = _mm_set1_epi32(0xFF), low16 = _mm_set1_epi32(0xFFFF);
+  const __m128i hosts = _mm_set1_epi32(table::hosts_below);
+  table::CellSigns signs{};
+  for (unsigned i = 0; i < count; i += 4) {
+    const __m128i w = _mm_loadu_si128(reinterpret_cast<const __m128i *>(wires + i));
+    const __m128i index =
+        _mm_or_si128(_mm_slli_epi32(_mm_and_si128(w, low8), 8), _mm_and_si128(_mm_srli_epi32(w, 8), low8));
+    const __m256 cell = _mm256_castsi256_ps(
+        _mm256_i32gather_epi64(reinterpret_cast<const long long *>(map), index, 8)); // four cells, in halves
+    const __m128 first = _mm256_castps256_ps128(cell), second = _mm256_extractf128_ps(cell, 1);
+    const __m128i low = _mm_castps_si128(_mm_shuffle_ps(first, second, 0x88));
+    const __m128i used = _mm_and_si128(_mm_castps_si128(_mm_shuffle_ps(first, second, 0xDD)), low16);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(shorts + i), low);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(lengths + i), used);
+    signs.hosts |= set_lanes(_mm_and_si128(used, hosts)) << i;
+    signs.others |= set_lanes(_mm_andnot_si128(hosts, used)) << i;
+  }
+  return {_bzhi_u64(signs.hosts, count), _bzhi_u64(signs.others, count)};
+}
+
 WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
   const __m256i list = _mm256_set1_epi32(image::value::list_mask);
   std::uint64_t unset = 0;
@@ -232,8 +259,9 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx2{"avx2",        hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
-                          probe<LineV6>, settle<LineV4>, settle<LineV6>, listed, mix,       bloom};
+const table::Kernels avx2{"avx2",        hash_v4,       hash_v6,        lines1,         lines_led,
+                          probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
+                          listed,        mix,           bloom};
 }
 
 } // namespace weir::dataplane

@@ -197,6 +197,26 @@ template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, s
   return left;
 }
 
+WEIR_TARGET table::CellSigns cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
+                                   std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
+  const __m256i low8 = _mm256_set1_epi32(0xFF), low16 = _mm256_set1_epi32(0xFFFF);
+  const __m256i hosts = _mm256_set1_epi32(table::hosts_below);
+  table::CellSigns signs{};
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(wires + i));
+    const __m256i index = _mm256_or_si256(_mm256_slli_epi32(_mm256_and_si256(w, low8), 8),
+                                          _mm256_and_si256(_mm256_srli_epi32(w, 8), low8));
+    const __m512i cell = _mm512_i32gather_epi64(index, map, 8);
+    const __m256i used = _mm256_and_si256(_mm512_cvtepi64_epi32(_mm512_srli_epi64(cell, 32)), low16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(shorts + i), _mm512_cvtepi64_epi32(cell));
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(lengths + i), used);
+    signs.hosts |= std::uint64_t{_mm256_test_epi32_mask(used, hosts)} << i;
+    const __m256i others = _mm256_andnot_si256(hosts, used);
+    signs.others |= std::uint64_t{_mm256_test_epi32_mask(others, others)} << i;
+  }
+  return {_bzhi_u64(signs.hosts, count), _bzhi_u64(signs.others, count)};
+}
+
 WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
   const __m512i list = _mm512_set1_epi32(image::value::list_mask);
   std::uint64_t set = 0;
@@ -233,8 +253,9 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx512{"avx512",      hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
-                            probe<LineV6>, settle<LineV4>, settle<LineV6>, listed, mix,       bloom};
+const table::Kernels avx512{"avx512",      hash_v4,       hash_v6,        lines1,         lines_led,
+                            probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
+                            listed,        mix,           bloom};
 }
 
 } // namespace weir::dataplane

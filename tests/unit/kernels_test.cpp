@@ -235,6 +235,27 @@ TEST_P(KernelsTest, values_that_name_a_list_are_the_portable_ones) {
   }
 }
 
+TEST_P(KernelsTest, cells_of_a_length_map_are_the_portable_ones) {
+  WEIR_TRACE_SEED(seed);
+  std::vector<std::uint64_t> map(image::length_map_cells);
+  for (std::uint64_t &cell : map)
+    cell = random() % 3 ? (random() & 0x0000FFFFFFFFFFFFull) & random() << 32 * (random() % 2) : 0;
+  std::array<std::uint32_t, room> wires, shorts, lengths, shorts_portable, lengths_portable;
+  for (unsigned round = 0; round < 500; ++round) {
+    for (std::uint32_t &w : wires) w = static_cast<std::uint32_t>(random());
+    const auto count = static_cast<unsigned>(random() % (room + 1));
+    const auto here = kernels.cells(map.data(), wires.data(), count, shorts.data(), lengths.data());
+    const auto portable = table::portable::cells(map.data(), wires.data(), count, shorts_portable.data(),
+                                                 lengths_portable.data());
+    ASSERT_EQ(here.hosts, portable.hosts);
+    ASSERT_EQ(here.others, portable.others);
+    for (unsigned i = 0; i < count; ++i) {
+      ASSERT_EQ(shorts[i], shorts_portable[i]) << i;
+      ASSERT_EQ(lengths[i], lengths_portable[i]) << i;
+    }
+  }
+}
+
 TEST(Kernels, a_set_that_is_not_there_cannot_be_asked_for) {
   ASSERT_EQ(setenv("WEIR_KERNELS", "avx9", 1), 0);
   const Status refused = dataplane::check_wanted_kernels();

@@ -135,7 +135,6 @@ private:
     for (unsigned i = 0; i < slots_max; ++i) places[i] = static_cast<std::uint8_t>(i);
     return places;
   }();
-  static constexpr std::uint32_t hosts_in_cell = 1u << (32 - short_length_max - 1);
 
   [[nodiscard]] std::uint32_t *answers_v4(unsigned side) noexcept { return answer_[side]; }
   [[nodiscard]] std::uint32_t *answers_v6(unsigned side) noexcept { return answer_[side] + slots_max; }
@@ -187,20 +186,16 @@ private:
   // One probe for each length from 17 to 32 in use below an address; the best short prefix waits until
   // they have answered. Where nearly every cell has hosts, all questions ask for a host, as one array.
   void look_into_cells(unsigned side) noexcept {
-    const LengthMapV4 &map = view_->lengths_v4[side];
-    std::array<std::uint32_t, slots_max> lengths;
-    unsigned with_hosts = 0;
-    for (unsigned q = 0; q < asked_v4_; ++q) {
-      const std::uint64_t cell = map.cell(key_v4_[q]);
-      short_v4_[side][q] = short_value(cell);
-      lengths[q] = long_lengths(cell);
-      with_hosts += lengths[q] / hosts_in_cell;
-    }
+    alignas(64) std::array<std::uint32_t, slots_max> lengths;
+    const CellSigns signs = kernels_->cells(view_->lengths_v4[side].cells, key_v4_.data(), asked_v4_,
+                                            short_v4_[side], lengths.data());
     std::fill_n(answers_v4(side), asked_v4_, 0);
-    const bool all_as_hosts = 4 * with_hosts >= 3 * asked_v4_;
+    const bool all_as_hosts = 4 * static_cast<unsigned>(std::popcount(signs.hosts)) >= 3 * asked_v4_;
     if (all_as_hosts) v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
-    const std::uint32_t alone = all_as_hosts ? ~hosts_in_cell : ~std::uint32_t{0};
-    for (unsigned q = 0; q < asked_v4_; ++q) {
+    const std::uint32_t alone = all_as_hosts ? ~hosts_below : ~std::uint32_t{0};
+    for (std::uint64_t some = all_as_hosts ? signs.others : signs.others | signs.hosts; some != 0;
+         some &= some - 1) {
+      const auto q = static_cast<unsigned>(std::countr_zero(some));
       for (std::uint32_t rest = lengths[q] & alone; rest != 0; rest &= rest - 1) {
         const unsigned length = static_cast<unsigned>(std::countr_zero(rest)) + short_length_max + 1;
         v4_[side].add(key_v4_[q] & wire_mask_v4(length), view_->flips_v4[length], length, q);
@@ -217,8 +212,8 @@ private:
     if (side == allow_side && guard_ == Guard::asked_first)
       tally(let_through_v4_, asked_v4_, answers_v4(0), answers);
     if (in_cells_v4_[side])
-      for (unsigned q = 0; q < asked_v4_; ++q)
-        if (answers[q] == 0) answers[q] = short_v4_[side][q];
+      for (unsigned q = 0; q < slots_max; ++q) // all of them, so that it takes no branch
+        answers[q] = answers[q] != 0 ? answers[q] : short_v4_[side][q];
     if (default_v4_[side] == 0) return;
     for (unsigned q = 0; q < asked_v4_; ++q)
       if (answers[q] == 0) answers[q] = default_v4_[side];
@@ -347,7 +342,7 @@ private:
   alignas(64) std::array<std::uint32_t, slots_max> key_v4_{};
   alignas(64) std::array<KeyV6, slots_max> key_v6_{};
   alignas(64) std::uint32_t answer_[2][2 * slots_max] = {}; // IPv4 questions, then IPv6 questions
-  std::uint32_t short_v4_[2][slots_max] = {};               // best short prefix of a question
+  alignas(64) std::uint32_t short_v4_[2][slots_max] = {};   // best short prefix of a question
   ProbeBatches<LineV4> v4_[2];                              // 64 questions of at most 16 lengths
   ProbeBatches<LineV6> v6_[2];
 };

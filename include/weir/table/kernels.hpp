@@ -5,19 +5,21 @@
 //   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
 //   probe    lines, keys        -> values, groups   what stands beside a key; all group bits of its line
 //   settle   values, groups     -> indices    that a group bit sends to table 2
+//   cells    keys               -> lengths    in use below an address, and its best short prefix
 //   listed   values             -> mask       of those that name a list
 //   mix      hashes, layer      -> a filter's own view of them
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
-// hash(), lines...(), mix() and settle() may read and write up to the next multiple of `kernel_lanes` in
-// every array. probe() keeps the order of loads that line.hpp asks for: values, then keys, then group bits.
-// It also sends for the lines of the burst behind, one a probe: sent for all at once they slow the
-// probes that follow (measured; docs/decisions.md).
+// hash(), lines...(), cells(), mix() and settle() may read and write up to the next multiple of
+// `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values, then keys,
+// then group bits. It also sends for the lines of the burst behind, one a probe: sent for all at once they
+// slow the probes that follow (measured; docs/decisions.md).
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"
 #include "weir/table/chained_predictor.hpp"
+#include "weir/table/length_map.hpp"
 #include "weir/table/line.hpp"
 
 #include <cstdint>
@@ -65,6 +67,12 @@ struct FirstAnswers {
 // until all of it is in the cache.
 using Settle = unsigned (*)(const FirstAnswers &, std::uint16_t *open) noexcept;
 
+// What the cells of a length map say about addresses; bit i is address i.
+struct CellSigns {
+  std::uint64_t hosts;  // there are hosts below
+  std::uint64_t others; // there are prefixes of 17 to 31 bits below
+};
+
 // A table and the first layer of its predictor.
 struct LedTable {
   ChainedPredictor::FirstLayer predictor;
@@ -87,6 +95,9 @@ struct Kernels {
   Probe<LineV4> probe_v4;
   Probe<LineV6> probe_v6;
   Settle settle_v4, settle_v6;
+  // shorts[i], lengths[i]: short_value() and long_lengths() of wires[i]'s cell. At most 64 wires.
+  CellSigns (*cells)(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
+                     std::uint32_t *shorts, std::uint32_t *lengths) noexcept;
   // Bit i: values[i] names a list. At most 64 values.
   std::uint64_t (*listed)(const std::uint32_t *values, unsigned count) noexcept;
   // mixed[i] = remix(hashes[i], layer)
@@ -155,6 +166,19 @@ template <class Line> unsigned settle(const FirstAnswers &a, std::uint16_t *open
   return left;
 }
 
+inline CellSigns cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
+                       std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
+  CellSigns signs{};
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uint64_t cell = read_acquire(map[LengthMapV4::index(wires[i])]);
+    shorts[i] = short_value(cell);
+    lengths[i] = long_lengths(cell);
+    signs.hosts |= std::uint64_t{(lengths[i] & hosts_below) != 0} << i;
+    signs.others |= std::uint64_t{(lengths[i] & ~hosts_below) != 0} << i;
+  }
+  return signs;
+}
+
 inline std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
   std::uint64_t set = 0;
   for (unsigned i = 0; i < count; ++i) set |= std::uint64_t{image::value::is_set(values[i])} << i;
@@ -184,6 +208,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::probe<LineV6>,
                                           portable::settle<LineV4>,
                                           portable::settle<LineV6>,
+                                          portable::cells,
                                           portable::listed,
                                           portable::mix,
                                           portable::bloom};

@@ -24,7 +24,11 @@ struct LengthMapV4 {
   // 0: nothing but default_value can match.
   [[nodiscard]] std::uint32_t lengths() const noexcept { return read_acquire(*in_use); }
   [[nodiscard]] std::uint64_t cell(std::uint32_t wire) const noexcept {
-    return read_acquire(cells[byteswap16(static_cast<std::uint16_t>(wire))]);
+    return read_acquire(cells[index(wire)]);
+  }
+  // The top 16 bits of an address are the low ones of its wire form.
+  [[nodiscard]] static std::size_t index(std::uint32_t wire) noexcept {
+    return byteswap16(static_cast<std::uint16_t>(wire));
   }
 };
 
@@ -36,6 +40,7 @@ inline constexpr std::uint32_t only_hosts = in_use_bit(32); // no cell is worth 
 [[nodiscard]] constexpr std::uint32_t long_lengths(std::uint64_t cell) noexcept {
   return static_cast<std::uint32_t>(cell >> 32) & 0xFFFF;
 }
+inline constexpr std::uint32_t hosts_below = 1u << (32 - short_length_max - 1); // of long_lengths()
 [[nodiscard]] constexpr std::uint32_t short_value(std::uint64_t cell) noexcept {
   return static_cast<std::uint32_t>(cell);
 }

@@ -3,8 +3,8 @@
 //
 //   insert x   old = first i with h_i(x) sealed. Count x in every other position. With an old: if the
 //              modulator cell has no count, store the first backup function that leads to an unsealed
-//              cell, if any. Whatever is stored then, b: count x in b(x) if unsealed, else in old. Raise
-//              the modulator's count in every case
+//              cell, or function 0 if none does. Whatever is stored then, b: count x in b(x) if unsealed,
+//              else in old. Raise the modulator's count in every case
 //   erase x    the same decisions stand, because x itself keeps them: undo exactly what they name, lower
 //              the modulator's count, then let waiting adaptive bits move
 //   guard y    seal every position of y with pc = 0; where pc > 0, set the adaptive bit (if the cells

@@ -110,14 +110,18 @@ private:
 class Flood {
 public:
   enum class State : std::uint8_t { quiet, allowed, denied };
+  // An allowed packet that a deny list matches as well, one that none matches, one of no list at all.
+  enum class Why : std::uint8_t { saved, undenied, unlisted };
 
   Flood(RingGate &gate, std::uint64_t seed) : gate_(gate), random_(seed) {
-    for (unsigned n = 0; n < 1000; ++n) steady_.push_back(frame_from(host_of(steady_net, n), Fate::pass));
+    const auto passes = [&](const Address &host, Why why) {
+      steady_.push_back({frame_from(host, Fate::pass), why});
+    };
+    for (unsigned n = 0; n < 1000; ++n) passes(host_of(steady_net, n), Why::saved);
     for (unsigned n = 0; n < 100; ++n) {
-      steady_.push_back(
-          frame_from(Address::from_host(prefix_net << 16 | n << 8 | (n * 7 % 256)), Fate::pass));
-      steady_.push_back(frame_from(host_of(free_net, n), Fate::pass));
-      steady_.push_back(frame_from(host_of(free_net + 1, 4 * n), Fate::pass)); // on no list at all
+      passes(Address::from_host(prefix_net << 16 | n << 8 | (n * 7 % 256)), Why::saved);
+      passes(host_of(free_net, n), n % 4 == 3 ? Why::saved : Why::undenied);
+      passes(host_of(free_net + 1, 4 * n), Why::unlisted);
     }
     for (unsigned n = 0; n < 2000; ++n) denied_.push_back(frame_from(host_of(denied_net, n), Fate::drop));
     for (unsigned n = 0; n < 2000; ++n) denied_.push_back(frame_from(host_of(denied_net + 1, n), Fate::drop));
@@ -153,6 +157,7 @@ public:
                [&](std::span<const std::uint8_t> frame) { ++(must_drop(frame) ? wrongly_passed : passed); });
   }
   std::atomic<std::uint64_t> offered_pass{0}, offered_drop{0}, passed{0}, wrongly_passed{0};
+  std::array<std::atomic<std::uint64_t>, 3> offered_why{}; // of offered_pass, by Why
 
 private:
   void run() {
@@ -163,28 +168,39 @@ private:
       std::this_thread::yield(); // CPUs may be fewer than threads
     }
   }
+  template <class Frames> [[nodiscard]] const auto &any(const Frames &frames) {
+    return frames[random_.below(static_cast<std::uint32_t>(frames.size()))];
+  }
   bool offer_one() {
-    const auto any = [&](const std::vector<Bytes8> &frames) {
-      return gate_.offer(0, frames[random_.below(static_cast<std::uint32_t>(frames.size()))]);
-    };
-    const unsigned kind = random_.below(4);
-    bool drops = kind == 1, taken = true;
-    if (kind < 2) {
-      taken = any(drops ? denied_ : steady_);
-    } else {
-      const unsigned group = random_.below(groups);
-      const State state = states_[group];
-      if (state == State::quiet) return true;
-      drops = state == State::denied;
-      taken = any(group_frames_[group][drops ? 1 : 0]);
+    const unsigned kind = random_.below(4), group = random_.below(groups);
+    if (kind == 0) {
+      const auto &[frame, why] = any(steady_);
+      return offer_passing(frame, why);
     }
-    if (taken) ++(drops ? offered_drop : offered_pass);
+    if (kind == 1) return offer_dropping(any(denied_));
+    switch (states_[group].load()) {
+    case State::allowed: return offer_passing(any(group_frames_[group][0]), Why::saved);
+    case State::denied: return offer_dropping(any(group_frames_[group][1]));
+    case State::quiet: break;
+    }
+    return true;
+  }
+  bool offer_passing(const Bytes8 &frame, Why why) {
+    const bool taken = gate_.offer(0, frame);
+    offered_pass += taken;
+    offered_why[static_cast<std::size_t>(why)] += taken;
+    return taken;
+  }
+  bool offer_dropping(const Bytes8 &frame) {
+    const bool taken = gate_.offer(0, frame);
+    offered_drop += taken;
     return taken;
   }
 
   RingGate &gate_;
   Random random_;
-  std::vector<Bytes8> steady_, denied_;
+  std::vector<std::pair<Bytes8, Why>> steady_;
+  std::vector<Bytes8> denied_;
   std::array<std::array<std::vector<Bytes8>, 2>, groups> group_frames_;
   std::array<std::atomic<State>, groups> states_{};
   std::atomic<std::uint64_t> turns_{0};
@@ -289,10 +305,24 @@ TEST_P(AllowChurn, at_full_rate_drops_no_allowed_packet_and_passes_no_denied_one
   flood.collect();
 
   const auto &counters = gate.dataplane().counters.worker(0);
-  const auto &denied = counters.verdicts[static_cast<std::size_t>(Reason::deny)][1];
+  const auto left_by = [&](Reason reason, Verdict verdict) {
+    const auto &families =
+        counters.verdicts[static_cast<std::size_t>(reason)][static_cast<std::size_t>(verdict)];
+    return families[0].get() + families[1].get();
+  };
+  const auto offered = [&](Flood::Why why) {
+    return flood.offered_why[static_cast<std::size_t>(why)].load();
+  };
+  const bool exact = GetParam() == Confirm::exact;
   EXPECT_EQ(flood.passed, flood.offered_pass) << "allowed packets were dropped";
   EXPECT_EQ(flood.wrongly_passed, 0u) << "denied packets passed";
-  EXPECT_EQ(denied[0].get() + denied[1].get(), flood.offered_drop);
+  EXPECT_EQ(left_by(Reason::deny, Verdict::drop), flood.offered_drop);
+  EXPECT_EQ(left_by(Reason::allow, Verdict::pass),
+            offered(Flood::Why::saved) + (exact ? offered(Flood::Why::undenied) : 0))
+      << "under on_conflict `allow` counts what the list saved";
+  EXPECT_GT(counters.guard_false.get(), 0u) << "the filter never erred: nothing was confirmed in a table";
+  EXPECT_LT(counters.guard_accepted.get(), counters.guard_asked.get());
+  EXPECT_GT(counters.guard_denied_asked.get(), 0u);
   EXPECT_EQ(gate.judged(), flood.offered());
   EXPECT_GT(flood.passed, 10'000u);
   EXPECT_GT(flood.offered_drop, 10'000u);

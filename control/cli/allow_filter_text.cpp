@@ -11,7 +11,9 @@ namespace weir::cli {
 namespace {
 
 std::string percent(const Json &object, const char *name) {
-  return has_number(object, name) ? fmt::format("{:.3g} %", 100 * number_in(object, name)) : std::string("-");
+  if (!has_number(object, name)) return "-";
+  const double value = 100 * number_in(object, name);
+  return value > 0 && value < 0.001 ? "under 0.001 %" : fmt::format("{:.3g} %", value);
 }
 
 std::string size_text(const Json &filter) {

@@ -54,11 +54,12 @@ TEST(CliRender, plan_says_what_stands_in_front_of_the_allow_tables_and_why) {
   const Json seesaw =
       Json::parse(R"json({"allow_filter": {"chosen": "seesaw", "why": "forced", "confirm": "exact",
     "keys": 10, "planned_keys": 76, "bytes": 4096, "bits_per_key": 431.2, "hashes": 5, "guarded": 7, "vulnerable": 9,
-    "left_out": 0, "predicted": {"weighted": 0.001, "plain": 0.002, "weighted_churned": 0.003, "plain_churned": 0.004}}})json");
+    "left_out": 0, "predicted": {"weighted": 4e-11, "plain": 0.002, "weighted_churned": 0.003, "plain_churned": 0.004}}})json");
   EXPECT_THAT(
       render_plan(seesaw),
-      HasSubstr("7 of 9 vulnerable keys guarded; confirm exact\n  accepts in error: by cost 0.1 % new, "
-                "0.3 % after churn; a key that nobody guards 0.2 % and 0.4 %\n"));
+      HasSubstr(
+          "7 of 9 vulnerable keys guarded; confirm exact\n  accepts in error: by cost under 0.001 % new, "
+          "0.3 % after churn; a key that nobody guards 0.2 % and 0.4 %\n"));
 }
 
 TEST(CliRender, status_says_when_nothing_is_enforced_and_when_the_dataplane_is_away) {

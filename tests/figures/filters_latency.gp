@@ -10,5 +10,5 @@ set style fill solid 1.0
 set boxwidth 0.9
 set yrange [0:*]
 set xtics scale 0
-set key top right Left reverse samplen 1
+set key outside bottom center horizontal Left reverse samplen 1
 plot for [i = 2:5] data index 0 using i:xtic(1) lc rgb word('#1b5e9e #7fb3d5 #2ca02c #bbbbbb', i - 1) title i == 2 ? 'insert' : i == 3 ? 'query' : i == 4 ? 'query in batches' : 'delete'

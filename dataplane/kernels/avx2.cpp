@@ -223,6 +223,13 @@ WEIR_TARGET table::CellSigns cells(const std::uint64_t *map, const std::uint32_t
   return {_bzhi_u64(signs.hosts, count), _bzhi_u64(signs.others, count)};
 }
 
+WEIR_TARGET void or_else(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept {
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m256i v = load(values + i), none = _mm256_cmpeq_epi32(v, _mm256_setzero_si256());
+    store(values + i, _mm256_blendv_epi8(v, load(otherwise + i), none));
+  }
+}
+
 WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
   const __m256i list = _mm256_set1_epi32(image::value::list_mask);
   std::uint64_t unset = 0;
@@ -259,9 +266,9 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx2{"avx2",        hash_v4,       hash_v6,        lines1,         lines_led,
-                          probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
-                          listed,        mix,           bloom};
+const table::Kernels avx2{"avx2",        hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
+                          probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,  or_else,   listed,
+                          mix,           bloom};
 }
 
 } // namespace weir::dataplane

@@ -217,6 +217,13 @@ WEIR_TARGET table::CellSigns cells(const std::uint64_t *map, const std::uint32_t
   return {_bzhi_u64(signs.hosts, count), _bzhi_u64(signs.others, count)};
 }
 
+WEIR_TARGET void or_else(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept {
+  for (unsigned i = 0; i < count; i += 16) {
+    const __m512i v = _mm512_loadu_si512(values + i);
+    _mm512_storeu_si512(values + i, _mm512_mask_loadu_epi32(v, _mm512_testn_epi32_mask(v, v), otherwise + i));
+  }
+}
+
 WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
   const __m512i list = _mm512_set1_epi32(image::value::list_mask);
   std::uint64_t set = 0;
@@ -253,9 +260,9 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx512{"avx512",      hash_v4,       hash_v6,        lines1,         lines_led,
-                            probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
-                            listed,        mix,           bloom};
+const table::Kernels avx512{"avx512",      hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
+                            probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,  or_else,   listed,
+                            mix,           bloom};
 }
 
 } // namespace weir::dataplane

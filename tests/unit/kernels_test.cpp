@@ -256,6 +256,22 @@ TEST_P(KernelsTest, cells_of_a_length_map_are_the_portable_ones) {
   }
 }
 
+TEST_P(KernelsTest, values_give_way_to_others_where_the_portable_ones_do) {
+  WEIR_TRACE_SEED(seed);
+  for (unsigned round = 0; round < 500; ++round) {
+    std::array<std::uint32_t, room> here, otherwise;
+    for (unsigned i = 0; i < room; ++i) {
+      here[i] = random() % 2 ? 0 : static_cast<std::uint32_t>(random());
+      otherwise[i] = static_cast<std::uint32_t>(random());
+    }
+    auto portable = here;
+    const auto count = static_cast<unsigned>(random() % (room + 1));
+    kernels.or_else(here.data(), otherwise.data(), count);
+    table::portable::or_else(portable.data(), otherwise.data(), count);
+    for (unsigned i = 0; i < count; ++i) ASSERT_EQ(here[i], portable[i]) << i;
+  }
+}
+
 TEST(Kernels, a_set_that_is_not_there_cannot_be_asked_for) {
   ASSERT_EQ(setenv("WEIR_KERNELS", "avx9", 1), 0);
   const Status refused = dataplane::check_wanted_kernels();

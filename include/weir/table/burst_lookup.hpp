@@ -189,9 +189,11 @@ private:
     alignas(64) std::array<std::uint32_t, slots_max> lengths;
     const CellSigns signs = kernels_->cells(view_->lengths_v4[side].cells, key_v4_.data(), asked_v4_,
                                             short_v4_[side], lengths.data());
-    std::fill_n(answers_v4(side), asked_v4_, 0);
     const bool all_as_hosts = 4 * static_cast<unsigned>(std::popcount(signs.hosts)) >= 3 * asked_v4_;
-    if (all_as_hosts) v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
+    if (all_as_hosts)
+      v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32); // its probes set every answer
+    else
+      std::fill_n(answers_v4(side), asked_v4_, 0);
     const std::uint32_t alone = all_as_hosts ? ~hosts_below : ~std::uint32_t{0};
     for (std::uint64_t some = all_as_hosts ? signs.others : signs.others | signs.hosts; some != 0;
          some &= some - 1) {
@@ -211,9 +213,7 @@ private:
     });
     if (side == allow_side && guard_ == Guard::asked_first)
       tally(let_through_v4_, asked_v4_, answers_v4(0), answers);
-    if (in_cells_v4_[side])
-      for (unsigned q = 0; q < slots_max; ++q) // all of them, so that it takes no branch
-        answers[q] = answers[q] != 0 ? answers[q] : short_v4_[side][q];
+    if (in_cells_v4_[side]) kernels_->or_else(answers, short_v4_[side], asked_v4_);
     if (default_v4_[side] == 0) return;
     for (unsigned q = 0; q < asked_v4_; ++q)
       if (answers[q] == 0) answers[q] = default_v4_[side];

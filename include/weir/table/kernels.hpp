@@ -6,12 +6,13 @@
 //   probe    lines, keys        -> values, groups   what stands beside a key; all group bits of its line
 //   settle   values, groups     -> indices    that a group bit sends to table 2
 //   cells    keys               -> lengths    in use below an address, and its best short prefix
+//   or_else  values, values     -> values     the second where the first is none
 //   listed   values             -> mask       of those that name a list
 //   mix      hashes, layer      -> a filter's own view of them
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
-// hash(), lines...(), cells(), mix() and settle() may read and write up to the next multiple of
+// hash(), lines...(), cells(), or_else(), mix() and settle() may read and write up to the next multiple of
 // `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values, then keys,
 // then group bits. It also sends for the lines of the burst behind, one a probe: sent for all at once they
 // slow the probes that follow (measured; docs/decisions.md).
@@ -98,6 +99,8 @@ struct Kernels {
   // shorts[i], lengths[i]: short_value() and long_lengths() of wires[i]'s cell. At most 64 wires.
   CellSigns (*cells)(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
                      std::uint32_t *shorts, std::uint32_t *lengths) noexcept;
+  // values[i] = values[i], or otherwise[i] where that is 0.
+  void (*or_else)(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept;
   // Bit i: values[i] names a list. At most 64 values.
   std::uint64_t (*listed)(const std::uint32_t *values, unsigned count) noexcept;
   // mixed[i] = remix(hashes[i], layer)
@@ -179,6 +182,10 @@ inline CellSigns cells(const std::uint64_t *map, const std::uint32_t *wires, uns
   return signs;
 }
 
+inline void or_else(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept {
+  for (unsigned i = 0; i < count; ++i) values[i] = values[i] != 0 ? values[i] : otherwise[i];
+}
+
 inline std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
   std::uint64_t set = 0;
   for (unsigned i = 0; i < count; ++i) set |= std::uint64_t{image::value::is_set(values[i])} << i;
@@ -209,6 +216,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::settle<LineV4>,
                                           portable::settle<LineV6>,
                                           portable::cells,
+                                          portable::or_else,
                                           portable::listed,
                                           portable::mix,
                                           portable::bloom};

@@ -1,6 +1,5 @@
 // The three that answer the same questions: weir's burst pipeline, DPDK's rte_hash, and LIMIT, which
-// is no table at all but what a table cannot beat: the same hash, a prefetch, one random line of a
-// table of the same size.
+// is no table at all: the same hash, a prefetch, one random line of a table of the same size.
 #pragma once
 
 #include "control/plan/calibration.hpp"

@@ -7,14 +7,15 @@
 //   empty lists   the same worker with an image that lists nothing
 //   no image      the same worker before a first generation: receive, parse, verdict, transmit
 //   plain loop    receive, the worker's own parse stage, verdict, the worker's own transmit stage; one
-//                 burst at a time, since there is nothing to wait for
+//                 burst at a time, since there is nothing to wait for; drops the same share of packets, drawn
+//                 beforehand
 //   rte_hash      the plain loop with rte_hash_lookup_bulk_data over the burst between parse and verdict
 //
-// The closing table takes the faster of `worker` and `chained`, as the planner is there to, over the
-// faster of `no image` and `plain loop`. Every contender receives the same packets with the same stream of
-// source addresses (see LoopPort), counts them in the same counters and must drop the same number. A figure
-// is packets over CPU time of the worker's thread; with two workers, each on a CPU and a port of its own over
-// one image, the sum of both.
+// The closing table takes the faster of `worker` and `chained`, as the planner is there to, over the plain
+// loop. Every contender receives the same packets with the same stream of source addresses (see LoopPort)
+// and counts them in the same counters; those that look up must drop the same number. A figure is packets
+// over CPU time of the worker's thread; with two workers, each on a CPU and a port of its own over one
+// image, the sum of both.
 #include "tests/bench/gate.hpp"
 
 #include "dataplane/samples.hpp"

@@ -154,22 +154,28 @@ WEIR_INLINE std::uint32_t probe_one(const ProbeArrays<LineV6> &p, unsigned i) no
 
 // Of one line, to be read after its values.
 WEIR_INLINE std::uint32_t groups_of(const LineV4 &line) noexcept {
+  table::compiler_fence();
   return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(load(line.value))));
 }
 WEIR_INLINE std::uint32_t groups_of(const LineV6 &line) noexcept {
+  table::compiler_fence();
   return table::read_relaxed(line.group_bits);
 }
 
-template <class Line>
-WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values,
-                       std::uint32_t *groups) noexcept {
+template <bool grouped, class Line>
+WEIR_INLINE void probe_all(const ProbeArrays<Line> &probes, std::uint32_t *values,
+                           std::uint32_t *groups) noexcept {
   const auto p = probes; // in registers: a fence would reload what a reference names
   for (unsigned i = 0; i < p.count; ++i) {
-    if (i < p.behind_count) __builtin_prefetch(p.behind[i], 0, 2);
+    if (i < p.behind_count) table::send_for(p.behind[i]);
     values[i] = probe_one(p, i);
-    table::compiler_fence();
-    groups[i] = groups_of(*p.lines[i]);
+    if constexpr (grouped) groups[i] = groups_of(*p.lines[i]);
   }
+}
+
+template <class Line>
+WEIR_TARGET void probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint32_t *groups) noexcept {
+  groups != nullptr ? probe_all<true>(p, values, groups) : probe_all<false>(p, values, groups);
 }
 
 // Bit i: probe i found nothing, and the bit of its own group is set.

@@ -148,8 +148,7 @@ WEIR_INLINE std::uint32_t groups_of(const LineV6 &line) noexcept {
   return table::read_relaxed(line.group_bits);
 }
 
-WEIR_INLINE void probe_one(const ProbeArrays<LineV4> &p, unsigned i, std::uint32_t *values,
-                           std::uint32_t *groups) noexcept {
+WEIR_INLINE void probe_one(const ProbeArrays<LineV4> &p, unsigned i, std::uint32_t *values) noexcept {
   const LineV4 &line = *p.lines[i];
   __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
   asm volatile("" : "+x"(v) : : "memory"); // loaded by now: keys come after values
@@ -158,11 +157,9 @@ WEIR_INLINE void probe_one(const ProbeArrays<LineV4> &p, unsigned i, std::uint32
   const __m256i length = _mm256_and_si256(v, _mm256_set1_epi32(table::length_mask));
   same = _mm256_mask_cmpeq_epi32_mask(same, length, _mm256_set1_epi32(static_cast<int>(p.tags[i])));
   take(values + i, v, same); // an empty slot has no length, and no tag is 0
-  groups[i] = groups_of(line);
 }
 
-WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32_t *values,
-                           std::uint32_t *groups) noexcept {
+WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32_t *values) noexcept {
   const LineV6 &line = *p.lines[i];
   __m128i v = _mm_load_si128(reinterpret_cast<const __m128i *>(line.value)); // lane 3: group bits
   asm volatile("" : "+x"(v) : : "memory");
@@ -173,19 +170,27 @@ WEIR_INLINE void probe_one(const ProbeArrays<LineV6> &p, unsigned i, std::uint32
   same = _mm_mask_cmpeq_epi32_mask(same, length, _mm_set1_epi32(static_cast<int>(p.tags[i])));
   same = _mm_mask_test_epi32_mask(same, v, _mm_set1_epi32(image::value::list_mask));
   take(values + i, _mm256_zextsi128_si256(v), same);
-  groups[i] = groups_of(line);
 }
 
-template <class Line>
-WEIR_TARGET void probe(const ProbeArrays<Line> &probes, std::uint32_t *values,
-                       std::uint32_t *groups) noexcept {
+template <bool grouped, class Line>
+WEIR_INLINE void probe_all(const ProbeArrays<Line> &probes, std::uint32_t *values,
+                           std::uint32_t *groups) noexcept {
   const auto p = probes; // in registers: a fence would reload what a reference names
   unsigned i = 0;
   for (; i < p.behind_count; ++i) {
-    __builtin_prefetch(p.behind[i], 0, 2);
-    probe_one(p, i, values, groups);
+    table::send_for(p.behind[i]);
+    probe_one(p, i, values);
+    if constexpr (grouped) groups[i] = groups_of(*p.lines[i]);
   }
-  for (; i < p.count; ++i) probe_one(p, i, values, groups);
+  for (; i < p.count; ++i) {
+    probe_one(p, i, values);
+    if constexpr (grouped) groups[i] = groups_of(*p.lines[i]);
+  }
+}
+
+template <class Line>
+WEIR_TARGET void probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint32_t *groups) noexcept {
+  groups != nullptr ? probe_all<true>(p, values, groups) : probe_all<false>(p, values, groups);
 }
 
 template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, std::uint16_t *open) noexcept {

@@ -171,6 +171,9 @@ void compare_probes(table::Probe<Line> probe, table::Settle settle, std::mt19937
     probe(arrays, here.data(), groups_here.data());
     table::portable::probe<Line>(arrays, portable.data(), groups_portable.data());
     for (unsigned i = 0; i < count; ++i) ASSERT_EQ(groups_here[i], groups_portable[i]) << "probe " << i;
+    std::array<std::uint32_t, room> alone;
+    probe(arrays, alone.data(), nullptr);
+    for (unsigned i = 0; i < count; ++i) ASSERT_EQ(alone[i], here[i]) << "probe " << i;
     const unsigned left = settle({here.data(), groups_here.data(), hashes.data(), count}, open_here.data());
     ASSERT_EQ(left,
               table::portable::settle<Line>({portable.data(), groups_portable.data(), hashes.data(), count},

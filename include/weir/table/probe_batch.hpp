@@ -40,7 +40,7 @@ public:
   }
   void prefetch_rest() noexcept {
     for (; at_ < count_; ++at_)
-      for (std::size_t i = 0; i < pieces_[at_].count; ++i) __builtin_prefetch(pieces_[at_].first[i], 0, 2);
+      for (std::size_t i = 0; i < pieces_[at_].count; ++i) send_for(pieces_[at_].first[i]);
   }
 
 private:
@@ -131,7 +131,7 @@ public:
     if (!view.front.empty()) {
       ask_front(view, kernels, answers);
       aim_at_lines(view, kernels);
-      for (unsigned i = 0; i < count_; ++i) __builtin_prefetch(target_[i], 0, 2);
+      for (unsigned i = 0; i < count_; ++i) send_for(target_[i]);
       state_ = State::aimed;
       return;
     }
@@ -196,10 +196,11 @@ private:
                                    .count = count_,
                                    .behind = behind.data(),
                                    .behind_count = static_cast<unsigned>(behind.size())};
+    std::uint32_t *const groups = led_ ? nullptr : group_.data();
     if constexpr (Line::family == Family::ipv4)
-      kernels.probe_v4(arrays, values(answers), group_.data());
+      kernels.probe_v4(arrays, values(answers), groups);
     else
-      kernels.probe_v6(arrays, values(answers), group_.data());
+      kernels.probe_v6(arrays, values(answers), groups);
     state_ = State::probed;
   }
 

@@ -1,0 +1,172 @@
+// Bloom filter: "was this key never inserted?" for sets that only grow (Bloom 1970). The plain one, as
+// [Stacked §3] builds its layers from it.
+//
+//   bits   | 0 1 0 0 1 1 0 ... |    any number of 64-bit words
+//              ^     ^ ^
+//   key       h_1  h_2 h_3          h_i steps through the words as filter/packed_cells.hpp says
+//
+//   errors    accepts an absent key with (1 - (1 - 1/m)^(k n))^k, m bits, n keys; never misses a present one
+//   shape     for a rate a: k = max(1, round(-log2 a)), m = 1 / (1 - (1 - a^(1/k))^(1/(k n))) [Stacked §3.3]
+//   cost      up to k lines, about two for an absent key
+//
+// Readers may look on while one thread inserts.
+#pragma once
+
+#include "weir/filter/base_filter.hpp"
+#include "weir/filter/packed_cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weir::filter {
+
+struct BloomShape {
+  static constexpr FilterKind kind = FilterKind::bloom;
+  static constexpr unsigned hashes_max = 32;
+
+  std::uint32_t size = 0;   // 64-bit words
+  std::uint32_t hashes = 1; // k
+
+  [[nodiscard]] std::uint64_t bits() const noexcept { return std::uint64_t{size} * 64; }
+  [[nodiscard]] ShapeWords words() const noexcept { return {size, hashes, 0, 0}; }
+  [[nodiscard]] static BloomShape of(const ShapeWords &w) noexcept { return {w[0], w[1]}; }
+  [[nodiscard]] const char *objection() const noexcept {
+    if (size == 0) return "there is no word of bits";
+    if (hashes < 1 || hashes > hashes_max) return "hash functions are not 1 to 32";
+    return nullptr;
+  }
+};
+
+class BloomView {
+public:
+  using Shape = BloomShape;
+
+  BloomView() = default;
+  BloomView(const Shape &shape, const FilterHeader &header, const std::byte *cells) noexcept
+      : shape_(shape), bits_(shape.bits()), family_(hash_family(own_view, header.layer)),
+        words_(reinterpret_cast<const std::uint64_t *>(cells)) {}
+  [[nodiscard]] static Result<BloomView> attach(Bytes section) { return attach_view<BloomView>(section); }
+
+  [[nodiscard]] const Shape &shape() const noexcept { return shape_; }
+
+  [[nodiscard]] bool contains(KeyHash key) const noexcept {
+    Positions positions(key, family_);
+    for (unsigned i = 0; i < shape_.hashes; ++i)
+      if (!is_set(place(positions.next()))) return false;
+    return true;
+  }
+
+  // The first two positions of every key, then the rest of those that may still be present: each sent for
+  // in all lanes before one is looked at, and no branch depends on a bit.
+  [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    std::array<Positions, batch_max> lanes;
+    std::array<std::uint8_t, batch_max + 1> open; // a key put down may stand behind the last
+    const unsigned first = std::min(shape_.hashes, 2u), rest = shape_.hashes - first;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      lanes[i] = Positions(keys[i], family_);
+      send_for(lanes[i], first);
+    }
+    unsigned count = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      open[count] = static_cast<std::uint8_t>(i);
+      count += all_set(lanes[i], first) ? 1 : 0;
+    }
+    if (rest > 0)
+      for (unsigned j = 0; j < count; ++j) send_for(lanes[open[j]], rest);
+    HitMask hits = 0;
+    for (unsigned j = 0; j < count; ++j) hits |= HitMask{all_set(lanes[open[j]], rest)} << open[j];
+    return hits;
+  }
+
+private:
+  friend class Bloom;
+  static constexpr std::uint64_t own_view = 0xB100F117E25C1A55ull;
+
+  [[nodiscard]] std::uint64_t place(std::uint64_t uniform) const noexcept {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(Wide{uniform} * bits_ >> 64);
+  }
+  [[nodiscard]] bool is_set(std::uint64_t bit) const noexcept {
+    return (__atomic_load_n(&words_[bit / 64], __ATOMIC_RELAXED) >> bit % 64 & 1) != 0;
+  }
+  void send_for(Positions positions, unsigned count) const noexcept {
+    for (unsigned i = 0; i < count; ++i) __builtin_prefetch(&words_[place(positions.next()) / 64]);
+  }
+  [[nodiscard]] bool all_set(Positions &positions, unsigned count) const noexcept {
+    bool all = true;
+    for (unsigned i = 0; i < count; ++i) all &= is_set(place(positions.next()));
+    return all;
+  }
+
+  Shape shape_;
+  std::uint64_t bits_ = 0, family_ = 0;
+  const std::uint64_t *words_ = nullptr;
+};
+
+class Bloom : public OwnedFilter<BloomView> {
+public:
+  static constexpr unsigned hashes_max = BloomShape::hashes_max;
+
+  [[nodiscard]] static double rate(const Shape &shape, double keys) noexcept {
+    const double m = static_cast<double>(shape.bits());
+    return std::pow(-std::expm1(keys * shape.hashes * std::log1p(-1 / m)), shape.hashes);
+  }
+
+  [[nodiscard]] static unsigned hashes_for(double rate) noexcept {
+    return static_cast<unsigned>(std::clamp(std::round(-std::log2(rate)), 1.0, double{hashes_max}));
+  }
+  // Not rounded up to words: what a continuous optimiser wants. `rate` lies between 0 and 1.
+  [[nodiscard]] static double bits_needed(double keys, double rate) noexcept {
+    const double k = hashes_for(rate);
+    return -1 / std::expm1(std::log1p(-std::pow(rate, 1 / k)) / (k * keys));
+  }
+
+  [[nodiscard]] static std::optional<Shape> shape_for(double keys, std::uint64_t bits) noexcept {
+    const std::uint64_t words = std::min<std::uint64_t>(bits / 64, UINT32_MAX);
+    if (words == 0) return std::nullopt;
+    const double best = std::floor(static_cast<double>(words) * 64 * ln2 / std::max(keys, 1.0));
+    const auto lower = static_cast<std::uint32_t>(std::clamp(best, 1.0, double{hashes_max}));
+    const Shape one{static_cast<std::uint32_t>(words), lower};
+    const Shape other{one.size, std::min(lower + 1, hashes_max)};
+    return rate(other, keys) < rate(one, keys) ? other : one;
+  }
+  [[nodiscard]] static std::optional<Shape> shape_for_rate(double keys, double rate) noexcept {
+    if (!(rate > 0)) return std::nullopt;
+    if (rate >= 1 || keys <= 0) return Shape{1, 1};
+    const double words = std::ceil(bits_needed(keys, rate) / 64);
+    if (words >= UINT32_MAX) return std::nullopt;
+    Shape shape{static_cast<std::uint32_t>(std::max(words, 1.0)), hashes_for(rate)};
+    if (Bloom::rate(shape, keys) > rate) ++shape.size; // one bit of m was rounded away
+    return shape;
+  }
+
+  // Errors: usage.
+  [[nodiscard]] static Result<Bloom> make(const Shape &shape, std::uint64_t layer = 0) {
+    if (auto ok = check(shape); !ok) return std::unexpected(ok.error());
+    return Bloom(shape, layer);
+  }
+  // To go on with a section in place. Errors: as View::attach().
+  [[nodiscard]] static Result<Bloom> adopt(MutableBytes section) {
+    const auto opened = open_section<Shape>(section);
+    if (!opened) return std::unexpected(opened.error());
+    return Bloom(*opened, section);
+  }
+
+  void insert(KeyHash key) noexcept {
+    auto *words = reinterpret_cast<std::uint64_t *>(memory_.cells());
+    Positions positions(key, view_.family_);
+    for (unsigned i = 0; i < shape().hashes; ++i) {
+      const std::uint64_t bit = view_.place(positions.next());
+      const std::uint64_t word = __atomic_load_n(&words[bit / 64], __ATOMIC_RELAXED);
+      __atomic_store_n(&words[bit / 64], word | std::uint64_t{1} << bit % 64, __ATOMIC_RELAXED);
+    }
+    memory_.set_keys(keys() + 1);
+  }
+
+private:
+  static constexpr double ln2 = 0.69314718055994530942;
+
+  using OwnedFilter::OwnedFilter;
+};
+
+} // namespace weir::filter

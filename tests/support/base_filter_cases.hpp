@@ -1,0 +1,64 @@
+// Base filters filled by whichever way they have, and copies of their sections.
+#pragma once
+
+#include "tests/support/filter_checks.hpp"
+#include "weir/filter/bloom.hpp"
+
+namespace weir::test {
+
+// What a kind can make of so many bits a key; more for those that cannot do with so few.
+template <class F>
+[[nodiscard]] std::optional<typename F::Shape> shape_of(std::size_t keys, double bits_per_key) {
+  for (; bits_per_key < 80; bits_per_key += 1)
+    if (const auto shape =
+            F::shape_for(keys, static_cast<std::uint64_t>(bits_per_key * static_cast<double>(keys))))
+      return shape;
+  return std::nullopt;
+}
+
+// A key that is refused fails the test.
+template <class F>
+[[nodiscard]] F filled(const typename F::Shape &shape, std::span<const KeyHash> keys,
+                       std::uint64_t layer = 0) {
+  if constexpr (filter::StaticFilter<F>) {
+    auto built = F::build(keys, shape, layer, 99);
+    if (!built) ADD_FAILURE() << built.error().message;
+    return std::move(built).value();
+  } else {
+    F filter = F::make(shape, layer).value();
+    for (const KeyHash key : keys)
+      if (const Status ok = filter::try_insert(filter, key); !ok) {
+        ADD_FAILURE() << ok.error().message;
+        break;
+      }
+    return filter;
+  }
+}
+
+[[nodiscard]] inline std::vector<KeyHash> mixed_keys(std::span<const KeyHash> some,
+                                                     std::span<const KeyHash> others) {
+  std::vector<KeyHash> keys;
+  for (std::size_t i = 0; i < std::min(some.size(), others.size()); ++i)
+    keys.insert(keys.end(), {some[i], others[i]});
+  return keys;
+}
+
+// A section elsewhere in memory, to be broken.
+class SectionCopy {
+public:
+  explicit SectionCopy(Bytes section) : lines_((section.size() + 63) / 64), bytes_(section.size()) {
+    std::memcpy(lines_.data(), section.data(), section.size());
+  }
+  [[nodiscard]] MutableBytes bytes() noexcept {
+    return std::as_writable_bytes(std::span(lines_)).first(bytes_);
+  }
+
+private:
+  struct alignas(64) Line {
+    std::array<std::byte, 64> bytes{};
+  };
+  std::vector<Line> lines_;
+  std::size_t bytes_;
+};
+
+} // namespace weir::test

@@ -1,0 +1,191 @@
+// Stacked filter: "is this key absent?" with fewer wrong answers where questions are most frequent
+// [Stacked §3].
+//
+//   layer 1  positives                                     rejects: absent
+//   layer 2  known negatives that layer 1 accepts          rejects: present
+//   layer 3  positives that layer 2 accepts                rejects: absent
+//   ...      any odd number of layers; none rejects: present
+//
+// The first layer that rejects decides. A known negative is in every even layer that it meets, so it is
+// accepted only if all odd layers accept it: their rates multiply. Deep layers hold few keys and cost
+// little.
+//
+//   errors    with rates a1, a2 ...: a known negative passes with a1 a3 a5 ..., any other one with
+//             a1 (1 - a2) + a1 a2 a3 (1 - a4) + ... + a1 a2 a3 ...; a present key is never missed
+//   cost      layer 1 alone for most absent keys, layers 1 and 2 for most present ones
+//   changes   positives come and go where the base filter lets them [Stacked Alg. 3, 4]. What layer 1 so
+//             comes to accept beyond its first state is not in layer 2: the rate of known negatives
+//             drifts until the next build, never the answers about present keys
+//   refused   known negatives after building: a positive that layer 2 rejects has no entry in layer 3
+//   erase     only of keys that are present
+//
+// `Odd` and `Even` are any filters with contains() and contains_batch(); even layers never change, so they
+// may be of a kind that cannot. Each layer needs hash functions of its own, or what layer 1 accepts
+// wrongly layer 3 accepts too: build/stacked_builder.hpp numbers them.
+//
+// One thread at a time while keys change, unless the base filter says otherwise.
+#pragma once
+
+#include "weir/base/hash.hpp"
+#include "weir/base/result.hpp"
+#include "weir/filter/batch.hpp"
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::filter {
+
+template <class F>
+concept StackLayer = requires(const F f, KeyHash key, std::span<const KeyHash> keys) {
+  { f.contains(key) } -> std::same_as<bool>;
+  { f.contains_batch(keys) } -> std::same_as<HitMask>;
+};
+template <class F>
+concept ErasingLayer = requires(F f, KeyHash key) {
+  { f.erase(key) } -> std::same_as<bool>;
+};
+
+// A layer's answers for the keys of `wanted`, at their own bits; the others are not asked.
+template <StackLayer Layer>
+[[nodiscard]] HitMask contains_among(const Layer &layer, std::span<const KeyHash> keys,
+                                     HitMask wanted) noexcept {
+  if (static_cast<std::size_t>(std::popcount(wanted)) == keys.size()) return layer.contains_batch(keys);
+  std::array<KeyHash, batch_max> asked;
+  std::array<std::uint8_t, batch_max> number;
+  std::size_t count = 0;
+  for (HitMask rest = wanted; rest != 0; rest &= rest - 1) {
+    number[count] = static_cast<std::uint8_t>(std::countr_zero(rest));
+    asked[count] = keys[number[count]];
+    ++count;
+  }
+  HitMask hits = 0;
+  for (HitMask rest = layer.contains_batch({asked.data(), count}); rest != 0; rest &= rest - 1)
+    hits |= HitMask{1} << number[static_cast<std::size_t>(std::countr_zero(rest))];
+  return hits;
+}
+
+// Questions to layers that stand in two rows, one of them longer by one [Stacked Alg. 2].
+template <StackLayer Odd, StackLayer Even>
+[[nodiscard]] bool stack_contains(std::span<const Odd> odd, std::span<const Even> even,
+                                  KeyHash key) noexcept {
+  for (std::size_t i = 0; i < even.size(); ++i) {
+    if (!odd[i].contains(key)) return false;
+    if (!even[i].contains(key)) return true;
+  }
+  return odd[even.size()].contains(key);
+}
+// Layers that the question reaches.
+template <StackLayer Odd, StackLayer Even>
+[[nodiscard]] unsigned stack_probes(std::span<const Odd> odd, std::span<const Even> even,
+                                    KeyHash key) noexcept {
+  unsigned probes = 1;
+  for (std::size_t i = 0; i < even.size(); ++i) {
+    if (!odd[i].contains(key)) return probes;
+    ++probes;
+    if (!even[i].contains(key)) return probes;
+    ++probes;
+  }
+  return probes;
+}
+// No layer is asked about keys that one before has settled.
+template <StackLayer Odd, StackLayer Even>
+[[nodiscard]] HitMask stack_contains_batch(std::span<const Odd> odd, std::span<const Even> even,
+                                           std::span<const KeyHash> keys) noexcept {
+  HitMask open = odd[0].contains_batch(keys), accepted = 0;
+  for (std::size_t i = 0; i < even.size() && open != 0; ++i) {
+    const HitMask doubted = contains_among(even[i], keys, open);
+    accepted |= open & ~doubted;
+    open = doubted == 0 ? 0 : contains_among(odd[i + 1], keys, doubted);
+  }
+  return accepted | open;
+}
+
+template <StackLayer Odd, StackLayer Even = Odd> class Stacked {
+public:
+  // Errors: usage, unless there is one odd layer more than even ones.
+  [[nodiscard]] static Result<Stacked> of(std::vector<Odd> odd, std::vector<Even> even) {
+    if (odd.size() != even.size() + 1)
+      return fail(Errc::usage, "a stack has one layer of positives more than of negatives, not " +
+                                   std::to_string(odd.size()) + " and " + std::to_string(even.size()));
+    return Stacked(std::move(odd), std::move(even));
+  }
+
+  [[nodiscard]] bool contains(KeyHash key) const noexcept {
+    return stack_contains<Odd, Even>(odd_, even_, key);
+  }
+  [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    return stack_contains_batch<Odd, Even>(odd_, even_, keys);
+  }
+  [[nodiscard]] unsigned probes(KeyHash key) const noexcept {
+    return stack_probes<Odd, Even>(odd_, even_, key);
+  }
+
+  // Errors: those of the base filter, with nothing changed: layers above the one that refuses give the key
+  // back.
+  [[nodiscard]] Status insert(KeyHash key) {
+    for (std::size_t i = 0; i < odd_.size(); ++i) {
+      if (const Status in = put(odd_[i], key); !in) {
+        take_back(key, i);
+        return fail(in.error().code, "layer " + std::to_string(2 * i + 1) + ": " + in.error().message);
+      }
+      if (i < even_.size() && !even_[i].contains(key)) break;
+    }
+    return {};
+  }
+
+  // False, and nothing changed, when the key certainly is absent.
+  bool erase(KeyHash key) noexcept
+    requires ErasingLayer<Odd>
+  {
+    std::size_t holds = 0; // odd layers that the key was put into
+    for (bool on = true; on && holds < odd_.size(); ++holds) {
+      if (!odd_[holds].contains(key)) return false;
+      on = holds < even_.size() && even_[holds].contains(key);
+    }
+    for (std::size_t i = 0; i < holds; ++i) odd_[i].erase(key);
+    return true;
+  }
+
+  // Errors: refused, always. Known negatives belong to the build.
+  [[nodiscard]] Status learn(KeyHash) const {
+    return fail(Errc::refused, "a stacked filter learns negatives when it is built, and never after: a "
+                               "positive that layer 2 rejects has no entry in layer 3. Build it again");
+  }
+
+  [[nodiscard]] unsigned depth() const noexcept { return static_cast<unsigned>(odd_.size() + even_.size()); }
+  [[nodiscard]] std::span<const Odd> odd() const noexcept { return odd_; }
+  [[nodiscard]] std::span<const Even> even() const noexcept { return even_; }
+  [[nodiscard]] std::uint64_t bits() const noexcept {
+    std::uint64_t bits = 0;
+    for (const Odd &layer : odd_) bits += layer.bits();
+    for (const Even &layer : even_) bits += layer.bits();
+    return bits;
+  }
+
+private:
+  Stacked(std::vector<Odd> odd, std::vector<Even> even) : odd_(std::move(odd)), even_(std::move(even)) {}
+
+  static Status put(Odd &layer, KeyHash key) {
+    if constexpr (std::is_void_v<decltype(layer.insert(key))>) {
+      layer.insert(key);
+      return {};
+    } else {
+      return layer.insert(key);
+    }
+  }
+  void take_back(KeyHash key, std::size_t layers) noexcept {
+    if constexpr (ErasingLayer<Odd>)
+      for (std::size_t i = 0; i < layers; ++i) odd_[i].erase(key);
+  }
+
+  std::vector<Odd> odd_;
+  std::vector<Even> even_;
+};
+
+} // namespace weir::filter

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/support/filter_checks.hpp"
+#include "weir/build/peeled_filter.hpp"
 #include "weir/filter/bloom.hpp"
 
 namespace weir::test {

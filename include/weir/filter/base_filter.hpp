@@ -199,7 +199,8 @@ template <SectionShape Shape> [[nodiscard]] Result<OpenSection<Shape>> open_sect
 class FilterMemory {
 public:
   FilterMemory(const FilterHeader &header, std::uint64_t bytes)
-      : own_((bytes + sizeof(Line) - 1) / sizeof(Line)), data_(own_.front().bytes.data()), bytes_(bytes) {
+      : own_((bytes + sizeof(Line) - 1) / sizeof(Line)), data_(reinterpret_cast<std::byte *>(own_.data())),
+        bytes_(bytes) {
     std::memcpy(data_, &header, sizeof header);
   }
   explicit FilterMemory(MutableBytes section) noexcept : data_(section.data()), bytes_(section.size()) {}

@@ -77,6 +77,8 @@ enum class SectionKind : std::uint32_t {
 
   allow_seesaw = 36, // SeesawHeader, cells, modulator: filter in front of the allow tables [SSCF]
 
+  allow_cuckoo = 40, // CuckooHeader, words: the other kind of filter there
+
   // Reserved for what is to come; refused today unless flagged optional.
   deny_stacked = 37,   // stacked filter [Stacked]
   offender_model = 38, // stable learned filter [SLBF]
@@ -202,6 +204,19 @@ struct SeesawHeader {
 };
 static_assert(sizeof(SeesawHeader) == 64 && std::has_unique_object_representations_v<SeesawHeader>);
 static_assert(offsetof(SeesawHeader, planned_keys) == 16 && offsetof(SeesawHeader, reserved) == 48);
+
+// A cuckoo filter: words of 64 bits in which buckets of four fingerprints stand side by side, from the
+// lowest bit up, and one word more, padded to 64 bytes. See filter/cuckoo.hpp.
+struct CuckooHeader {
+  std::uint32_t buckets; // at least 1
+  std::uint8_t fingerprint_bits;
+  std::array<std::uint8_t, 3> reserved0;
+  std::uint64_t planned_keys; // the sizes were chosen for so many
+  std::uint64_t keys;         // present now (mutable)
+  std::array<std::uint8_t, 40> reserved;
+};
+static_assert(sizeof(CuckooHeader) == 64 && std::has_unique_object_representations_v<CuckooHeader>);
+static_assert(offsetof(CuckooHeader, planned_keys) == 8 && offsetof(CuckooHeader, reserved) == 24);
 
 // ---- values ------------------------------------------------------------------------------------
 

@@ -1,0 +1,52 @@
+// Lays out a cuckoo filter in a section. The same parameters and keys, in the order given, give the same
+// bytes. filter/cuckoo.hpp says what it is.
+#pragma once
+
+#include "weir/filter/cuckoo_writer.hpp"
+
+#include <cstring>
+#include <span>
+#include <string>
+
+namespace weir::build {
+
+struct CuckooParams {
+  std::uint64_t planned_keys = 0;
+  filter::CuckooShape shape;
+
+  friend bool operator==(const CuckooParams &, const CuckooParams &) = default;
+};
+
+// Of the whole section. Errors: usage, when the parameters are outside their bounds.
+[[nodiscard]] inline Result<std::uint64_t> cuckoo_bytes(const CuckooParams &params) {
+  if (const char *objection = filter::cuckoo_objection(params.shape))
+    return fail(Errc::usage, std::string("cuckoo filter: ") + objection + ", choose other parameters");
+  return filter::cuckoo_section_bytes(params.shape);
+}
+
+// Fills `section`, of cuckoo_bytes() bytes, aligned to 64. Errors: usage, when it is of another size;
+// needs_rebuild, when the keys do not fit.
+[[nodiscard]] inline Result<filter::CuckooLoad>
+build_cuckoo(const CuckooParams &params, std::span<const KeyHash> keys, MutableBytes section) {
+  const auto bytes = cuckoo_bytes(params);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (section.size() != *bytes)
+    return fail(Errc::usage, "cuckoo filter: the section has " + std::to_string(section.size()) +
+                                 " bytes, give it the cuckoo_bytes() of its parameters");
+  std::memset(section.data(), 0, section.size());
+  image::CuckooHeader header{};
+  header.buckets = params.shape.buckets;
+  header.fingerprint_bits = static_cast<std::uint8_t>(params.shape.fingerprint_bits);
+  header.planned_keys = params.planned_keys;
+  std::memcpy(section.data(), &header, sizeof header);
+  auto writer = filter::CuckooWriter::attach(section);
+  if (!writer) return std::unexpected(writer.error());
+  for (const KeyHash key : keys)
+    if (writer->insert(key) != filter::CuckooWriter::Put::in)
+      return fail(Errc::needs_rebuild, "cuckoo filter: " + std::to_string(keys.size()) +
+                                           " keys do not fit into " + std::to_string(params.shape.slots()) +
+                                           " slots: give it more, or another seed");
+  return writer->load();
+}
+
+} // namespace weir::build

@@ -1,0 +1,131 @@
+// The dimensions of a cuckoo filter, where a key belongs in it, and how often it errs. filter/cuckoo.hpp
+// says what the filter is; the reader, the writer and the builder hold copies of this.
+//
+//   CuckooHeader | words of 64 bits: buckets side by side, and one more word; padded to 64 bytes
+//
+// A copy is taken at attach: nothing that a section holds later can lead a reader out of it.
+#pragma once
+
+#include "weir/base/hash.hpp"
+#include "weir/base/result.hpp"
+#include "weir/image/layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace weir::filter {
+
+inline constexpr unsigned cuckoo_slots = 4; // a bucket
+inline constexpr unsigned cuckoo_fingerprint_bits_max = 20;
+
+// Where a key may stand.
+struct CuckooPlace {
+  std::uint32_t bucket = 0, fingerprint = 0;
+};
+
+struct CuckooShape {
+  std::uint32_t buckets = 0;
+  unsigned fingerprint_bits = 0;
+
+  [[nodiscard]] std::uint32_t fingerprint_mask() const noexcept {
+    return (std::uint32_t{1} << fingerprint_bits) - 1;
+  }
+  [[nodiscard]] std::uint64_t slots() const noexcept { return std::uint64_t{buckets} * cuckoo_slots; }
+  // A window of 64 bits from any slot on ends within the last word.
+  [[nodiscard]] std::uint64_t words() const noexcept { return (slots() * fingerprint_bits + 63) / 64 + 1; }
+
+  [[nodiscard]] CuckooPlace place_of(KeyHash key) const noexcept {
+    const std::uint64_t h = remix(key, layer);
+    return {reduce(static_cast<std::uint32_t>(h >> 32), buckets),
+            1 + reduce(static_cast<std::uint32_t>(h), fingerprint_mask())};
+  }
+  // The other bucket of a fingerprint that stands in `bucket`. Its own inverse.
+  [[nodiscard]] std::uint32_t partner(std::uint32_t bucket, std::uint32_t fingerprint) const noexcept {
+    const std::uint32_t offset =
+        reduce(static_cast<std::uint32_t>((fingerprint * remix_factor_2) >> 32), buckets);
+    return offset >= bucket ? offset - bucket : offset + (buckets - bucket);
+  }
+
+  friend bool operator==(const CuckooShape &, const CuckooShape &) = default;
+
+private:
+  static constexpr std::uint64_t layer = 0x3C0CC0F117E25A1Bull;
+};
+
+// Share of the slots that a table of a million takes, with some to spare for churn. Short fingerprints
+// give a bucket few partners.
+[[nodiscard]] constexpr double cuckoo_load_max(unsigned fingerprint_bits) noexcept {
+  constexpr std::array<double, 9> of{0.12, 0.25, 0.5, 0.75, 0.85, 0.9, 0.92, 0.94, 0.95};
+  return of[std::clamp<std::size_t>(fingerprint_bits, 1, of.size()) - 1];
+}
+
+// The longest fingerprints with which `keys` fit into `bits` of words at a load of at most `load`; nothing
+// when not even one bit a slot does.
+[[nodiscard]] inline std::optional<CuckooShape> cuckoo_shape_for(std::uint64_t keys, std::uint64_t bits,
+                                                                 double load = 1) noexcept {
+  constexpr std::uint64_t padding_bits = 128; // the last word, and the one before rounded up
+  const std::uint64_t usable = bits > padding_bits ? bits - padding_bits : 0;
+  for (unsigned f = cuckoo_fingerprint_bits_max; f > 0; --f) {
+    const std::uint64_t buckets = std::min<std::uint64_t>(usable / (cuckoo_slots * f), UINT32_MAX);
+    const double room = std::min(cuckoo_load_max(f), load) * cuckoo_slots * static_cast<double>(buckets);
+    if (buckets > 0 && static_cast<double>(keys) <= room)
+      return CuckooShape{static_cast<std::uint32_t>(buckets), f};
+  }
+  return std::nullopt;
+}
+
+// Share of absent keys that are accepted: none of the fingerprints met may be the key's own.
+[[nodiscard]] inline double cuckoo_rate(CuckooShape shape, std::uint64_t keys) noexcept {
+  const double values = std::exp2(shape.fingerprint_bits) - 1;
+  const double met = 2.0 * static_cast<double>(keys) / shape.buckets;
+  return values <= 1 ? 1 - std::exp(-met) : 1 - std::pow(1 - 1 / values, met);
+}
+
+// ---- as a section ------------------------------------------------------------------------------
+
+[[nodiscard]] inline std::uint64_t cuckoo_section_bytes(CuckooShape shape) noexcept {
+  return sizeof(image::CuckooHeader) + 8 * round_up(shape.words(), 8);
+}
+
+// What makes a shape impossible, or nothing.
+[[nodiscard]] inline const char *cuckoo_objection(CuckooShape shape) noexcept {
+  if (shape.fingerprint_bits < 1 || shape.fingerprint_bits > cuckoo_fingerprint_bits_max)
+    return "fingerprints are not of 1 to 20 bits";
+  return shape.buckets == 0 ? "there is no bucket" : nullptr;
+}
+
+// A section taken apart; Byte is std::byte, const for readers.
+template <class Byte> struct CuckooSection {
+  using Word = std::conditional_t<std::is_const_v<Byte>, const std::uint64_t, std::uint64_t>;
+  CuckooShape shape;
+  Word *words = nullptr;
+};
+
+// Errors: the section is cut, misaligned or its parameters are impossible.
+template <class Byte> [[nodiscard]] Result<CuckooSection<Byte>> open_cuckoo_section(std::span<Byte> section) {
+  const auto bad = [](const std::string &what) {
+    return fail(Errc::bad_image, "cuckoo filter: " + what + ", build the image again");
+  };
+  image::CuckooHeader header;
+  if (section.size() < sizeof header || reinterpret_cast<std::uintptr_t>(section.data()) % 8 != 0)
+    return bad("the section has no room for its header");
+  std::memcpy(&header, section.data(), sizeof header);
+  const CuckooShape shape{header.buckets, header.fingerprint_bits};
+  if (const char *objection = cuckoo_objection(shape)) return bad(objection);
+  const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
+  if (!std::ranges::all_of(header.reserved0, is_zero) || !std::ranges::all_of(header.reserved, is_zero))
+    return bad("reserved bytes are not zero");
+  if (const std::uint64_t bytes = cuckoo_section_bytes(shape); bytes != section.size())
+    return bad(std::to_string(section.size()) + " bytes where the header asks for " + std::to_string(bytes));
+  using Word = typename CuckooSection<Byte>::Word;
+  return CuckooSection<Byte>{shape, reinterpret_cast<Word *>(section.data() + sizeof header)};
+}
+
+} // namespace weir::filter

@@ -4,15 +4,22 @@
 #include "tests/support/filter_checks.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/filter/bloom.hpp"
+#include "weir/filter/counting_bloom.hpp"
+#include "weir/filter/split_block_filter.hpp"
 
 namespace weir::test {
 
-// What a kind can make of so many bits a key; more for those that cannot do with so few.
+// Kinds that can make something of any number of bits return no optional.
+template <class F>
+[[nodiscard]] std::optional<typename F::Shape> shape_within(std::uint64_t keys, std::uint64_t bits) {
+  return F::shape_for(keys, bits);
+}
+// What a kind can make of so many bits a key; of more, when it cannot do with so few.
 template <class F>
 [[nodiscard]] std::optional<typename F::Shape> shape_of(std::size_t keys, double bits_per_key) {
-  for (; bits_per_key < 80; bits_per_key += 1)
+  for (; bits_per_key < 10'000; bits_per_key += 1)
     if (const auto shape =
-            F::shape_for(keys, static_cast<std::uint64_t>(bits_per_key * static_cast<double>(keys))))
+            shape_within<F>(keys, static_cast<std::uint64_t>(bits_per_key * static_cast<double>(keys))))
       return shape;
   return std::nullopt;
 }

@@ -3,7 +3,7 @@
 //
 //   filter              changes         wrong accepts for n keys                   file
 //   Bloom               insert          (1 - (1 - 1/m)^(k n))^k                    bloom.hpp
-//   SplitBlockFilter    insert          a Poisson mixture over blocks              split_block_filter.hpp
+//   SplitBlockFilter    insert          a mean over the loads of blocks              split_block_filter.hpp
 //   CountingBloom       insert, erase   as Bloom, m cells                          counting_bloom.hpp
 //   CuckooFilter        insert, erase   1 - (1 - 1/(2^f - 1))^(8 load)             cuckoo_filter.hpp
 //   QuotientFilter      insert, erase,  1 - exp(-n / (slots 2^r))                  quotient_filter.hpp
@@ -88,7 +88,7 @@ struct FilterHeader {
   std::array<char, 8> magic;
   std::uint32_t kind; // FilterKind
   std::uint32_t reserved0;
-  ShapeWords shape;    // as the kind's Shape::words() has them
+  ShapeWords shape;    // as the kind's Shape::as_words() has them
   std::uint64_t layer; // which hash functions
   std::uint64_t seed;  // of static filters: the one that succeeded; otherwise 0
   std::uint64_t keys;  // in the filter (mutable, for people: readers do not use it)
@@ -110,7 +110,7 @@ template <class S>
 concept SectionShape = std::is_trivially_copyable_v<S> && requires(const S s, ShapeWords w) {
   { S::kind } -> std::convertible_to<FilterKind>;
   { s.bits() } -> std::same_as<std::uint64_t>;
-  { s.words() } -> std::same_as<ShapeWords>;
+  { s.as_words() } -> std::same_as<ShapeWords>;
   { S::of(w) } -> std::same_as<S>;
   { s.objection() } -> std::same_as<const char *>; // what is impossible about it, or nothing
 };
@@ -187,7 +187,7 @@ template <SectionShape Shape> [[nodiscard]] Result<OpenSection<Shape>> open_sect
     return bad("the section holds a " + std::string(name_of(static_cast<FilterKind>(header.kind))));
   const Shape shape = Shape::of(header.shape);
   if (const char *objection = shape.objection()) return bad(objection);
-  if (header.reserved0 != 0 || header.reserved1 != 0 || shape.words() != header.shape)
+  if (header.reserved0 != 0 || header.reserved1 != 0 || shape.as_words() != header.shape)
     return bad("reserved bytes are not zero");
   if (section.size() != section_bytes(shape))
     return bad(std::to_string(section.size()) + " bytes where the header asks for " +
@@ -198,17 +198,17 @@ template <SectionShape Shape> [[nodiscard]] Result<OpenSection<Shape>> open_sect
 // A section that a filter writes: in memory of its own, or in somebody else's.
 class FilterMemory {
 public:
-  FilterMemory(const FilterHeader &header, std::uint64_t bytes)
-      : own_((bytes + sizeof(Line) - 1) / sizeof(Line)), data_(reinterpret_cast<std::byte *>(own_.data())),
-        bytes_(bytes) {
+  FilterMemory(const FilterHeader &header, std::size_t bytes) : FilterMemory(bytes) {
     std::memcpy(data_, &header, sizeof header);
   }
   explicit FilterMemory(MutableBytes section) noexcept : data_(section.data()), bytes_(section.size()) {}
 
   FilterMemory(FilterMemory &&) noexcept = default; // `data_` stays where it is
   FilterMemory &operator=(FilterMemory &&) noexcept = default;
-  FilterMemory(const FilterMemory &) = delete;
-  FilterMemory &operator=(const FilterMemory &) = delete;
+  FilterMemory(const FilterMemory &other) : FilterMemory(other.bytes_) { // always memory of its own
+    std::memcpy(data_, other.data_, bytes_);
+  }
+  FilterMemory &operator=(const FilterMemory &other) { return *this = FilterMemory(other); }
   ~FilterMemory() = default;
 
   [[nodiscard]] Bytes section() const noexcept { return {data_, bytes_}; }
@@ -224,6 +224,10 @@ private:
   struct alignas(cache_line_bytes) Line {
     std::array<std::byte, cache_line_bytes> bytes{};
   };
+  explicit FilterMemory(std::size_t bytes)
+      : own_((bytes + sizeof(Line) - 1) / sizeof(Line)), data_(reinterpret_cast<std::byte *>(own_.data())),
+        bytes_(bytes) {}
+
   std::vector<Line> own_;
   std::byte *data_;
   std::size_t bytes_;
@@ -244,6 +248,14 @@ public:
   using View = V;
   using Shape = typename V::Shape;
 
+  OwnedFilter(const OwnedFilter &other)
+      : memory_(other.memory_), view_(other.shape(), other.header_, memory_.cells()), header_(other.header_) {
+  }
+  OwnedFilter &operator=(const OwnedFilter &other) { return *this = OwnedFilter(other); }
+  OwnedFilter(OwnedFilter &&) noexcept = default; // cells stay where they are
+  OwnedFilter &operator=(OwnedFilter &&) noexcept = default;
+  ~OwnedFilter() = default;
+
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return view_.contains(key); }
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     return view_.contains_batch(keys);
@@ -258,7 +270,7 @@ protected:
   OwnedFilter(const Shape &shape, std::uint64_t layer, std::uint64_t seed = 0)
       : OwnedFilter(shape, header_of(shape, layer, seed)) {}
   OwnedFilter(const OpenSection<Shape> &opened, MutableBytes section)
-      : memory_(section), view_(opened.shape, opened.header, memory_.cells()) {}
+      : memory_(section), view_(opened.shape, opened.header, memory_.cells()), header_(opened.header) {}
 
   // Errors: usage, naming what is impossible about the shape.
   [[nodiscard]] static Status check(const Shape &shape) {
@@ -272,18 +284,20 @@ protected:
 
 private:
   OwnedFilter(const Shape &shape, const FilterHeader &header)
-      : memory_(header, section_bytes(shape)), view_(shape, header, memory_.cells()) {}
+      : memory_(header, section_bytes(shape)), view_(shape, header, memory_.cells()), header_(header) {}
 
   [[nodiscard]] static FilterHeader header_of(const Shape &shape, std::uint64_t layer, std::uint64_t seed) {
     return {.magic = filter_magic,
             .kind = static_cast<std::uint32_t>(Shape::kind),
             .reserved0 = 0,
-            .shape = shape.words(),
+            .shape = shape.as_words(),
             .layer = layer,
             .seed = seed,
             .keys = 0,
             .reserved1 = 0};
   }
+
+  FilterHeader header_; // as made: what the section says may change
 };
 
 } // namespace weir::filter

@@ -40,7 +40,7 @@ struct BinaryFuseShape {
 
   [[nodiscard]] std::uint64_t slots() const noexcept { return (std::uint64_t{segments} + 2) << segment_log; }
   [[nodiscard]] std::uint64_t bits() const noexcept { return peeled_bits(slots(), fingerprint_bits); }
-  [[nodiscard]] ShapeWords words() const noexcept { return {segments, segment_log, fingerprint_bits, 0}; }
+  [[nodiscard]] ShapeWords as_words() const noexcept { return {segments, segment_log, fingerprint_bits, 0}; }
   [[nodiscard]] static BinaryFuseShape of(const ShapeWords &w) noexcept { return {w[0], w[1], w[2]}; }
   [[nodiscard]] const char *objection() const noexcept {
     if (segments == 0 || segment_log > segment_log_max || slots() > UINT32_MAX)

@@ -28,7 +28,7 @@ struct BloomShape {
   std::uint32_t hashes = 1; // k
 
   [[nodiscard]] std::uint64_t bits() const noexcept { return std::uint64_t{size} * 64; }
-  [[nodiscard]] ShapeWords words() const noexcept { return {size, hashes, 0, 0}; }
+  [[nodiscard]] ShapeWords as_words() const noexcept { return {size, hashes, 0, 0}; }
   [[nodiscard]] static BloomShape of(const ShapeWords &w) noexcept { return {w[0], w[1]}; }
   [[nodiscard]] const char *objection() const noexcept {
     if (size == 0) return "there is no word of bits";

@@ -14,6 +14,7 @@
 #include "weir/filter/batch.hpp"
 #include "weir/image/layout.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -78,7 +79,9 @@ public:
 
   // Sets a key's bits while readers look on; `blocks` is the memory that views read.
   static void insert(Block *blocks, std::uint32_t count, KeyHash key) noexcept {
-    const std::uint64_t h = mixed(key);
+    insert_mixed(blocks, count, mixed(key));
+  }
+  static void insert_mixed(Block *blocks, std::uint32_t count, std::uint64_t h) noexcept {
     Block &block = blocks[block_of(h, count)];
     for (unsigned i = 0; i < 8; ++i) __atomic_fetch_or(&block.word[i], bit(h, i), __ATOMIC_RELAXED);
   }
@@ -115,14 +118,22 @@ private:
   std::uint32_t count_ = 0;
 };
 
-// Expected false positive rate at `keys` keys in `count` blocks: a block's load is Poisson, and a
+// Expected false positive rate at `keys` keys in `count` blocks: a block's load is binomial, and a
 // query needs its bit in each of the eight words (Putze et al., section 3).
-[[nodiscard]] inline double split_block_bloom_rate(std::uint64_t keys, std::uint32_t count) {
-  const double mean = static_cast<double>(keys) / count;
-  double rate = 0, weight = std::exp(-mean);
-  for (unsigned load = 0; load < 400; ++load) {
-    rate += weight * std::pow(1 - std::pow(1 - 1.0 / 32, load), 8);
-    weight *= mean / (load + 1);
+[[nodiscard]] inline double split_block_bloom_rate(double keys, std::uint32_t count) {
+  const auto all_eight = [](double bit_clear) {
+    const double twice = (1 - bit_clear) * (1 - bit_clear);
+    return twice * twice * twice * twice;
+  };
+  constexpr double clear_after_one = 1 - 1.0 / 32;
+  const double share = 1.0 / count, mean = keys * share;
+  if (count == 1 || mean > 300) return all_eight(std::pow(clear_after_one, mean)); // no spread, or close to 1
+  double rate = 0, weight = std::exp(keys * std::log1p(-share)), clear = 1;
+  const double load_max = std::min(keys, mean + 12 * std::sqrt(mean) + 30);
+  for (double load = 0; load <= load_max; ++load) {
+    rate += weight * all_eight(clear);
+    weight *= (keys - load) / (load + 1) * share / (1 - share);
+    clear *= clear_after_one;
   }
   return rate;
 }

@@ -33,7 +33,7 @@ struct XorShape {
 
   [[nodiscard]] std::uint64_t slots() const noexcept { return std::uint64_t{block} * 3; }
   [[nodiscard]] std::uint64_t bits() const noexcept { return peeled_bits(slots(), fingerprint_bits); }
-  [[nodiscard]] ShapeWords words() const noexcept { return {block, fingerprint_bits, 0, 0}; }
+  [[nodiscard]] ShapeWords as_words() const noexcept { return {block, fingerprint_bits, 0, 0}; }
   [[nodiscard]] static XorShape of(const ShapeWords &w) noexcept { return {w[0], w[1]}; }
   [[nodiscard]] const char *objection() const noexcept {
     if (block == 0 || slots() > UINT32_MAX) return "slots are not 3 to 2^32";

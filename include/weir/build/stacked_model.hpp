@@ -60,6 +60,14 @@ using LayerRates = std::span<const double>;
   return keys;
 }
 
+// A layer as planned.
+struct LayerSize {
+  double rate = 1;     // expected
+  double keys = 0;     // expected
+  double bits = 0;     // for so many keys
+  unsigned digits = 0; // of a fingerprint or remainder; 0: the base takes any number of bits
+};
+
 // ---- work [Stacked §4.3; Stacked-early §4.1] -----------------------------------------------------
 
 // Operations on single layers.

@@ -1,0 +1,94 @@
+// What both ways of sizing a stack share: what layers cost, what a choice is worth, and psi by table.
+#pragma once
+
+#include "control/plan/stacked_size.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace weir::plan {
+
+// ---- layers ------------------------------------------------------------------------------------------
+
+// Whether any number of bits a key makes sense.
+[[nodiscard]] constexpr bool is_continuous(StackBase base) noexcept { return base == StackBase::bloom; }
+
+inline constexpr unsigned digits_max = 20;
+inline constexpr double fuse_bits_a_digit = 1.13;
+
+// Bits a key of a Bloom filter with this rate, with the better of two whole numbers of functions:
+// m/n = -k / ln(1 - a^(1/k)).
+[[nodiscard]] double bloom_bits_per_key(double rate) noexcept;
+
+// Of a full table whose fingerprints or remainders have so many bits.
+struct Digits {
+  double rate = 1, bits_per_key = 0;
+};
+[[nodiscard]] Digits digits_of(StackBase base, unsigned digits) noexcept;
+
+// ---- psi ---------------------------------------------------------------------------------------------
+
+// A CostCurve at some two thousand places, for solvers that ask a hundred thousand times.
+class MassTable {
+public:
+  explicit MassTable(const CostCurve &curve);
+
+  [[nodiscard]] double negatives() const noexcept { return negatives_; }
+  // Of the `count` hottest.
+  [[nodiscard]] double share_of(double count) const noexcept;
+  // The least count with at least this share; more than there are when there is none.
+  [[nodiscard]] double count_for(double share) const noexcept;
+
+private:
+  static constexpr double steps_per_doubling = 96;
+
+  double negatives_;
+  std::vector<double> counts_, shares_;
+};
+
+// ---- what a choice is worth --------------------------------------------------------------------------
+
+struct Choice {
+  std::vector<double> rates;
+  std::vector<unsigned> digits; // empty where bits are continuous
+  double known = 0;
+  double bits = 0, wrong = 1;
+  double worth = std::numeric_limits<double>::infinity(); // what is made least; infinite: nothing found
+};
+
+class Goal {
+public:
+  explicit Goal(const StackTask &task) : task_(task), mass_(task.negatives) {}
+
+  [[nodiscard]] const StackTask &task() const noexcept { return task_; }
+  [[nodiscard]] const MassTable &mass() const noexcept { return mass_; }
+  [[nodiscard]] bool for_bits() const noexcept { return task_.bits_total.has_value(); }
+
+  [[nodiscard]] double weight() const noexcept { return std::min(task_.weight, 1 - 1e-6); }
+  // w EFPR + (1 - w) EFPB: as if psi were w psi. A millionth always counts for EFPB: where next to nothing
+  // is left to gain for known negatives, the others are worth the bits.
+  [[nodiscard]] double wrong(build::LayerRates rates, double known) const {
+    return build::stacked_efpr(rates, weight() * mass_.share_of(known));
+  }
+  [[nodiscard]] double priced(build::LayerRates rates) const {
+    const ProbePrice &p = task_.price;
+    if (p.positive == 0 && p.known == 0 && p.unknown == 0) return 1;
+    return 1 + p.positive * build::positive_probes(rates) + p.known * build::known_probes(rates) +
+           p.unknown * build::unknown_probes(rates);
+  }
+  [[nodiscard]] double worth(build::LayerRates rates, double bits, double wrong) const {
+    return (for_bits() ? wrong : bits) * priced(rates);
+  }
+
+private:
+  const StackTask &task_;
+  MassTable mass_;
+};
+
+// The best stack of `depth` layers, or one of infinite worth. `so_far` is the best of fewer layers.
+[[nodiscard]] Choice solve_continuous(const Goal &goal, unsigned depth, const Choice &so_far);
+[[nodiscard]] Choice enumerate(const Goal &goal, unsigned depth, const Choice &so_far);
+
+} // namespace weir::plan

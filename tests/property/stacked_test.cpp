@@ -2,10 +2,13 @@
 // negatives pass as seldom as predicted, and building and asking cost what the formulas say
 // [Stacked §3, §4].
 #include "tests/support/filter_checks.hpp"
+#include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/build/stacked_model.hpp"
+#include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
 
+#include "tests/support/base_filter_cases.hpp"
 #include <gtest/gtest.h>
 
 namespace weir::build {
@@ -19,14 +22,16 @@ using test::random_keys;
 
 constexpr std::uint64_t positives_count = 20'000, known_count = 30'000;
 
-// A base under test: layers coarse enough that many keys reach the last one.
-struct Counting {
-  using Filter = CountingBloom;
-  static CountingBloom::Shape shape(double keys, double rate) {
-    const double bits = 4 * 1.4427 * std::max(keys, 1.0) * -std::log2(rate);
-    return CountingBloom::shape_for(static_cast<std::uint64_t>(keys), static_cast<std::uint64_t>(bits) + 256);
+// Bases under test, with layers coarse enough that many keys reach the last one.
+template <class F> struct AtRate {
+  using Filter = F;
+  static typename F::Shape shape(double keys, double rate) {
+    return F::shape_for_rate(std::max(keys, 1.0), rate).value();
   }
 };
+struct Counting : AtRate<CountingBloom> {};
+struct PlainBloom : AtRate<filter::Bloom> {};
+struct Fuse : AtRate<BinaryFuse> {};
 
 template <class Base> auto shapes_at(double rate) {
   return [rate]<class Filter>(std::size_t, std::uint64_t keys) -> Result<typename Filter::Shape> {
@@ -39,7 +44,7 @@ template <class Base> std::vector<double> expected_rates(unsigned depth, double 
   double positives = positives_count, known = known_count;
   for (unsigned i = 0; i < depth; ++i) {
     double &keys = i % 2 == 0 ? positives : known, &others = i % 2 == 0 ? known : positives;
-    rates.push_back(Base::Filter::rate(Base::shape(keys, rate), static_cast<std::uint64_t>(keys)));
+    rates.push_back(Base::Filter::rate(Base::shape(keys, rate), keys));
     others *= rates.back();
   }
   return rates;
@@ -64,7 +69,7 @@ template <class Base> struct Built {
 };
 
 template <class Base> struct StackedOver : ::testing::Test {};
-using Bases = ::testing::Types<Counting>;
+using Bases = ::testing::Types<PlainBloom, Counting, Fuse>;
 TYPED_TEST_SUITE(StackedOver, Bases);
 
 TYPED_TEST(StackedOver, misses_nothing_and_passes_negatives_as_predicted_at_any_depth) {
@@ -104,6 +109,66 @@ TYPED_TEST(StackedOver, work_is_as_the_formulas_expect) {
                   20 + 0.1 * static_cast<double>(c.keys[i]))
           << "layer " << i + 1;
   }
+}
+
+template <class Filter> std::vector<std::byte> section_of(const BuiltStack<Filter> &built) {
+  std::vector<std::byte> bytes(stack_section_bytes(built.stack));
+  write_stack(built.stack, built.counts, bytes);
+  return bytes;
+}
+
+TYPED_TEST(StackedOver, answers_alike_as_a_section) {
+  using Filter = typename TypeParam::Filter;
+  using View = filter::StackedView<typename Filter::View>;
+  const std::uint64_t seed = test::seed_or(55);
+  WEIR_TRACE_SEED(seed);
+  for (const unsigned depth : {1u, 3u, 9u}) {
+    const Built<TypeParam> b(depth, 0.3, seed);
+    const std::vector<std::byte> bytes = section_of(b.built);
+    test::SectionCopy copy(bytes);
+    const auto view = View::attach(copy.bytes());
+    ASSERT_TRUE(view) << view.error().message;
+    EXPECT_EQ(view->depth(), depth);
+    for (const auto *keys : {&b.positives, &b.known, &b.unknown}) {
+      EXPECT_TRUE(test::batch_equals_single(*view, *keys));
+      for (const KeyHash key : *keys) ASSERT_EQ(view->contains(key), b.built.stack.contains(key));
+    }
+  }
+  EXPECT_FALSE(View().contains(KeyHash{1}));
+  EXPECT_EQ(View().contains_batch(random_keys(64, 1)), 0u);
+}
+
+TYPED_TEST(StackedOver, a_section_that_is_not_as_built_is_refused) {
+  using View = filter::StackedView<typename TypeParam::Filter::View>;
+  const std::vector<std::byte> bytes = section_of(Built<TypeParam>(3, 0.3, 1).built);
+  const auto refused = [&](std::size_t at, std::uint8_t flip) {
+    test::SectionCopy copy(bytes);
+    copy.bytes()[at] ^= std::byte{flip};
+    const auto view = View::attach(copy.bytes());
+    return !view && view.error().code == Errc::bad_image;
+  };
+  const std::size_t layers = filter::stack_layers_offset(3);
+  for (const std::size_t at :
+       {std::size_t{0}, offsetof(filter::StackHeader, depth), offsetof(filter::StackHeader, reserved),
+        sizeof(filter::StackHeader) + 1, sizeof(filter::StackHeader) + 8, layers, layers + 16})
+    EXPECT_TRUE(refused(at, 0x41)) << "byte " << at;
+  EXPECT_TRUE(refused(offsetof(filter::StackHeader, depth), 2)) << "one layer, and more bytes";
+  test::SectionCopy copy(bytes);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{63}, std::size_t{100}, bytes.size() - 64})
+    EXPECT_FALSE(View::attach(copy.bytes().first(size))) << size;
+  EXPECT_FALSE(View::attach(copy.bytes().subspan(8)));
+}
+
+TEST(Stacked, goes_on_in_place_in_a_section) {
+  const Built<PlainBloom> b(5, 0.3, 3);
+  const std::vector<std::byte> bytes = section_of(b.built);
+  test::SectionCopy copy(bytes);
+  auto stack = filter::adopt_stack<filter::Bloom, filter::BloomView>(copy.bytes());
+  ASSERT_TRUE(stack) << stack.error().message;
+  const std::vector<KeyHash> more = keys_from(std::uint64_t{1} << 55, 2'000, 3);
+  for (const KeyHash key : more) ASSERT_TRUE(stack->insert(key));
+  EXPECT_EQ(test::missed(*filter::StackedView<filter::BloomView>::attach(copy.bytes()), more), 0u);
+  EXPECT_EQ(test::missed(*stack, b.positives), 0u);
 }
 
 // Only bases that can erase.

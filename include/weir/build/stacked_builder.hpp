@@ -15,11 +15,13 @@
 // has no room.
 #pragma once
 
-#include "weir/filter/stacked.hpp"
+#include "weir/build/stacked_model.hpp"
+#include "weir/filter/stacked_view.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +32,7 @@ namespace weir::build {
 struct StackCounts {
   std::vector<std::uint64_t> keys; // in each layer
   std::uint64_t positive_inserts = 0, positive_lookups = 0, known_inserts = 0, known_lookups = 0;
+  std::uint64_t known = 0;      // known negatives given
   std::uint64_t known_left = 0; // known negatives that the whole stack accepts
 };
 
@@ -48,10 +51,7 @@ template <class Filter>
     auto made = Filter::make(shape, layer);
     for (const KeyHash key : keys) {
       if (!made) break;
-      if constexpr (std::is_void_v<decltype(made->insert(key))>)
-        made->insert(key);
-      else if (const Status in = made->insert(key); !in)
-        made = std::unexpected(in.error());
+      if (const Status in = filter::try_insert(*made, key); !in) made = std::unexpected(in.error());
     }
     return made;
   }
@@ -94,6 +94,7 @@ build_stack(unsigned depth, ShapeOf shape_of, std::span<const KeyHash> positives
   std::vector<Odd> odd;
   std::vector<Even> even;
   StackCounts counts;
+  counts.known = known.size();
   std::vector<KeyHash> positives_left, known_left; // unused while the spans are what the caller gave
   for (std::size_t layer = 1; layer <= depth; ++layer) {
     counts.keys.push_back(layer % 2 == 1 ? positives.size() : known.size());
@@ -117,6 +118,77 @@ build_stack(unsigned depth, ShapeOf shape_of, std::span<const KeyHash> positives
   auto stack = filter::Stacked<Odd, Even>::of(std::move(odd), std::move(even));
   if (!stack) return std::unexpected(stack.error());
   return BuiltStack<Odd, Even>{std::move(*stack), std::move(counts)};
+}
+
+// ---- shapes of a plan ----------------------------------------------------------------------------
+
+// What a planned layer needs for the keys that it really gets. Errors: usage, when the base has no such
+// shape.
+template <class Filter>
+[[nodiscard]] Result<typename Filter::Shape> layer_shape(const LayerSize &planned, double keys) {
+  std::optional<typename Filter::Shape> shape;
+  if (planned.digits == 0) {
+    const double bits = planned.bits * std::max(keys, 1.0) / std::max(planned.keys, 1.0);
+    shape = Filter::shape_for(keys, std::max<std::uint64_t>(64, static_cast<std::uint64_t>(bits)));
+  } else {
+    shape = Filter::shape_for_rate(std::max(keys, 1.0), planned.rate * (1 + 1e-9));
+  }
+  if (shape) return *shape;
+  return fail(Errc::usage, "no filter of this kind has a rate of " + std::to_string(planned.rate) + " for " +
+                               std::to_string(static_cast<std::uint64_t>(keys)) + " keys");
+}
+
+// For build_stack(). `room` is how many times the positives of the build are to fit.
+class PlannedShapes {
+public:
+  explicit PlannedShapes(std::span<const LayerSize> layers, double room = 1) : layers_(layers), room_(room) {}
+
+  template <class Filter>
+  [[nodiscard]] Result<typename Filter::Shape> operator()(std::size_t layer, std::uint64_t keys) const {
+    return layer_shape<Filter>(layers_[layer - 1], static_cast<double>(keys) * (layer % 2 == 1 ? room_ : 1));
+  }
+
+private:
+  std::span<const LayerSize> layers_;
+  double room_;
+};
+
+// ---- as a section --------------------------------------------------------------------------------
+
+template <class Odd, class Even>
+[[nodiscard]] std::vector<Bytes> stack_layer_sections(const filter::Stacked<Odd, Even> &stack) {
+  std::vector<Bytes> sections;
+  for (std::size_t i = 0; i < stack.odd().size(); ++i) {
+    sections.push_back(stack.odd()[i].section());
+    if (i < stack.even().size()) sections.push_back(stack.even()[i].section());
+  }
+  return sections;
+}
+template <class Odd, class Even>
+[[nodiscard]] std::uint64_t stack_section_bytes(const filter::Stacked<Odd, Even> &stack) {
+  std::uint64_t bytes = filter::stack_layers_offset(stack.depth());
+  for (const Bytes layer : stack_layer_sections(stack)) bytes += round_up(layer.size(), cache_line_bytes);
+  return bytes;
+}
+// `to` has stack_section_bytes() and is all zero.
+template <class Odd, class Even>
+void write_stack(const filter::Stacked<Odd, Even> &stack, const StackCounts &counts, MutableBytes to) {
+  const filter::StackHeader header{.magic = filter::stack_magic,
+                                   .depth = stack.depth(),
+                                   .reserved0 = 0,
+                                   .positives = counts.keys[0],
+                                   .known = counts.known,
+                                   .reserved = {}};
+  std::memcpy(to.data(), &header, sizeof header);
+  std::uint64_t at = filter::stack_layers_offset(stack.depth());
+  std::size_t table = sizeof header;
+  for (const Bytes layer : stack_layer_sections(stack)) {
+    const filter::StackLayerEntry entry{at, layer.size()};
+    std::memcpy(to.data() + table, &entry, sizeof entry);
+    std::memcpy(to.data() + at, layer.data(), layer.size());
+    table += sizeof entry;
+    at += round_up(layer.size(), cache_line_bytes);
+  }
 }
 
 } // namespace weir::build

@@ -28,7 +28,7 @@
 
 #include "weir/base/hash.hpp"
 #include "weir/base/result.hpp"
-#include "weir/filter/batch.hpp"
+#include "weir/filter/base_filter.hpp"
 
 #include <array>
 #include <bit>
@@ -130,7 +130,7 @@ public:
   // back.
   [[nodiscard]] Status insert(KeyHash key) {
     for (std::size_t i = 0; i < odd_.size(); ++i) {
-      if (const Status in = put(odd_[i], key); !in) {
+      if (const Status in = try_insert(odd_[i], key); !in) {
         take_back(key, i);
         return fail(in.error().code, "layer " + std::to_string(2 * i + 1) + ": " + in.error().message);
       }
@@ -171,14 +171,6 @@ public:
 private:
   Stacked(std::vector<Odd> odd, std::vector<Even> even) : odd_(std::move(odd)), even_(std::move(even)) {}
 
-  static Status put(Odd &layer, KeyHash key) {
-    if constexpr (std::is_void_v<decltype(layer.insert(key))>) {
-      layer.insert(key);
-      return {};
-    } else {
-      return layer.insert(key);
-    }
-  }
   void take_back(KeyHash key, std::size_t layers) noexcept {
     if constexpr (ErasingLayer<Odd>)
       for (std::size_t i = 0; i < layers; ++i) odd_[i].erase(key);

@@ -13,7 +13,7 @@ using test::absent_keys;
 using test::random_keys;
 
 template <class F> class BaseFilters : public ::testing::Test {};
-using All = ::testing::Types<Bloom, CountingBloom, SplitBlockFilter, build::XorFilter, build::BinaryFuse>;
+using All = ::testing::Types<Bloom, QuotientFilter, CountingBloom, SplitBlockFilter, build::XorFilter, build::BinaryFuse>;
 TYPED_TEST_SUITE(BaseFilters, All);
 
 TYPED_TEST(BaseFilters, miss_no_key_and_err_as_often_as_predicted) {

@@ -279,6 +279,8 @@ protected:
     return {};
   }
 
+  [[nodiscard]] std::uint64_t layer() const noexcept { return header_.layer; }
+
   FilterMemory memory_;
   View view_;
 

@@ -1,0 +1,214 @@
+// The memory of a counting quotient filter: blocks of 64 slots, and how runs are found in them.
+//
+//   block   | offset 16 bits | occupieds 64 | runends 64 | 64 remainders of r bits |
+//
+// A key is a quotient and a remainder. All remainders of one quotient stand in a run of neighbouring
+// slots; runs stand in the order of their quotients, none before its quotient's own slot, each as early
+// as those before it allow. So two bits a slot suffice to find a run:
+//
+//   occupieds   bit q: there is a run for quotient q
+//   runends     bit s: slot s is the last one of a run; the n-th run has the n-th runend
+//   offset      slots of this block and later ones that runs of earlier blocks' quotients take
+//
+// A run is a row of groups, one for each of its remainders, ascending. A remainder x that is there c times
+// is x and then the number c - 1 in digits 0 ... x, each worth one more than it says (bijective base x + 1):
+// whatever exceeds x begins the next group. Remainder 0 leaves no digits: it is [0] once, and from twice on
+// [0 0 digits 0] with the number c - 2 in digits 1 ... 2^r - 1.
+//
+//   slots   | 3 | 5 2 | 9 |      remainder 3 once, 5 four times, 9 once
+//
+// Nothing that stands in memory leads a reader out of it.
+#pragma once
+
+#include "weir/filter/base_filter.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace weir::filter {
+
+struct QuotientShape {
+  static constexpr FilterKind kind = FilterKind::quotient;
+  static constexpr unsigned remainder_bits_max = 20;
+  static constexpr std::uint64_t block_slots = 64;
+  static constexpr std::uint64_t block_header_bytes = 18;
+
+  std::uint32_t slots = 0; // quotients, any number of them
+  std::uint32_t remainder_bits = 0;
+
+  // Runs are pushed past the last quotient by as many slots as this only once in 10^10 tables at 95 % load.
+  static constexpr double spill_max = 256;
+  [[nodiscard]] std::uint64_t blocks() const noexcept {
+    const double spill = std::min(spill_max, 4 * std::sqrt(static_cast<double>(slots)));
+    return (slots + static_cast<std::uint64_t>(spill) + block_slots - 1) / block_slots;
+  }
+  [[nodiscard]] std::uint64_t block_bytes() const noexcept {
+    return block_header_bytes + block_slots / 8 * remainder_bits;
+  }
+  // A load of the last slot may read past it.
+  [[nodiscard]] std::uint64_t bits() const noexcept { return round_up(blocks() * block_bytes() + 7, 8) * 8; }
+  // Different fingerprints.
+  [[nodiscard]] std::uint64_t universe() const noexcept { return std::uint64_t{slots} << remainder_bits; }
+
+  [[nodiscard]] ShapeWords as_words() const noexcept { return {slots, remainder_bits, 0, 0}; }
+  [[nodiscard]] static QuotientShape of(const ShapeWords &w) noexcept { return {w[0], w[1]}; }
+  [[nodiscard]] const char *objection() const noexcept {
+    if (slots == 0) return "there is no slot";
+    if (remainder_bits < 1 || remainder_bits > remainder_bits_max)
+      return "remainders are not of 1 to 20 bits";
+    return nullptr;
+  }
+};
+
+// What a key is stored as.
+struct QuotientPlace {
+  std::uint64_t quotient = 0;
+  std::uint32_t remainder = 0;
+};
+
+// A remainder of a run and how often it is there.
+struct QuotientGroup {
+  std::uint64_t count = 0;
+  std::uint64_t end = 0; // the slot after it
+  std::uint32_t remainder = 0;
+  bool last = false; // of its run
+};
+
+class QuotientTable {
+public:
+  QuotientTable() = default;
+  QuotientTable(const QuotientShape &shape, const std::byte *cells) noexcept
+      : cells_(cells), block_bytes_(shape.block_bytes()), slots_(shape.blocks() * 64),
+        remainder_bits_(shape.remainder_bits), mask_((std::uint32_t{1} << shape.remainder_bits) - 1) {}
+
+  [[nodiscard]] std::uint64_t slots() const noexcept { return slots_; } // that there is memory for
+  [[nodiscard]] const std::byte *block(std::uint64_t number) const noexcept {
+    return cells_ + number * block_bytes_;
+  }
+  [[nodiscard]] static std::uint64_t offset(const std::byte *block) noexcept {
+    return load_unaligned<std::uint16_t>(block);
+  }
+  [[nodiscard]] static std::uint64_t occupieds(const std::byte *block) noexcept {
+    return load_unaligned<std::uint64_t>(block + 2);
+  }
+  [[nodiscard]] static std::uint64_t runends(const std::byte *block) noexcept {
+    return load_unaligned<std::uint64_t>(block + 10);
+  }
+  [[nodiscard]] static const std::byte *remainders(const std::byte *block) noexcept {
+    return block + QuotientShape::block_header_bytes;
+  }
+
+  [[nodiscard]] std::uint32_t remainder(std::uint64_t slot) const noexcept {
+    const std::uint64_t bit = slot % 64 * remainder_bits_;
+    return load_unaligned<std::uint32_t>(remainders(block(slot / 64)) + bit / 8) >> bit % 8 & mask_;
+  }
+  [[nodiscard]] bool is_occupied(std::uint64_t quotient) const noexcept {
+    return (occupieds(block(quotient / 64)) >> quotient % 64 & 1) != 0;
+  }
+  [[nodiscard]] bool is_runend(std::uint64_t slot) const noexcept {
+    return (runends(block(slot / 64)) >> slot % 64 & 1) != 0;
+  }
+
+  // The slot after the runs of all quotients below `quotient`, of its block and earlier ones.
+  [[nodiscard]] std::uint64_t end_before(std::uint64_t quotient) const noexcept {
+    return end_of_runs(quotient, (std::uint64_t{1} << quotient % 64) - 1);
+  }
+  // The same with its own run; `quotient` or less when its slot is empty.
+  [[nodiscard]] std::uint64_t end_through(std::uint64_t quotient) const noexcept {
+    return end_of_runs(quotient, (std::uint64_t{2} << quotient % 64) - 1);
+  }
+  // Where the quotient's run begins, or would.
+  [[nodiscard]] std::uint64_t run_start(std::uint64_t quotient) const noexcept {
+    return std::max(quotient, end_before(quotient));
+  }
+
+  // The group that begins there. `slot` is one of a run.
+  [[nodiscard]] QuotientGroup group_at(std::uint64_t slot) const noexcept {
+    const std::uint32_t head = remainder(slot);
+    if (head == 0) return group_of_zeros(slot);
+    QuotientGroup group{1, slot + 1, head, false};
+    std::uint64_t worth = 1;
+    while (!(group.last = ends_with(group.end))) {
+      const std::uint32_t digit = remainder(group.end);
+      if (digit > head) break;
+      group.count += (digit + std::uint64_t{1}) * worth;
+      worth *= head + std::uint64_t{1};
+      ++group.end;
+    }
+    return group;
+  }
+
+  // Is the remainder in the run that begins at `slot`?
+  [[nodiscard]] bool run_holds(std::uint64_t slot, std::uint32_t wanted) const noexcept {
+    std::uint32_t head = remainder(slot);
+    if (head == 0 && wanted != 0) {
+      const QuotientGroup zeros = group_of_zeros(slot);
+      if (zeros.last) return false;
+      head = remainder(slot = zeros.end);
+    }
+    while (head < wanted) {
+      if (ends_with(++slot)) return false;
+      head = std::max(head, remainder(slot)); // digits do not exceed their head
+    }
+    return head == wanted;
+  }
+
+private:
+  [[nodiscard]] bool ends_with(std::uint64_t end) const noexcept {
+    return is_runend(end - 1) || end >= slots_;
+  }
+
+  [[nodiscard]] QuotientGroup group_of_zeros(std::uint64_t slot) const noexcept {
+    QuotientGroup group{1, slot + 1, 0, ends_with(slot + 1)};
+    if (group.last || remainder(group.end) != 0) return group;
+    group.count = 2;
+    std::uint64_t worth = 1;
+    for (++group.end; group.end < slots_; worth *= mask_) {
+      const std::uint32_t digit = remainder(group.end++);
+      if (digit == 0) break;
+      group.count += digit * worth;
+    }
+    group.last = ends_with(group.end);
+    return group;
+  }
+
+  [[nodiscard]] std::uint64_t end_of_runs(std::uint64_t quotient, std::uint64_t below) const noexcept {
+    const std::uint64_t first = quotient / 64;
+    const std::byte *at = block(first);
+    return after_runends(first * 64 + offset(at),
+                         static_cast<unsigned>(std::popcount(occupieds(at) & below)));
+  }
+  // The slot after the n-th runend from `slot` on.
+  [[nodiscard]] std::uint64_t after_runends(std::uint64_t slot, unsigned n) const noexcept {
+    if (slot >= slots_) return slots_;
+    if (n == 0) return slot;
+    std::uint64_t number = slot / 64, ends = runends(block(number)) & ~std::uint64_t{0} << slot % 64;
+    for (;;) {
+      const auto here = static_cast<unsigned>(std::popcount(ends));
+      if (n <= here) return number * 64 + nth_bit(ends, n) + 1;
+      n -= here;
+      if (++number * 64 >= slots_) return slots_;
+      ends = runends(block(number));
+    }
+  }
+  // Number of the n-th bit that is set, n from 1 on: bytes are counted side by side, then bits of one byte.
+  [[nodiscard]] static unsigned nth_bit(std::uint64_t word, unsigned n) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
+    std::uint64_t counts = word - (word >> 1 & 0x5555555555555555ull);
+    counts = (counts & 0x3333333333333333ull) + (counts >> 2 & 0x3333333333333333ull);
+    counts = ((counts + (counts >> 4)) & 0x0F0F0F0F0F0F0F0Full) * ones; // byte i: bits of bytes 0 to i
+    const std::uint64_t reached = ((counts | tops) - n * ones) & tops;  // top bit of bytes with at least n
+    const auto byte = static_cast<unsigned>(std::countr_zero(reached)) / 8 * 8;
+    if (byte > 0) n -= static_cast<unsigned>(counts >> (byte - 8)) & 0xFF;
+    std::uint64_t bits = word >> byte;
+    while (--n > 0) bits &= bits - 1;
+    return byte + static_cast<unsigned>(std::countr_zero(bits));
+  }
+
+  const std::byte *cells_ = nullptr;
+  std::uint64_t block_bytes_ = 0, slots_ = 0;
+  std::uint32_t remainder_bits_ = 0, mask_ = 0;
+};
+
+} // namespace weir::filter

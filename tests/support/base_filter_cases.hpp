@@ -5,6 +5,7 @@
 #include "weir/build/peeled_filter.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
+#include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/quotient_filter.hpp"
 #include "weir/filter/split_block_filter.hpp"
 

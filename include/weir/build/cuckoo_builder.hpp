@@ -19,7 +19,7 @@ struct CuckooParams {
 
 // Of the whole section. Errors: usage, when the parameters are outside their bounds.
 [[nodiscard]] inline Result<std::uint64_t> cuckoo_bytes(const CuckooParams &params) {
-  if (const char *objection = filter::cuckoo_objection(params.shape))
+  if (const char *objection = params.shape.objection())
     return fail(Errc::usage, std::string("cuckoo filter: ") + objection + ", choose other parameters");
   return filter::cuckoo_section_bytes(params.shape);
 }

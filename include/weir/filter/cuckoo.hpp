@@ -28,8 +28,9 @@ namespace weir::filter {
 class CuckooView {
 public:
   CuckooView() = default;
-  CuckooView(CuckooShape shape, const std::uint64_t *words) noexcept
-      : shape_(shape), words_(words), bucket_bits_(cuckoo_slots * shape.fingerprint_bits),
+  CuckooView(CuckooShape shape, const std::uint64_t *words,
+             std::uint64_t family = CuckooShape::own_view) noexcept
+      : shape_(shape), family_(family), words_(words), bucket_bits_(cuckoo_slots * shape.fingerprint_bits),
         half_bits_(bucket_bits_ > 64 ? bucket_bits_ / 2 : 0) {
     for (unsigned slot = 0; slot < (half_bits_ != 0 ? cuckoo_slots / 2 : cuckoo_slots); ++slot)
       ones_ |= std::uint64_t{1} << slot * shape.fingerprint_bits;
@@ -46,8 +47,9 @@ public:
   [[nodiscard]] bool empty() const noexcept { return words_ == nullptr; } // no filter: do not ask it
   [[nodiscard]] const CuckooShape &shape() const noexcept { return shape_; }
 
+  [[nodiscard]] CuckooPlace place_of(KeyHash key) const noexcept { return shape_.place_of(key, family_); }
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
-    const CuckooPlace place = shape_.place_of(key);
+    const CuckooPlace place = place_of(key);
     return holds(place.bucket, place.fingerprint) ||
            holds(shape_.partner(place.bucket, place.fingerprint), place.fingerprint);
   }
@@ -59,7 +61,7 @@ public:
     };
     std::array<Lane, batch_max> lanes;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const CuckooPlace place = shape_.place_of(keys[i]);
+      const CuckooPlace place = place_of(keys[i]);
       lanes[i] = {place.bucket, shape_.partner(place.bucket, place.fingerprint), place.fingerprint};
       prefetch(lanes[i].first);
       prefetch(lanes[i].second);
@@ -115,6 +117,7 @@ private:
   void prefetch(std::uint32_t bucket) const noexcept { __builtin_prefetch(&words_[bit_of(bucket, 0) / 64]); }
 
   CuckooShape shape_;
+  std::uint64_t family_ = CuckooShape::own_view;
   const std::uint64_t *words_ = nullptr;
   std::uint32_t bucket_bits_ = 0, half_bits_ = 0; // a window takes half of a bucket, or 0: all of it
   std::uint64_t ones_ = 0, highs_ = 0;            // the lowest and the highest bit of each slot of a window

@@ -8,6 +8,7 @@
 
 #include "weir/base/hash.hpp"
 #include "weir/base/result.hpp"
+#include "weir/filter/base_filter.hpp"
 #include "weir/image/layout.hpp"
 
 #include <algorithm>
@@ -31,6 +32,9 @@ struct CuckooPlace {
 };
 
 struct CuckooShape {
+  static constexpr FilterKind kind = FilterKind::cuckoo;
+  static constexpr std::uint64_t own_view = 0x3C0CC0F117E25A1Bull;
+
   std::uint32_t buckets = 0;
   unsigned fingerprint_bits = 0;
 
@@ -41,8 +45,18 @@ struct CuckooShape {
   // A window of 64 bits from any slot on ends within the last word.
   [[nodiscard]] std::uint64_t words() const noexcept { return (slots() * fingerprint_bits + 63) / 64 + 1; }
 
-  [[nodiscard]] CuckooPlace place_of(KeyHash key) const noexcept {
-    const std::uint64_t h = remix(key, layer);
+  [[nodiscard]] std::uint64_t bits() const noexcept { return 64 * words(); }
+  [[nodiscard]] ShapeWords as_words() const noexcept { return {buckets, fingerprint_bits, 0, 0}; }
+  [[nodiscard]] static CuckooShape of(const ShapeWords &w) noexcept { return {w[0], w[1]}; }
+  [[nodiscard]] const char *objection() const noexcept { // what makes it impossible, or nothing
+    if (fingerprint_bits < 1 || fingerprint_bits > cuckoo_fingerprint_bits_max)
+      return "fingerprints are not of 1 to 20 bits";
+    return buckets == 0 ? "there is no bucket" : nullptr;
+  }
+
+  // Filters behind one another have a family each: see hash_family().
+  [[nodiscard]] CuckooPlace place_of(KeyHash key, std::uint64_t family = own_view) const noexcept {
+    const std::uint64_t h = remix(key, family);
     return {reduce(static_cast<std::uint32_t>(h >> 32), buckets),
             1 + reduce(static_cast<std::uint32_t>(h), fingerprint_mask())};
   }
@@ -54,51 +68,62 @@ struct CuckooShape {
   }
 
   friend bool operator==(const CuckooShape &, const CuckooShape &) = default;
-
-private:
-  static constexpr std::uint64_t layer = 0x3C0CC0F117E25A1Bull;
 };
 
-// Share of the slots that a table of a million takes, with some to spare for churn. Short fingerprints
+// Share of the slots that a table of some millions takes, with some to spare for churn. Short fingerprints
 // give a bucket few partners.
 [[nodiscard]] constexpr double cuckoo_load_max(unsigned fingerprint_bits) noexcept {
-  constexpr std::array<double, 9> of{0.12, 0.25, 0.5, 0.75, 0.85, 0.9, 0.92, 0.94, 0.95};
+  constexpr std::array<double, 9> of{0.07, 0.18, 0.5, 0.75, 0.85, 0.9, 0.92, 0.94, 0.95};
   return of[std::clamp<std::size_t>(fingerprint_bits, 1, of.size()) - 1];
 }
+
+// Small tables are unlucky more often: room for a standard deviation more.
+[[nodiscard]] inline double cuckoo_slots_needed(double keys) noexcept { return keys + std::sqrt(keys); }
 
 // The longest fingerprints with which `keys` fit into `bits` of words at a load of at most `load`; nothing
 // when not even one bit a slot does.
 [[nodiscard]] inline std::optional<CuckooShape> cuckoo_shape_for(std::uint64_t keys, std::uint64_t bits,
                                                                  double load = 1) noexcept {
-  constexpr std::uint64_t padding_bits = 128; // the last word, and the one before rounded up
-  const std::uint64_t usable = bits > padding_bits ? bits - padding_bits : 0;
+  const std::uint64_t usable = bits >= 128 ? (bits / 64 - 1) * 64 : 0;
   for (unsigned f = cuckoo_fingerprint_bits_max; f > 0; --f) {
     const std::uint64_t buckets = std::min<std::uint64_t>(usable / (cuckoo_slots * f), UINT32_MAX);
     const double room = std::min(cuckoo_load_max(f), load) * cuckoo_slots * static_cast<double>(buckets);
-    if (buckets > 0 && static_cast<double>(keys) <= room)
+    if (buckets > 0 && cuckoo_slots_needed(static_cast<double>(keys)) <= room)
       return CuckooShape{static_cast<std::uint32_t>(buckets), f};
   }
   return std::nullopt;
 }
 
 // Share of absent keys that are accepted: none of the fingerprints met may be the key's own.
-[[nodiscard]] inline double cuckoo_rate(CuckooShape shape, std::uint64_t keys) noexcept {
+[[nodiscard]] inline double cuckoo_rate(CuckooShape shape, double keys) noexcept {
   const double values = std::exp2(shape.fingerprint_bits) - 1;
-  const double met = 2.0 * static_cast<double>(keys) / shape.buckets;
-  return values <= 1 ? 1 - std::exp(-met) : 1 - std::pow(1 - 1 / values, met);
+  const double apart = 2 - 1.0 / shape.buckets; // a key's two buckets may be one
+  const double met = apart * keys / shape.buckets;
+  return values <= 1 ? -std::expm1(-met) : -std::expm1(met * std::log1p(-1 / values));
+}
+
+// The least shape that takes `keys` and errs with at most `rate`; nothing when no fingerprint is that long.
+[[nodiscard]] inline std::optional<CuckooShape> cuckoo_shape_for_rate(double keys, double rate) noexcept {
+  if (!(rate > 0)) return std::nullopt;
+  std::optional<CuckooShape> best;
+  for (unsigned f = 1; f <= cuckoo_fingerprint_bits_max; ++f) {
+    const double differs =
+        f == 1 ? -1 : std::log1p(-1 / (std::exp2(f) - 1)); // per fingerprint met, as logarithm
+    const double for_rate = rate < 1 ? 2 * keys * differs / std::log1p(-rate) : 0;
+    const double buckets =
+        std::max({1.0, std::ceil(for_rate),
+                  std::ceil(cuckoo_slots_needed(keys) / (cuckoo_load_max(f) * cuckoo_slots))});
+    if (buckets > UINT32_MAX) continue;
+    const CuckooShape shape{static_cast<std::uint32_t>(buckets), f};
+    if (!best || shape.bits() < best->bits()) best = shape;
+  }
+  return best;
 }
 
 // ---- as a section ------------------------------------------------------------------------------
 
 [[nodiscard]] inline std::uint64_t cuckoo_section_bytes(CuckooShape shape) noexcept {
   return sizeof(image::CuckooHeader) + 8 * round_up(shape.words(), 8);
-}
-
-// What makes a shape impossible, or nothing.
-[[nodiscard]] inline const char *cuckoo_objection(CuckooShape shape) noexcept {
-  if (shape.fingerprint_bits < 1 || shape.fingerprint_bits > cuckoo_fingerprint_bits_max)
-    return "fingerprints are not of 1 to 20 bits";
-  return shape.buckets == 0 ? "there is no bucket" : nullptr;
 }
 
 // A section taken apart; Byte is std::byte, const for readers.
@@ -118,7 +143,7 @@ template <class Byte> [[nodiscard]] Result<CuckooSection<Byte>> open_cuckoo_sect
     return bad("the section has no room for its header");
   std::memcpy(&header, section.data(), sizeof header);
   const CuckooShape shape{header.buckets, header.fingerprint_bits};
-  if (const char *objection = cuckoo_objection(shape)) return bad(objection);
+  if (const char *objection = shape.objection()) return bad(objection);
   const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
   if (!std::ranges::all_of(header.reserved0, is_zero) || !std::ranges::all_of(header.reserved, is_zero))
     return bad("reserved bytes are not zero");

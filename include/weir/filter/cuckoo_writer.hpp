@@ -64,12 +64,13 @@ public:
     return writer;
   }
   // Over shape.words() words, all zero, and a count of keys.
-  BasicCuckooWriter(CuckooShape shape, std::uint64_t *words, std::uint64_t *keys)
-      : view_(shape, words), words_(words), keys_(keys) {}
+  BasicCuckooWriter(CuckooShape shape, std::uint64_t *words, std::uint64_t *keys,
+                    std::uint64_t family = CuckooShape::own_view)
+      : view_(shape, words, family), words_(words), keys_(keys) {}
 
   // Nobody reads: never `waits`.
   [[nodiscard]] Put insert(KeyHash key) {
-    const CuckooPlace place = shape().place_of(key);
+    const CuckooPlace place = view_.place_of(key);
     const std::uint32_t other = shape().partner(place.bucket, place.fingerprint);
     if (put_directly(place, other)) return Put::in;
     const auto way = find_way(place.bucket, other);
@@ -80,7 +81,7 @@ public:
   }
 
   [[nodiscard]] Put insert_beside_readers(KeyHash key) {
-    const CuckooPlace place = shape().place_of(key);
+    const CuckooPlace place = view_.place_of(key);
     const std::uint32_t other = shape().partner(place.bucket, place.fingerprint);
     if (put_directly(place, other)) return Put::in;
     if (any_leaving(place.bucket) || any_leaving(other)) return Put::waits;
@@ -94,7 +95,7 @@ public:
   // False, and nothing changed, when no such fingerprint stands in either bucket. Beside readers: right
   // after grace_passed() alone.
   bool erase(KeyHash key) noexcept {
-    const CuckooPlace place = shape().place_of(key);
+    const CuckooPlace place = view_.place_of(key);
     for (const std::uint32_t bucket : {place.bucket, shape().partner(place.bucket, place.fingerprint)})
       if (const unsigned slot = view_.find(bucket, place.fingerprint); slot < cuckoo_slots) {
         set(bucket, slot, 0);

@@ -13,13 +13,12 @@ public:
   Enumeration(const Goal &goal, unsigned depth, double worth)
       : goal_(goal), depth_(depth), rates_(depth), digits_(depth),
         rate_max_(goal.task().rate_max.value_or(infinite)),
-        bits_max_(goal.task().bits_total.value_or(infinite)) {
+        bits_max_(goal.bits_max() - overhead_bits(depth)) {
     best_.worth = worth;
     const ProbePrice &price = goal.task().price;
     price_min_ = depth == 1 ? 1 : 1 + 2 * price.positive + price.known + price.unknown;
-    const StackBase below = goal.task().fuse_below ? StackBase::fuse : goal.task().base;
-    odd_ = worthwhile(goal.task().base);
-    even_ = worthwhile(below);
+    odd_ = worthwhile(above_);
+    even_ = worthwhile(below_);
   }
 
   [[nodiscard]] Choice run() {
@@ -55,10 +54,12 @@ private:
     for (const Candidate &digits : odd_layer ? odd_ : even_) {
       Sums next = sums;
       if (odd_layer) {
-        next.bits += goal_.task().positives * sums.positives * digits.bits_per_key;
+        const double keys = goal_.task().positives * sums.positives;
+        next.bits += keys * bits_per_key(above_, digits, digits.digits, keys);
         next.known *= digits.rate;
       } else {
-        next.bits_a_negative += sums.known * digits.bits_per_key;
+        const double keys_max = goal_.mass().negatives() * sums.known;
+        next.bits_a_negative += sums.known * bits_per_key(below_, digits, digits.digits, keys_max);
         next.positives *= digits.rate;
         next.accepted += sums.reaching * (1 - digits.rate);
       }
@@ -79,7 +80,7 @@ private:
 
   // Whatever comes below, more unknown negatives are accepted, and no more known ones fit.
   [[nodiscard]] bool hopeless(const Sums &sums) const {
-    if (sums.accepted > goal_.task().efpb_max) return true;
+    if (sums.accepted > goal_.efpb_max()) return true;
     if (sums.bits_a_negative == 0) return false;
     if (goal_.for_bits()) {
       const double known = (bits_max_ - sums.bits) / sums.bits_a_negative;
@@ -92,14 +93,14 @@ private:
   // The last layer is chosen: |N_k| follows from the constraint.
   void settle(const Sums &sums) {
     const double known_rate = sums.known, unknown_rate = sums.accepted + sums.reaching;
-    if (unknown_rate > goal_.task().efpb_max) return;
+    if (unknown_rate > goal_.efpb_max()) return;
     double known = 0;
     if (depth_ > 1)
       known = goal_.for_bits()
                   ? std::min((bits_max_ - sums.bits) / sums.bits_a_negative, goal_.mass().negatives())
                   : known_for(known_rate, unknown_rate);
     const double bits = sums.bits + sums.bits_a_negative * known;
-    if (known < 0 || !(bits <= bits_max_)) return;
+    if (known < 0 || !(bits <= bits_max_ * (1 + 1e-12))) return;
     const double psi = weighted_psi(known), wrong = psi * known_rate + (1 - psi) * unknown_rate;
     if (wrong > rate_max_ * (1 + 1e-9)) return;
     if (const double worth = goal_.worth(rates_, bits, wrong); worth < best_.worth)
@@ -118,6 +119,7 @@ private:
   }
 
   const Goal &goal_;
+  StackBase above_ = goal_.task().base, below_ = goal_.task().fuse_below ? StackBase::fuse : above_;
   unsigned depth_;
   std::vector<double> rates_;
   std::vector<unsigned> digits_;
@@ -144,7 +146,12 @@ Digits digits_of(StackBase base, unsigned digits) noexcept {
   case StackBase::bloom:
   case StackBase::fuse: break;
   }
-  return {1 / values, fuse_bits_a_digit * digits};
+  return {1 / values, digits * fuse_slots_per_key(1e6)};
+}
+
+double fuse_slots_per_key(double keys) noexcept {
+  const double log_keys = std::log(std::max(keys, 2.0));
+  return 1.005 * std::max(1.125, 0.875 + 0.25 * std::log(1e6) / log_keys);
 }
 
 Choice enumerate(const Goal &goal, unsigned depth, const Choice &so_far) {

@@ -16,7 +16,18 @@ namespace weir::plan {
 [[nodiscard]] constexpr bool is_continuous(StackBase base) noexcept { return base == StackBase::bloom; }
 
 inline constexpr unsigned digits_max = 20;
-inline constexpr double fuse_bits_a_digit = 1.13;
+
+// A layer's header, and half a word that rounding takes on average.
+inline constexpr double layer_overhead_bits = 8 * 64 + 32;
+[[nodiscard]] constexpr double overhead_bits(unsigned layers) noexcept {
+  return (layers + 1) * layer_overhead_bits + 128 * layers;
+}
+// How many keys come to a layer is a matter of chance: the variance of the bits that they take, and room
+// for two standard deviations of all layers together.
+[[nodiscard]] inline double chance_of(double bits, double keys) noexcept {
+  return bits * bits / std::max(keys, 1.0);
+}
+[[nodiscard]] inline double room_for(double variance) noexcept { return 2 * std::sqrt(variance); }
 
 // Bits a key of a Bloom filter with this rate, with the better of two whole numbers of functions:
 // m/n = -k / ln(1 - a^(1/k)).
@@ -27,6 +38,12 @@ struct Digits {
   double rate = 1, bits_per_key = 0;
 };
 [[nodiscard]] Digits digits_of(StackBase base, unsigned digits) noexcept;
+// Slots a key of a fuse filter: small ones need more.
+[[nodiscard]] double fuse_slots_per_key(double keys) noexcept;
+[[nodiscard]] inline double bits_per_key(StackBase base, const Digits &of, unsigned digits,
+                                         double keys) noexcept {
+  return base == StackBase::fuse ? digits * fuse_slots_per_key(keys) : of.bits_per_key;
+}
 
 // ---- psi ---------------------------------------------------------------------------------------------
 
@@ -66,6 +83,14 @@ public:
   [[nodiscard]] const MassTable &mass() const noexcept { return mass_; }
   [[nodiscard]] bool for_bits() const noexcept { return task_.bits_total.has_value(); }
 
+  // What the sums may come to: less than what there is by what they have been found to leave out.
+  [[nodiscard]] double bits_max() const noexcept {
+    return task_.bits_total.value_or(std::numeric_limits<double>::infinity()) - left_out_;
+  }
+  void leave_out(double bits) noexcept { left_out_ += bits; }
+  // A little less than asked: real layers come out a little different.
+  [[nodiscard]] double efpb_max() const noexcept { return task_.efpb_max < 1 ? 0.999 * task_.efpb_max : 1; }
+
   [[nodiscard]] double weight() const noexcept { return std::min(task_.weight, 1 - 1e-6); }
   // w EFPR + (1 - w) EFPB: as if psi were w psi. A millionth always counts for EFPB: where next to nothing
   // is left to gain for known negatives, the others are worth the bits.
@@ -85,7 +110,15 @@ public:
 private:
   const StackTask &task_;
   MassTable mass_;
+  double left_out_ = 0;
 };
+
+// A choice in memory: without layers, when it is none or the base filter has no such shape.
+struct AllocatedStack {
+  StackPlan plan;
+  double spare = 0; // bits of the budget that it leaves; below 0 it takes too many
+};
+[[nodiscard]] AllocatedStack allocate_stack(const Goal &goal, const Choice &choice);
 
 // The best stack of `depth` layers, or one of infinite worth. `so_far` is the best of fewer layers.
 [[nodiscard]] Choice solve_continuous(const Goal &goal, unsigned depth, const Choice &so_far);

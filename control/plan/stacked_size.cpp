@@ -19,28 +19,31 @@ Status check(const StackTask &task) {
   return {};
 }
 
-StackPlan plan_of(const Goal &goal, const Choice &choice) {
+// What a plan is worth: Goal::worth() of what it really takes and gives.
+double worth_of(const Goal &goal, const StackPlan &plan) {
+  if (plan.layers.empty()) return std::numeric_limits<double>::infinity();
+  const double wrong = goal.weight() * plan.efpr + (1 - goal.weight()) * plan.efpb;
+  return goal.worth(plan.rates(), plan.bits, wrong);
+}
+
+constexpr unsigned attempts_max = 6;
+constexpr double close_enough = 0.0005; // of the bits left over
+
+Choice solve(const Goal &goal, unsigned depth, const Choice &so_far) {
+  return is_continuous(goal.task().base) ? solve_continuous(goal, depth, so_far)
+                                         : enumerate(goal, depth, so_far);
+}
+
+Choice best_depth(const Goal &goal) {
   const StackTask &task = goal.task();
-  StackPlan plan;
-  plan.known = choice.rates.size() == 1 ? 0
-               : goal.for_bits()        ? std::floor(choice.known)
-                                        : std::ceil(choice.known);
-  plan.psi = task.negatives.share_of(plan.known);
-  for (std::size_t i = 0; i < choice.rates.size(); ++i) {
-    build::LayerSize layer;
-    layer.rate = choice.rates[i];
-    layer.keys = build::keys_in_layer(choice.rates, i, task.positives, plan.known);
-    layer.digits = choice.digits.empty() ? 0 : choice.digits[i];
-    const StackBase base = task.fuse_below && i % 2 == 1 ? StackBase::fuse : task.base;
-    layer.bits = layer.keys * (layer.digits == 0 ? bloom_bits_per_key(layer.rate)
-                                                 : digits_of(base, layer.digits).bits_per_key);
-    plan.bits += layer.bits;
-    plan.layers.push_back(layer);
+  Choice best = solve(goal, 1, {});
+  for (unsigned depth = 3; depth <= task.depth_max; depth += 2) {
+    Choice deeper = solve(goal, depth, best);
+    const bool enough = deeper.worth > best.worth * (1 - task.gain_min);
+    if (deeper.worth < best.worth) best = std::move(deeper);
+    if (enough && depth > 3) break; // three layers that gain nothing say nothing of five
   }
-  plan.efpr = build::stacked_efpr(choice.rates, plan.psi);
-  plan.efpb = build::unknown_rate(choice.rates);
-  plan.known_rate = build::known_rate(choice.rates);
-  return plan;
+  return best;
 }
 
 } // namespace
@@ -57,24 +60,21 @@ const char *name_of(StackBase base) noexcept {
 
 Result<StackPlan> size_stack(const StackTask &task) {
   if (const Status ok = check(task); !ok) return std::unexpected(ok.error());
-  const Goal goal(task);
-  const auto solve = is_continuous(task.base) ? solve_continuous : enumerate;
-  Choice best = solve(goal, 1, {});
-  const Choice single = best;
-  for (unsigned depth = 3; depth <= task.depth_max; depth += 2) {
-    Choice deeper = solve(goal, depth, best);
-    const bool enough = deeper.worth > best.worth * (1 - task.gain_min);
-    if (deeper.worth < best.worth) best = std::move(deeper);
-    if (enough && depth > 3) break; // three layers that gain nothing say nothing of five
+  Goal goal(task);
+  const Choice single = solve(goal, 1, {});
+  const StackPlan one = allocate_stack(goal, single).plan;
+  StackPlan best = one;
+  for (unsigned attempt = 0; attempt < attempts_max; ++attempt) {
+    AllocatedStack stack = allocate_stack(goal, best_depth(goal));
+    if (stack.plan.layers.empty()) break;
+    if (stack.spare >= 0 && worth_of(goal, stack.plan) < worth_of(goal, best)) best = std::move(stack.plan);
+    if (stack.spare >= 0 && stack.spare < close_enough * task.bits_total.value_or(1)) break;
+    goal.leave_out(-stack.spare * (1 + attempt)); // real sizes have steps, which small changes miss
   }
-  if (!std::isfinite(best.worth))
+  if (best.layers.empty())
     return fail(Errc::refused, "stacked filter: no sizes keep the constraint, allow more bits or errors");
-  StackPlan plan = plan_of(goal, best);
-  if (std::isfinite(single.worth)) {
-    plan.single_rate = single.rates[0];
-    plan.single_bits = single.bits;
-  }
-  return plan;
+  if (!one.layers.empty()) best.single_rate = one.efpr, best.single_bits = one.bits;
+  return best;
 }
 
 // ---- what is in stacked_search.hpp ---------------------------------------------------------------

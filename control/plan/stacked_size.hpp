@@ -48,7 +48,7 @@ struct StackTask {
   double positives = 0;
   CostCurve negatives; // how often each is asked for
 
-  std::optional<double> bits_total; // either this, all layers,
+  std::optional<double> bits_total; // either this, the whole section,
   std::optional<double> rate_max;   // or this: wrong answers as counted above
 
   double weight = 1;   // w
@@ -64,13 +64,13 @@ struct StackPlan {
   std::vector<build::LayerSize> layers; // from layer 1
   double known = 0;                     // |N_k|: the hottest so many
   double psi = 0, efpr = 1, efpb = 1;
-  double known_rate = 1; // of a known negative
-  double bits = 0;
+  double known_rate = 1;                   // of a known negative
+  double bits = 0;                         // of the section: headers and rounding included
   double single_rate = 1, single_bits = 0; // of one layer under the same constraint
 
   [[nodiscard]] std::vector<double> rates() const {
     std::vector<double> rates;
-    for (const build::LayerSize &layer : layers) rates.push_back(layer.rate);
+    for (const build::LayerSize &layer : layers) rates.push_back(layer.expected);
     return rates;
   }
 };

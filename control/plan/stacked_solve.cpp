@@ -27,19 +27,21 @@ struct Problem {
     for (unsigned i = 0; i < depth; ++i) rates[i] = std::exp2(-point[equal ? 0 : i]);
   }
   [[nodiscard]] bool is_fuse(unsigned layer) const { return goal.task().fuse_below && layer % 2 == 1; }
-  [[nodiscard]] double bits_per_key(unsigned layer) const {
+  [[nodiscard]] double bits_a_key(unsigned layer, double keys) const {
     const double rate = rates[layer];
-    if (is_fuse(layer)) return fuse_bits_a_digit * -std::log2(rate);
+    if (is_fuse(layer)) return fuse_slots_per_key(keys) * -std::log2(rate);
     return smooth && rate < 0.5 ? -std::log2(rate) / build::ln2 : bloom_bits_per_key(rate);
   }
   [[nodiscard]] double bits(double known_count) const {
-    double positives = goal.task().positives, bits = 0;
+    double positives = goal.task().positives, bits = overhead_bits(depth), variance = 0;
     for (unsigned i = 0; i < depth; ++i) {
       double &keys = i % 2 == 0 ? positives : known_count, &others = i % 2 == 0 ? known_count : positives;
-      bits += keys * bits_per_key(i);
+      const double of_layer = keys * bits_a_key(i, keys);
+      bits += of_layer;
+      variance += i > 0 ? chance_of(of_layer, keys) : 0;
       others *= rates[i];
     }
-    return bits;
+    return bits + room_for(variance);
   }
 };
 
@@ -57,13 +59,13 @@ double excess(const std::vector<double> &point, std::vector<double> &, void *dat
   p.set(point);
   const double known = p.known(point);
   const StackTask &task = p.goal.task();
-  return p.goal.for_bits() ? std::log2(std::max(p.bits(known), 1e-9) / *task.bits_total)
+  return p.goal.for_bits() ? std::log2(std::max(p.bits(known), 1e-9) / p.goal.bits_max())
                            : std::log2(std::max(p.goal.wrong(p.rates, known), 1e-300) / *task.rate_max);
 }
 double efpb_excess(const std::vector<double> &point, std::vector<double> &, void *data) {
   auto &p = *static_cast<Problem *>(data);
   p.set(point);
-  return std::log2(std::max(build::unknown_rate(p.rates), 1e-300) / p.goal.task().efpb_max);
+  return std::log2(std::max(build::unknown_rate(p.rates), 1e-300) / p.goal.efpb_max());
 }
 
 bool solve(nlopt::algorithm algorithm, int evaluations, double step, Problem &problem,
@@ -79,7 +81,7 @@ bool solve(nlopt::algorithm algorithm, int evaluations, double step, Problem &pr
   solver.set_upper_bounds(high);
   solver.set_min_objective(log_worth, &problem);
   solver.add_inequality_constraint(excess, &problem, 1e-6);
-  if (problem.goal.task().efpb_max < 1) solver.add_inequality_constraint(efpb_excess, &problem, 1e-6);
+  if (problem.goal.efpb_max() < 1) solver.add_inequality_constraint(efpb_excess, &problem, 1e-6);
   solver.set_maxeval(evaluations);
   solver.set_initial_step(step);
   solver.set_xtol_abs(1e-4);
@@ -109,8 +111,8 @@ Choice choice_at(Problem &p, std::vector<double> point) {
   keep_constraint(p, point);
   std::vector<double> none;
   Choice choice;
-  const bool kept = excess(point, none, &p) <= 1e-6 &&
-                    (p.goal.task().efpb_max >= 1 || efpb_excess(point, none, &p) <= 1e-4);
+  const bool kept =
+      excess(point, none, &p) <= 1e-6 && (p.goal.efpb_max() >= 1 || efpb_excess(point, none, &p) <= 1e-4);
   if (!kept) return choice;
   choice.known = p.known(point);
   choice.rates = p.rates;
@@ -126,11 +128,12 @@ Choice choice_at(Problem &p, std::vector<double> point) {
 Choice one_layer(const Goal &goal) {
   double low = 0, high = halvings_max; // halvings
   const StackTask &task = goal.task();
-  const double rate_max = std::min(task.rate_max.value_or(1), task.efpb_max);
+  const double rate_max = std::min(task.rate_max.value_or(1), goal.efpb_max());
   if (!goal.for_bits()) low = high = -std::log2(rate_max);
   for (unsigned step = 0; step < 60 && goal.for_bits(); ++step) {
     const double middle = (low + high) / 2;
-    const bool fits = task.positives * bloom_bits_per_key(std::exp2(-middle)) <= *task.bits_total;
+    const bool fits =
+        task.positives * bloom_bits_per_key(std::exp2(-middle)) <= goal.bits_max() - overhead_bits(1);
     (fits ? low : high) = middle;
   }
   Choice choice;

@@ -62,7 +62,8 @@ using LayerRates = std::span<const double>;
 
 // A layer as planned.
 struct LayerSize {
-  double rate = 1;     // expected
+  double rate = 1;     // asked for
+  double expected = 1; // rate of the memory that it gets
   double keys = 0;     // expected
   double bits = 0;     // for so many keys
   unsigned digits = 0; // of a fingerprint or remainder; 0: the base takes any number of bits

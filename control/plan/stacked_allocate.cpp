@@ -1,0 +1,120 @@
+// From a choice to memory: what the layers' filters really take and give.
+#include "control/plan/stacked_search.hpp"
+#include "weir/build/peeled_filter.hpp"
+#include "weir/build/stacked_builder.hpp"
+#include "weir/filter/bloom.hpp"
+
+namespace weir::plan {
+namespace {
+
+constexpr double header_bits = 8 * sizeof(filter::FilterHeader), word_bits = 64;
+
+struct Allocated {
+  double bits = 0, rate = 1;
+};
+
+template <class F> std::optional<Allocated> allocate_as(const build::LayerSize &layer, double keys) {
+  const auto shape = build::layer_shape<F>(layer, keys);
+  if (!shape) return std::nullopt;
+  return Allocated{static_cast<double>(shape->bits()) + header_bits, F::rate(*shape, keys)};
+}
+
+std::optional<Allocated> allocate(StackBase base, const build::LayerSize &layer, double keys) {
+  switch (base) {
+  case StackBase::bloom: return allocate_as<filter::Bloom>(layer, keys);
+  case StackBase::fuse: return allocate_as<build::BinaryFuse>(layer, keys);
+  case StackBase::cuckoo:
+  case StackBase::quotient: break;
+  }
+  return Allocated{layer.bits + header_bits, layer.rate};
+}
+
+StackBase base_of(const StackTask &task, std::size_t layer) {
+  return task.fuse_below && layer % 2 == 1 ? StackBase::fuse : task.base;
+}
+
+class Allocation {
+public:
+  Allocation(const Goal &goal, const Choice &choice) : goal_(goal), task_(goal.task()), choice_(choice) {}
+
+  AllocatedStack run() {
+    ask();
+    if (!take()) return {};
+    if (!goal_.for_bits()) return {std::move(plan_), 0};
+    build::LayerSize &first = plan_.layers[0];
+    double spare = *task_.bits_total - plan_.bits - reserve();
+    if (plan_.layers.size() == 1) first.bits = first_bits_, first.digits = 0; // longer tables are emptier
+    if (first.digits == 0) {
+      first.bits += spare;
+      if (!take()) return {};
+      spare = 0;
+    }
+    return {std::move(plan_), spare};
+  }
+
+private:
+  // What every layer is to have.
+  void ask() {
+    plan_.known = choice_.rates.size() == 1 ? 0
+                  : goal_.for_bits()        ? std::floor(choice_.known)
+                                            : std::min(std::ceil(choice_.known), goal_.mass().negatives());
+    plan_.psi = task_.negatives.share_of(plan_.known);
+    for (std::size_t i = 0; i < choice_.rates.size(); ++i) {
+      build::LayerSize layer;
+      layer.rate = choice_.rates[i];
+      layer.keys = build::keys_in_layer(choice_.rates, i, task_.positives, plan_.known);
+      layer.digits = choice_.digits.empty() ? 0 : choice_.digits[i];
+      const StackBase base = base_of(task_, i);
+      layer.bits = layer.keys * (layer.digits == 0 ? bloom_bits_per_key(layer.rate)
+                                                   : bits_per_key(base, digits_of(base, layer.digits),
+                                                                  layer.digits, layer.keys));
+      if (!goal_.for_bits() && layer.digits == 0) layer.bits += word_bits; // words are cut off
+      plan_.layers.push_back(layer);
+    }
+  }
+
+  // What every layer gets.
+  bool take() {
+    double positives = task_.positives, negatives = plan_.known;
+    plan_.bits =
+        header_bits + 8.0 * static_cast<double>(round_up(16 * plan_.layers.size(), cache_line_bytes));
+    for (std::size_t i = 0; i < plan_.layers.size(); ++i) {
+      build::LayerSize &layer = plan_.layers[i];
+      double &keys = i % 2 == 0 ? positives : negatives, &others = i % 2 == 0 ? negatives : positives;
+      const auto taken = allocate(base_of(task_, i), layer, keys);
+      if (!taken) return false;
+      if (i == 0) first_bits_ = taken->bits - header_bits;
+      if (layer.digits == 0) layer.bits *= std::max(keys, 1.0) / std::max(layer.keys, 1.0);
+      layer.keys = keys;
+      layer.expected = taken->rate;
+      others *= taken->rate;
+      plan_.bits += taken->bits;
+    }
+    const std::vector<double> rates = plan_.rates();
+    plan_.efpr = build::stacked_efpr(rates, plan_.psi);
+    plan_.efpb = build::unknown_rate(rates);
+    plan_.known_rate = build::known_rate(rates);
+    return true;
+  }
+
+  [[nodiscard]] double reserve() const {
+    double variance = 0;
+    for (std::size_t i = 1; i < plan_.layers.size(); ++i)
+      variance += chance_of(plan_.layers[i].bits, plan_.layers[i].keys);
+    return room_for(variance);
+  }
+
+  const Goal &goal_;
+  const StackTask &task_;
+  const Choice &choice_;
+  StackPlan plan_;
+  double first_bits_ = 0; // of layer 1, without its header
+};
+
+} // namespace
+
+AllocatedStack allocate_stack(const Goal &goal, const Choice &choice) {
+  return std::isfinite(choice.worth) ? Allocation(goal, choice).run() : AllocatedStack{};
+}
+
+} // namespace weir::plan

@@ -3,6 +3,7 @@
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/filter/bloom.hpp"
+#include "weir/filter/quotient_filter.hpp"
 
 namespace weir::plan {
 namespace {
@@ -23,8 +24,8 @@ std::optional<Allocated> allocate(StackBase base, const build::LayerSize &layer,
   switch (base) {
   case StackBase::bloom: return allocate_as<filter::Bloom>(layer, keys);
   case StackBase::fuse: return allocate_as<build::BinaryFuse>(layer, keys);
-  case StackBase::cuckoo:
-  case StackBase::quotient: break;
+  case StackBase::quotient: return allocate_as<filter::QuotientFilter>(layer, keys);
+  case StackBase::cuckoo: break;
   }
   return Allocated{layer.bits + header_bits, layer.rate};
 }

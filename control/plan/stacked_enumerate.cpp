@@ -1,6 +1,5 @@
 // Digits and |N_k| of a stack whose layers have whole numbers of fingerprint bits [Stacked §3.5].
 #include "control/plan/stacked_search.hpp"
-#include "weir/filter/cuckoo_filter.hpp"
 
 namespace weir::plan {
 namespace {
@@ -135,12 +134,12 @@ Digits digits_of(StackBase base, unsigned digits) noexcept {
   const double values = std::exp2(digits);
   switch (base) {
   case StackBase::cuckoo: {
-    const double load = filter::CuckooFilter::load_max(digits), met = 8 * load;
+    const double load = build::cuckoo_load(digits), met = 8 * load;
     const double rate = digits == 1 ? -std::expm1(-met) : 1 - std::pow(1 - 1 / (values - 1), met);
     return {rate, digits / load};
   }
   case StackBase::quotient: {
-    constexpr double load = 0.95, bits_a_slot = 2.125;
+    constexpr double load = build::quotient_load, bits_a_slot = 2.25;
     return {-std::expm1(-load / values), (digits + bits_a_slot) / load};
   }
   case StackBase::bloom:

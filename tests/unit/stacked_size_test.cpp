@@ -192,8 +192,8 @@ TEST(StackedSize, a_price_on_probes_makes_layers_fewer_or_less_asked) {
 }
 
 TEST(StackedSize, static_layers_below_save_what_negatives_cost) {
-  for (const StackBase base : {StackBase::bloom, StackBase::cuckoo}) {
-    StackTask task = for_bits(base, 0.75, 10);
+  for (const auto &[base, bits] : {std::pair{StackBase::bloom, 8.0}, std::pair{StackBase::cuckoo, 10.0}}) {
+    StackTask task = for_bits(base, 0.75, bits);
     const StackPlan own = plan(task);
     task.fuse_below = true;
     const StackPlan fuse = plan(task);

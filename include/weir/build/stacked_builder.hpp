@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,20 +123,38 @@ build_stack(unsigned depth, ShapeOf shape_of, std::span<const KeyHash> positives
 
 // ---- shapes of a plan ----------------------------------------------------------------------------
 
+// A table whose fingerprints or remainders have so many bits, as full as the model says.
+template <class Filter>
+[[nodiscard]] std::optional<typename Filter::Shape> shape_of_digits(double keys, unsigned digits) {
+  using Shape = typename Filter::Shape;
+  if constexpr (requires { Shape::for_keys(keys, digits); }) {
+    return Shape::for_keys(keys, digits);
+  } else if constexpr (requires(Shape s) { s.remainder_bits; }) {
+    return Shape{static_cast<std::uint32_t>(std::ceil(keys / quotient_load)) + 1, digits};
+  } else if constexpr (requires(Shape s) { s.buckets; }) {
+    // Small tables are unlucky more often.
+    const double slots = (keys + std::sqrt(keys)) / cuckoo_load(digits);
+    return Shape{static_cast<std::uint32_t>(std::ceil(slots / Filter::slots)) + 1, digits};
+  } else {
+    return std::nullopt; // a number of bits makes no shape
+  }
+}
+
 // What a planned layer needs for the keys that it really gets. Errors: usage, when the base has no such
 // shape.
 template <class Filter>
 [[nodiscard]] Result<typename Filter::Shape> layer_shape(const LayerSize &planned, double keys) {
   std::optional<typename Filter::Shape> shape;
-  if (planned.digits == 0) {
-    const double bits = planned.bits * std::max(keys, 1.0) / std::max(planned.keys, 1.0);
-    shape = Filter::shape_for(keys, std::max<std::uint64_t>(64, static_cast<std::uint64_t>(bits)));
+  keys = std::max(keys, 1.0);
+  if (planned.digits != 0) {
+    shape = shape_of_digits<Filter>(keys, planned.digits);
   } else {
-    shape = Filter::shape_for_rate(std::max(keys, 1.0), planned.rate * (1 + 1e-9));
+    const double bits = planned.bits * keys / std::max(planned.keys, 1.0);
+    shape = Filter::shape_for(keys, std::max<std::uint64_t>(64, static_cast<std::uint64_t>(bits)));
   }
   if (shape) return *shape;
-  return fail(Errc::usage, "no filter of this kind has a rate of " + std::to_string(planned.rate) + " for " +
-                               std::to_string(static_cast<std::uint64_t>(keys)) + " keys");
+  return fail(Errc::usage, "no filter of this kind for " + std::to_string(static_cast<std::uint64_t>(keys)) +
+                               " keys has the shape that was planned");
 }
 
 // For build_stack(). `room` is how many times the positives of the build are to fit.

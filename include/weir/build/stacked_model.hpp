@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,14 @@ using LayerRates = std::span<const double>;
   double keys = index % 2 == 0 ? positives : known;
   for (std::size_t i = (index + 1) % 2; i < index; i += 2) keys *= rates[i];
   return keys;
+}
+
+// How full tables in a stack are made. A little fuller than a filter that stands alone: half of the layers
+// never change, and what layer 1 saves is worth most below it.
+inline constexpr double quotient_load = 0.96;
+[[nodiscard]] constexpr double cuckoo_load(unsigned fingerprint_bits) noexcept {
+  constexpr std::array<double, 9> of{0.07, 0.18, 0.5, 0.75, 0.85, 0.9, 0.93, 0.95, 0.96};
+  return of[std::clamp<std::size_t>(fingerprint_bits, 1, of.size()) - 1];
 }
 
 // A layer as planned.

@@ -8,7 +8,7 @@
 //
 //   errors    accepts an absent key with 1 - (1 - 1/(slots 2^r))^n, n different keys; never misses a
 //             present one; count() is never too small
-//   bits      (r + 2.25) / 0.95 a key, and up to 320 slots behind the last quotient
+//   bits      (r + 2.125) / 0.95 a key, and up to 320 slots behind the last quotient
 //   cost      two or three lines that follow one another. Insertions move what stands behind: 10 slots on
 //             the way to a load of 95 %, 200 at it
 //   limits    as many slots as quotients; of keys that come again and again only the count grows, by one
@@ -146,8 +146,8 @@ private:
   // What one remainder's group holds, were it there so many times.
   [[nodiscard]] std::vector<std::uint32_t> group_of(std::uint32_t remainder, std::uint64_t count) const;
   [[nodiscard]] std::uint64_t first_empty(std::uint64_t slot) const noexcept;
-  // Can a run of `quotient` take so many slots more at `slot`?
-  [[nodiscard]] bool has_room(std::uint64_t quotient, std::uint64_t slot, std::uint64_t more) const noexcept;
+  // Can a run take so many slots more at `slot`?
+  [[nodiscard]] bool has_room(std::uint64_t slot, std::uint64_t more) const noexcept;
   [[nodiscard]] bool add(QuotientPlace place, std::uint64_t times);
   // One slot more at `slot` in the run of `quotient`, of which it is the last if `ends`; one slot less.
   void widen(std::uint64_t quotient, std::uint64_t slot, bool ends) noexcept;
@@ -195,13 +195,10 @@ inline std::uint64_t QuotientFilter::first_empty(std::uint64_t slot) const noexc
   return table().slots();
 }
 
-inline bool QuotientFilter::has_room(std::uint64_t quotient, std::uint64_t slot,
-                                     std::uint64_t more) const noexcept {
+inline bool QuotientFilter::has_room(std::uint64_t slot, std::uint64_t more) const noexcept {
   if (slots_used_ + more > shape().slots) return false;
   for (std::uint64_t i = 0; i < more; ++i, ++slot)
     if ((slot = first_empty(slot)) >= table().slots()) return false;
-  for (std::uint64_t block = quotient / 64 + 1; block * 64 < slot; ++block)
-    if (QuotientTable::offset(table().block(block)) + more > UINT16_MAX) return false;
   return true;
 }
 
@@ -234,7 +231,7 @@ inline bool QuotientFilter::add(QuotientPlace place, std::uint64_t times) {
     more = !group.last;
   }
   const std::vector<std::uint32_t> want = group_of(place.remainder, count + times);
-  if (!has_room(place.quotient, slot + had, want.size() - had)) return false;
+  if (!has_room(slot + had, want.size() - had)) return false;
   for (std::uint64_t i = had; i < want.size(); ++i) widen(place.quotient, slot + had, ends && i == had);
   for (std::size_t i = 0; i < want.size(); ++i) writer().set_remainder(slot + i, want[i]);
   return true;
@@ -263,7 +260,8 @@ inline void QuotientFilter::widen(std::uint64_t quotient, std::uint64_t slot, bo
   writer().set_runend(slot, ends);
   if (ends && table().is_occupied(quotient)) writer().set_runend(slot - 1, false);
   writer().set_occupied(quotient, true);
-  for (std::uint64_t block = quotient / 64 + 1; block * 64 <= empty; ++block) writer().add_offset(block, 1);
+  for (std::uint64_t block = quotient / 64 + 1; block * 64 <= empty; ++block)
+    writer().set_offset(block, table().said_offset(block) + 1);
   ++slots_used_;
 }
 
@@ -277,7 +275,11 @@ inline void QuotientFilter::narrow(std::uint64_t quotient, std::uint64_t slot) n
     writer().set_occupied(quotient, false);
   else if (ended)
     writer().set_runend(slot - 1, true);
-  for (std::uint64_t block = quotient / 64 + 1; block * 64 < end; ++block) writer().add_offset(block, -1);
+  for (std::uint64_t block = quotient / 64 + 1; block * 64 < end; ++block) {
+    const unsigned said = table().said_offset(block);
+    writer().set_offset(block,
+                        said != QuotientTable::offset_unsaid ? said - 1 : table().offset_by_runs(block));
+  }
   --slots_used_;
 }
 

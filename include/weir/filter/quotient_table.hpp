@@ -1,6 +1,6 @@
 // The memory of a counting quotient filter: blocks of 64 slots, and how runs are found in them.
 //
-//   block   | offset 16 bits | occupieds 64 | runends 64 | 64 remainders of r bits |
+//   block   | offset 8 bits | occupieds 64 | runends 64 | 64 remainders of r bits |
 //
 // A key is a quotient and a remainder. All remainders of one quotient stand in a run of neighbouring
 // slots; runs stand in the order of their quotients, none before its quotient's own slot, each as early
@@ -8,7 +8,8 @@
 //
 //   occupieds   bit q: there is a run for quotient q
 //   runends     bit s: slot s is the last one of a run; the n-th run has the n-th runend
-//   offset      slots of this block and later ones that runs of earlier blocks' quotients take
+//   offset      slots of this block and later ones that runs of earlier blocks' quotients take; from 255 on
+//               it is found out from the blocks before
 //
 // A run is a row of groups, one for each of its remainders, ascending. A remainder x that is there c times
 // is x and then the number c - 1 in digits 0 ... x, each worth one more than it says (bijective base x + 1):
@@ -32,7 +33,7 @@ struct QuotientShape {
   static constexpr FilterKind kind = FilterKind::quotient;
   static constexpr unsigned remainder_bits_max = 20;
   static constexpr std::uint64_t block_slots = 64;
-  static constexpr std::uint64_t block_header_bytes = 18;
+  static constexpr std::uint64_t block_header_bytes = 17;
 
   std::uint32_t slots = 0; // quotients, any number of them
   std::uint32_t remainder_bits = 0;
@@ -82,18 +83,18 @@ public:
       : cells_(cells), block_bytes_(shape.block_bytes()), slots_(shape.blocks() * 64),
         remainder_bits_(shape.remainder_bits), mask_((std::uint32_t{1} << shape.remainder_bits) - 1) {}
 
+  static constexpr std::size_t occupieds_at = 1, runends_at = 9; // in a block, after its offset
+  static constexpr unsigned offset_unsaid = 255;
+
   [[nodiscard]] std::uint64_t slots() const noexcept { return slots_; } // that there is memory for
   [[nodiscard]] const std::byte *block(std::uint64_t number) const noexcept {
     return cells_ + number * block_bytes_;
   }
-  [[nodiscard]] static std::uint64_t offset(const std::byte *block) noexcept {
-    return load_unaligned<std::uint16_t>(block);
-  }
   [[nodiscard]] static std::uint64_t occupieds(const std::byte *block) noexcept {
-    return load_unaligned<std::uint64_t>(block + 2);
+    return load_unaligned<std::uint64_t>(block + occupieds_at);
   }
   [[nodiscard]] static std::uint64_t runends(const std::byte *block) noexcept {
-    return load_unaligned<std::uint64_t>(block + 10);
+    return load_unaligned<std::uint64_t>(block + runends_at);
   }
   [[nodiscard]] static const std::byte *remainders(const std::byte *block) noexcept {
     return block + QuotientShape::block_header_bytes;
@@ -108,6 +109,20 @@ public:
   }
   [[nodiscard]] bool is_runend(std::uint64_t slot) const noexcept {
     return (runends(block(slot / 64)) >> slot % 64 & 1) != 0;
+  }
+
+  [[nodiscard]] unsigned said_offset(std::uint64_t number) const noexcept {
+    return std::to_integer<unsigned>(*block(number));
+  }
+  // Slots from the block's first one on that earlier blocks' quotients take.
+  [[nodiscard]] std::uint64_t offset(std::uint64_t number) const noexcept {
+    const unsigned said = said_offset(number);
+    return said != offset_unsaid ? said : reached_from(number) - number * 64;
+  }
+  // The same, found out from the block before.
+  [[nodiscard]] std::uint64_t offset_by_runs(std::uint64_t number) const noexcept {
+    const std::uint64_t end = end_of_block(number - 1, (number - 1) * 64 + offset(number - 1));
+    return std::max(end, number * 64) - number * 64;
   }
 
   // The slot after the runs of all quotients below `quotient`, of its block and earlier ones.
@@ -174,10 +189,20 @@ private:
   }
 
   [[nodiscard]] std::uint64_t end_of_runs(std::uint64_t quotient, std::uint64_t below) const noexcept {
-    const std::uint64_t first = quotient / 64;
-    const std::byte *at = block(first);
-    return after_runends(first * 64 + offset(at),
-                         static_cast<unsigned>(std::popcount(occupieds(at) & below)));
+    const std::uint64_t number = quotient / 64, occupied = occupieds(block(number)) & below;
+    return after_runends(number * 64 + offset(number), static_cast<unsigned>(std::popcount(occupied)));
+  }
+  // The slot after the runs of a block's quotients, the first of which begins at `start` or behind it.
+  [[nodiscard]] std::uint64_t end_of_block(std::uint64_t number, std::uint64_t start) const noexcept {
+    return after_runends(start, static_cast<unsigned>(std::popcount(occupieds(block(number)))));
+  }
+  // Where the runs of all blocks before this one end, from the last one that says its offset.
+  [[gnu::noinline]] [[nodiscard]] std::uint64_t reached_from(std::uint64_t number) const noexcept {
+    std::uint64_t from = number;
+    while (from > 0 && said_offset(from) == offset_unsaid) --from;
+    std::uint64_t end = from * 64 + said_offset(from);
+    for (; from < number; ++from) end = std::max(end_of_block(from, end), (from + 1) * 64);
+    return end;
   }
   // The slot after the n-th runend from `slot` on.
   [[nodiscard]] std::uint64_t after_runends(std::uint64_t slot, unsigned n) const noexcept {

@@ -15,14 +15,13 @@ public:
     store_bits(remainders(slot / 64), slot % 64 * remainder_bits_, remainder_bits_, remainder);
   }
   void set_occupied(std::uint64_t quotient, bool value) noexcept {
-    set_bit(block(quotient / 64) + occupieds_at, quotient % 64, value);
+    set_bit(block(quotient / 64) + QuotientTable::occupieds_at, quotient % 64, value);
   }
   void set_runend(std::uint64_t slot, bool value) noexcept {
-    set_bit(block(slot / 64) + runends_at, slot % 64, value);
+    set_bit(block(slot / 64) + QuotientTable::runends_at, slot % 64, value);
   }
-  void add_offset(std::uint64_t number, int more) noexcept {
-    const auto offset = static_cast<std::uint16_t>(load_unaligned<std::uint16_t>(block(number)) + more);
-    std::memcpy(block(number), &offset, sizeof offset);
+  void set_offset(std::uint64_t number, std::uint64_t offset) noexcept {
+    *block(number) = static_cast<std::byte>(std::min<std::uint64_t>(offset, QuotientTable::offset_unsaid));
   }
 
   // Slots [slot, empty) move up by one, with their runends; what `slot` holds then is left over.
@@ -69,7 +68,6 @@ public:
   }
 
 private:
-  static constexpr std::size_t occupieds_at = 2, runends_at = 10;
   static constexpr unsigned chunk_bits = 32; // with up to seven bits before it, within one load
 
   [[nodiscard]] std::byte *block(std::uint64_t number) noexcept { return cells_ + number * block_bytes_; }
@@ -78,10 +76,10 @@ private:
   }
   [[nodiscard]] std::uint64_t last_slot() const noexcept { return std::uint64_t{63} * remainder_bits_; }
   [[nodiscard]] std::uint64_t runends(std::uint64_t number) noexcept {
-    return load_unaligned<std::uint64_t>(block(number) + runends_at);
+    return load_unaligned<std::uint64_t>(block(number) + QuotientTable::runends_at);
   }
   void set_runends(std::uint64_t number, std::uint64_t ends) noexcept {
-    std::memcpy(block(number) + runends_at, &ends, sizeof ends);
+    std::memcpy(block(number) + QuotientTable::runends_at, &ends, sizeof ends);
   }
   [[nodiscard]] static std::uint64_t bit(std::uint64_t number) noexcept { return std::uint64_t{1} << number; }
   [[nodiscard]] static std::uint64_t between(unsigned low, unsigned high) noexcept { // both included

@@ -41,6 +41,78 @@ void integrate(std::span<double> states, double mean, double turnover) {
   }
 }
 
+// Shares of the cells: sealed, and with a count of those that are not and of those that are.
+struct Shares {
+  double q, U, V;
+};
+
+// What a question meets in the lines that its functions share. Lines differ in how many keys and guarded
+// negatives they got, and what raises the rate of one function raises that of its neighbours: means are
+// taken over both loads, normal ones at three points each.
+class LineLoads {
+public:
+  LineLoads(const build::SeesawParams &p, double cells, double keys, double guarded, Shares shares)
+      : cells_a_line_(8 * cells / static_cast<double>(p.cell_words)) {
+    const unsigned each = filter::functions_a_line(p.hashes);
+    const double lines = std::max(1.0, static_cast<double>(p.cell_words) / 8);
+    double squares = 0;
+    for (unsigned left = p.hashes; left > 0; left -= std::min(left, each))
+      squares += std::pow(std::min(left, each), 2);
+    // A line's functions come as many at a time as a key or a negative has there.
+    const double spread = squares * lines / (p.hashes * p.hashes);
+    const double by_keys = std::min(0.5, std::sqrt(spread / std::max(keys, 1.0)));
+    const double by_guards = std::min(0.5, std::sqrt(spread / std::max(guarded, 1.0)));
+    for (unsigned left = p.hashes; left > 0; left -= std::min(left, each))
+      add(std::min(left, each), shares, by_keys, by_guards);
+  }
+  [[nodiscard]] double clear() const { return clear_; }     // no position is sealed, all have a count
+  [[nodiscard]] double settled() const { return settled_; } // one is, and so has the cell that settles it
+  [[nodiscard]] double guarded() const { return guarded_; } // all are
+
+private:
+  struct Line {
+    double clear = 0, first = 0, sealed = 0, guarded = 0; // first: the first sealed position is here
+    double clear_and = 0, first_and = 0, guarded_and = 0; // and the backup's cell, if it is here, counts
+
+    void add(double weight, unsigned functions, Shares s) {
+      const double c = (1 - s.q) * s.U, any = c + s.q * s.V;
+      double now = 0;
+      for (unsigned i = 0; i < functions; ++i) now += std::pow(c, i) * s.q * std::pow(any, functions - 1 - i);
+      clear += weight * std::pow(c, functions), clear_and += weight * std::pow(c, functions) * any;
+      first += weight * now, first_and += weight * now * any;
+      sealed += weight * std::pow(any, functions);
+      guarded += weight * std::pow(s.V, functions),
+          guarded_and += weight * std::pow(s.V, functions - 1) * any;
+    }
+  };
+
+  // Two functions may lead to one cell.
+  void add(unsigned functions, const Shares &mean, double by_keys, double by_guards) {
+    constexpr std::array<double, 3> at{-1.7320508, 0, 1.7320508}, weight{1.0 / 6, 2.0 / 3, 1.0 / 6};
+    const double same = functions * (functions - 1) / 2.0 / cells_a_line_;
+    const auto loaded = [](double share, double load) { return 1 - std::pow(1 - share, load); };
+    Line line;
+    for (unsigned a = 0; a < at.size(); ++a)
+      for (unsigned b = 0; b < at.size(); ++b) {
+        const double keys = 1 + at[a] * by_keys, guards = 1 + at[b] * by_guards, w = weight[a] * weight[b];
+        const Shares here{loaded(mean.q, guards), loaded(mean.U, keys), loaded(mean.V, keys)};
+        line.add(w * (1 - same), functions, here);
+        if (functions > 1) line.add(w * same, functions - 1, here);
+      }
+    if (lines_++ == 0) {
+      settled_ = line.first_and, open_ = line.clear_and, clear_ = line.clear, guarded_ = line.guarded_and;
+      return;
+    }
+    settled_ = settled_ * line.sealed + open_ * line.first;
+    open_ *= line.clear, clear_ *= line.clear, guarded_ *= line.guarded;
+  }
+
+  double cells_a_line_;
+  unsigned lines_ = 0;
+  double clear_ = 0, settled_ = 0, guarded_ = 0;
+  double open_ = 0; // as clear_, and the backup's cell has a count
+};
+
 } // namespace
 
 Occupied occupied(double mean, unsigned maximum, double turnover) {
@@ -73,13 +145,10 @@ SeesawForecast forecast_seesaw(const build::SeesawParams &p, double keys, double
   Occupied sealed;
   if (q > 0) sealed = occupied(std::max(0.0, keys * (k * q - c * s) / (m * q)), most, turnover);
 
-  const double clear = (1 - q) * unsealed.share, any = clear + q * sealed.share;
-  const double settled = modulator.share * any;
+  const LineLoads lines(p, m, keys, guarded, {q, unsealed.share, sealed.share});
   SeesawForecast f;
-  f.guarded = std::pow(sealed.share, k - 1) * settled;
-  f.others = std::pow(clear, k);
-  for (unsigned i = 0; i < p.hashes; ++i)
-    f.others += std::pow(clear, i) * q * std::pow(any, k - 1 - i) * settled;
+  f.guarded = lines.guarded() * modulator.share;
+  f.others = lines.clear() + lines.settled() * modulator.share;
   f.modulator_share = modulator.share;
   f.modulator_stuck_share = modulator.stuck;
   f.stuck_share = (1 - q) * unsealed.stuck + q * sealed.stuck;

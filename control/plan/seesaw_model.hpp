@@ -22,7 +22,9 @@
 //   guarded    V^(k-1) a
 //   others     ((1 - q) U)^k + sum over i < k of ((1 - q) U)^i q r^(k-1-i) a
 //
-// Left out: positions that coincide (order k / m) and the words' rounding. Measured rates of a million
+// each factor a mean over the loads of the line that its functions share (LineLoads).
+//
+// Left out: keys whose own positions coincide, and the words' rounding. Measured rates of a million
 // keys lie within a few hundredths of the prediction for others, and within a tenth for guarded ones.
 #pragma once
 

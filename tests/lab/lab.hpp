@@ -59,7 +59,8 @@ struct Latency { // ns for one key, medians
 // As multiples of the counting Bloom filter's: medians of the rounds' ratios.
 struct Ratios {
   double insert = 0, query = 0, erase = 0, insert_waiting = 0, query_waiting = 0;
-  double batch_speedup = 0; // of a batch over one at a time
+  // Of a batch over single questions in a loop, which overlap, and over questions one at a time.
+  double batch_speedup = 0, batch_speedup_waiting = 0;
 };
 
 struct Outcome {

@@ -83,6 +83,8 @@ void put_latencies(Json &json, const SeesawReport &r) {
   });
   json["batch_speedup"] =
       each(r, [](const Outcome &o) { return o.ratios ? Json(o.ratios->batch_speedup) : Json(nullptr); });
+  json["batch_speedup_waiting"] = each(
+      r, [](const Outcome &o) { return o.ratios ? Json(o.ratios->batch_speedup_waiting) : Json(nullptr); });
 }
 
 } // namespace

@@ -133,7 +133,8 @@ Status time_all(const std::vector<Entry> &entries, std::span<const KeyHash> posi
     outcomes[e].ratios =
         Ratios{times(s.insert, base->insert),   times(s.mixed, base->mixed),
                times(s.erase, base->erase),     times(s.insert_waiting, base->insert_waiting),
-               times(s.waiting, base->waiting), times(s.mixed, s.batch)};
+               times(s.waiting, base->waiting), times(s.mixed, s.batch),
+               times(s.waiting, s.batch)};
   }
   return {};
 }

@@ -34,6 +34,83 @@ TEST(Seesaw, every_key_inserted_is_found) {
   EXPECT_EQ(section.load().guarded, guarded.size());
 }
 
+// The shapes with code of their own must be read as the general code reads them.
+template <class Lean> void expect_like_any(const SeesawShape &shape, std::mt19937_64 &random) {
+  const Lean lean(shape);
+  const AnyLayout any(shape);
+  for (unsigned n = 0; n < 500; ++n) {
+    const KeyHash key{random()};
+    SeesawWalk a(key), b(key);
+    typename Lean::Seen seen(shape);
+    AnySeen expected(shape);
+    for (unsigned i = 0; i < shape.hashes; ++i) {
+      const CellPlace place = a.function(lean, i);
+      ASSERT_EQ(place, b.function(any, i));
+      ASSERT_LT(place.word, shape.cells.words);
+      ASSERT_LE(place.shift + shape.cells.width, 64u);
+      const auto cell = static_cast<std::uint32_t>(random());
+      seen.look(i, cell), expected.look(i, cell);
+    }
+    for (unsigned i = 0; i < shape.hashes; ++i) {
+      ASSERT_EQ((seen.sealed() & Lean::Seen::bit(i)) != 0, (expected.sealed() & AnySeen::bit(i)) != 0);
+      ASSERT_EQ((seen.vacant() & Lean::Seen::bit(i)) != 0, (expected.vacant() & AnySeen::bit(i)) != 0);
+    }
+    ASSERT_EQ(std::popcount(seen.sealed()), std::popcount(expected.sealed()));
+    ASSERT_EQ(std::popcount(seen.vacant()), std::popcount(expected.vacant()));
+    ASSERT_EQ(a.modulator(lean), b.modulator(any));
+    ASSERT_EQ(a.backup(lean, 0), b.backup(any, 0));
+    const auto stored = static_cast<std::uint32_t>(random()), backup = static_cast<std::uint32_t>(random());
+    ASSERT_EQ(lean.missing(stored, backup), any.missing(stored, backup));
+  }
+}
+
+TEST(Seesaw, shapes_with_code_of_their_own_are_read_as_any_other) {
+  const std::uint64_t seed = test::seed_or(19);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  unsigned lean = 0;
+  for (const bool adaptive : {false, true})
+    for (unsigned hashes = 1; hashes <= 8; ++hashes) {
+      build::SeesawParams p;
+      p.cell_words = 8 * (1 + random() % 1000);
+      p.modulator_words = 1 + random() % 500;
+      p.hashes = hashes;
+      p.backups = 1, p.index_bits = 0, p.count_bits = 2;
+      p.adaptive = adaptive;
+      const SeesawShape shape = seesaw_shape(build::seesaw_header(p).value());
+      with_layout(shape, [&](const auto &layout) {
+        using Layout = std::remove_cvref_t<decltype(layout)>;
+        if constexpr (!std::is_same_v<Layout, AnyLayout>) {
+          expect_like_any<Layout>(shape, random);
+          lean += layout.hashes == hashes;
+        }
+      });
+    }
+  EXPECT_EQ(lean, 10u); // 2 to 6 functions
+}
+
+TEST(Seesaw, a_key_takes_two_functions_or_three_to_a_line_and_its_backups_to_the_first) {
+  std::mt19937_64 random(7);
+  for (const unsigned hashes : {3u, 5u, 8u}) {
+    build::SeesawParams p;
+    p.cell_words = 8 * 100'000;
+    p.hashes = hashes;
+    p.backups = 4, p.index_bits = 2;
+    const SeesawShape shape = seesaw_shape(build::seesaw_header(p).value());
+    const AnyLayout layout(shape);
+    for (unsigned n = 0; n < 200; ++n) {
+      SeesawWalk walk(KeyHash{random()});
+      std::vector<std::uint64_t> lines;
+      for (unsigned i = 0; i < hashes; ++i) lines.push_back(walk.function(layout, i).word / 8);
+      (void)walk.modulator(layout);
+      for (std::uint32_t b = 0; b < 4; ++b) EXPECT_EQ(walk.backup(layout, b).word / 8, lines[0]);
+      std::ranges::sort(lines);
+      const auto different = static_cast<std::size_t>(std::ranges::unique(lines).begin() - lines.begin());
+      EXPECT_LE(different, (hashes + functions_a_line(hashes) - 1) / functions_a_line(hashes));
+    }
+  }
+}
+
 TEST(Seesaw, guarded_negatives_are_accepted_far_less_often_than_others) {
   const std::uint64_t seed = test::seed_or(2);
   WEIR_TRACE_SEED(seed);

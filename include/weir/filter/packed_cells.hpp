@@ -31,22 +31,12 @@ inline constexpr unsigned cell_bits_max = 16;
   asm("" : "+r"(mask));
   return mask;
 }
-[[nodiscard, gnu::always_inline]] inline std::uint64_t pick(std::uint64_t mask, std::uint64_t yes,
-                                                            std::uint64_t no) noexcept {
-  return no ^ ((yes ^ no) & mask);
-}
 
 // Where a cell stands.
 struct CellPlace {
-  std::uint32_t word = 0;
+  std::uint64_t word = 0;
   std::uint32_t shift = 0;
   friend constexpr bool operator==(CellPlace, CellPlace) = default;
-
-  // In one word, for arrays: a place that was stored by halves and is soon loaded whole stalls.
-  [[nodiscard]] constexpr std::uint64_t packed() const noexcept { return std::uint64_t{word} << 32 | shift; }
-  [[nodiscard]] static constexpr CellPlace unpacked(std::uint64_t packed) noexcept {
-    return {static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(packed)};
-  }
 };
 
 struct CellArray {
@@ -99,8 +89,6 @@ public:
     step_ += growth;
     return now;
   }
-  // One of a family of numbers for what comes next, the first of which next() would give.
-  [[nodiscard]] std::uint64_t ahead(std::uint32_t i) const noexcept { return at_ + i * step_; }
 
 private:
   static constexpr std::uint64_t growth = 0x9E3779B97F4A7C15ull;

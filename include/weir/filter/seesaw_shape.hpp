@@ -30,44 +30,176 @@ namespace weir::filter {
 
 inline constexpr unsigned seesaw_hashes_max = 16;
 inline constexpr unsigned seesaw_backups_max = 16;
+inline constexpr std::uint32_t lean_adaptive = 8; // flags lean_hashes
 
 struct SeesawShape {
   CellArray cells, modulator;
+  std::uint32_t lines = 0, line_shift = 0; // of the cells, each of 2^line_shift words
   std::uint32_t positive_mask = 0, negative_mask = 0, adaptive_mask = 0; // of a cell; no adaptive bit: 0
   std::uint32_t count_mask = 0, index_mask = 0;                          // of a modulator cell, shifted down
   std::uint32_t count_bits = 0;
   std::uint32_t hashes = 0, backups = 0;
+  std::uint32_t lean_hashes = 0; // 0: not lean, see LeanLayout
 
-  static constexpr std::uint64_t layer = 0x5EE5A3C0117B1A57ull;
-
-  [[nodiscard]] static Positions positions(KeyHash key) noexcept { return {key, layer}; }
-  // A key's walk: `hashes` places in the cells, one in the modulator, then a family for the backups.
-  [[nodiscard]] CellPlace backup_place(const Positions &after_modulator, std::uint32_t index) const noexcept {
-    return cells.place(after_modulator.ahead(index));
-  }
   [[nodiscard]] std::uint32_t count_of(std::uint32_t modulator_cell) const noexcept {
     return modulator_cell & count_mask;
   }
-  [[nodiscard]] std::uint32_t index_of(std::uint32_t modulator_cell) const noexcept {
-    return (modulator_cell >> count_bits) & index_mask;
-  }
   [[nodiscard]] bool counted(std::uint32_t cell) const noexcept { return (cell & positive_mask) != 0; }
-  [[nodiscard]] bool sealed(std::uint32_t cell) const noexcept { return (cell & negative_mask) != 0; }
 };
 
-// Calls `work` with the number of hashes as a constant where it is one that is planned, else with 0: loops
-// of constant length are unrolled and keep a key's places in registers.
-template <class Work>
-[[gnu::always_inline]] inline auto with_hashes(std::uint32_t hashes, Work work) noexcept {
-  switch (hashes) {
-  case 2: return work(std::integral_constant<unsigned, 2>{});
-  case 3: return work(std::integral_constant<unsigned, 3>{});
-  case 4: return work(std::integral_constant<unsigned, 4>{});
-  case 5: return work(std::integral_constant<unsigned, 5>{});
-  case 6: return work(std::integral_constant<unsigned, 6>{});
-  default: return work(std::integral_constant<unsigned, 0>{});
+// What was seen at a key's positions: of each, whether it is sealed and whether it has no count, in sets
+// whose members are bits; position i is bit i or 3 i. Built without branches.
+class AnySeen {
+public:
+  explicit AnySeen(const SeesawShape &shape) noexcept : shape_(shape) {}
+  void look(unsigned i, std::uint32_t cell) noexcept {
+    sealed_ |= std::uint64_t{(cell & shape_.negative_mask) != 0} << i;
+    vacant_ |= std::uint64_t{(cell & shape_.positive_mask) == 0} << i;
+  }
+  [[nodiscard]] std::uint64_t sealed() const noexcept { return sealed_; }
+  [[nodiscard]] std::uint64_t vacant() const noexcept { return vacant_; }
+  [[nodiscard]] static std::uint64_t bit(unsigned i) noexcept { return std::uint64_t{1} << i; }
+
+private:
+  const SeesawShape &shape_;
+  std::uint64_t sealed_ = 0, vacant_ = 0;
+};
+template <unsigned Hashes> class LeanSeen { // cells of 2 + 1 bits, taken apart when all are there
+public:
+  explicit LeanSeen(const SeesawShape &) noexcept {}
+  void look(unsigned i, std::uint32_t cell) noexcept { cells_ |= std::uint64_t{cell & 7} << 3 * i; }
+  [[nodiscard]] std::uint64_t sealed() const noexcept { return cells_ >> 2 & all; }
+  [[nodiscard]] std::uint64_t vacant() const noexcept { return ~(cells_ | cells_ >> 1) & all; }
+  [[nodiscard]] static std::uint64_t bit(unsigned i) noexcept { return std::uint64_t{1} << 3 * i; }
+
+private:
+  static constexpr std::uint64_t all = 0x9249'2492'4924'9249 & ((std::uint64_t{1} << 3 * Hashes) - 1);
+  std::uint64_t cells_ = 0;
+};
+
+// What the hot paths ask of a shape: numbers known to the compiler for the shapes that are planned most,
+// or as they stand in the shape.
+template <unsigned Hashes, bool Adaptive> struct LeanLayout {
+  using Seen = LeanSeen<Hashes>;
+  static constexpr unsigned hashes = Hashes, backups = 1;
+  static constexpr std::uint32_t line_shift = 3, width = Adaptive ? 4 : 3, per_word = 64 / width;
+  static constexpr std::uint32_t positive_mask = 3, positive_bits = 2, negative_mask = 4,
+                                 adaptive_mask = Adaptive ? 8 : 0;
+  static constexpr std::uint32_t modulator_width = 2, modulator_per_word = 32;
+  static constexpr std::uint32_t count_mask = 3, count_bits = 2, index_mask = 0;
+
+  // Does no key with a conflict count in the modulator's cell, or none in an unsealed backup?
+  [[nodiscard]] static bool missing(std::uint32_t stored, std::uint32_t backup) noexcept {
+    constexpr std::uint32_t answers = 0x0101'01FF; // bit of stored and backup
+    return (answers >> ((stored & 3) * 8 + (backup & 7)) & 1) != 0;
+  }
+  explicit LeanLayout(const SeesawShape &s) noexcept
+      : shape(s), lines(s.lines), modulator_words(s.modulator.words) {}
+  const SeesawShape &shape;
+  std::uint32_t lines, modulator_words;
+};
+struct AnyLayout {
+  using Seen = AnySeen;
+  [[nodiscard]] bool missing(std::uint32_t stored, std::uint32_t backup) const noexcept {
+    const unsigned unused = (stored & count_mask) == 0;
+    return (unused | unsigned{(backup & (positive_mask | negative_mask)) == 0}) != 0;
+  }
+  explicit AnyLayout(const SeesawShape &s) noexcept
+      : shape(s), lines(s.lines), modulator_words(s.modulator.words), hashes(s.hashes), backups(s.backups),
+        line_shift(s.line_shift), width(s.cells.width), per_word(s.cells.per_word),
+        positive_mask(s.positive_mask),
+        positive_bits(static_cast<std::uint32_t>(std::countr_one(s.positive_mask))),
+        negative_mask(s.negative_mask), adaptive_mask(s.adaptive_mask), modulator_width(s.modulator.width),
+        modulator_per_word(s.modulator.per_word), count_mask(s.count_mask), count_bits(s.count_bits),
+        index_mask(s.index_mask) {}
+  const SeesawShape &shape;
+  std::uint32_t lines, modulator_words;
+  unsigned hashes, backups;
+  std::uint32_t line_shift, width, per_word, positive_mask, positive_bits, negative_mask, adaptive_mask;
+  std::uint32_t modulator_width, modulator_per_word, count_mask, count_bits, index_mask;
+};
+
+// Calls `work` with the layout of a shape: loops of constant length are unrolled, keep a key's places in
+// registers and shift by constants.
+template <bool Lean = true, class Work>
+[[gnu::always_inline]] inline auto with_layout(const SeesawShape &shape, Work work) noexcept {
+  if constexpr (!Lean) return work(AnyLayout(shape));
+  switch (shape.lean_hashes) {
+  case 2: return work(LeanLayout<2, false>(shape));
+  case 3: return work(LeanLayout<3, false>(shape));
+  case 4: return work(LeanLayout<4, false>(shape));
+  case 5: return work(LeanLayout<5, false>(shape));
+  case 6: return work(LeanLayout<6, false>(shape));
+  case 2 | lean_adaptive: return work(LeanLayout<2, true>(shape));
+  case 3 | lean_adaptive: return work(LeanLayout<3, true>(shape));
+  case 4 | lean_adaptive: return work(LeanLayout<4, true>(shape));
+  case 5 | lean_adaptive: return work(LeanLayout<5, true>(shape));
+  case 6 | lean_adaptive: return work(LeanLayout<6, true>(shape));
+  default: return work(AnyLayout(shape));
   }
 }
+
+// Of a key.
+[[nodiscard]] constexpr unsigned functions_a_line(unsigned hashes) noexcept { return hashes <= 4 ? 2 : 3; }
+
+// A key's places: its functions in the cells, two to a line, then the modulator, then the backups, which
+// lie in the first function's line. To be asked for in this order, each once, backups as often as needed.
+//
+// Every line takes a number of its own, a multiple of the key's hash; the upper part names the line, what
+// is left of it the places within. Two functions to a line cost a present key half the lines, and no rate
+// that can be measured; three cost 8 % (docs/filters.md).
+class SeesawWalk {
+public:
+  explicit SeesawWalk(KeyHash key) noexcept : key_(key.bits ^ key.bits >> 32) {}
+
+  template <class Layout>
+  [[nodiscard, gnu::always_inline]] CellPlace function(const Layout &l, unsigned i) noexcept {
+    if (i % functions_a_line(l.hashes) == 0) {
+      line_ = std::uint64_t{divide(next(), l.lines)} << l.line_shift;
+      if (i == 0) first_line_ = line_;
+    }
+    return within(l, line_, rest_);
+  }
+  template <class Layout> [[nodiscard, gnu::always_inline]] CellPlace modulator(const Layout &l) noexcept {
+    const std::uint32_t word = divide(next(), l.modulator_words);
+    const std::uint64_t cell = std::uint64_t{rest_} * l.modulator_per_word;
+    rest_ = static_cast<std::uint32_t>(cell);
+    return {word, static_cast<std::uint32_t>(cell >> 32) * l.modulator_width};
+  }
+  template <class Layout>
+  [[nodiscard, gnu::always_inline]] CellPlace backup(const Layout &l, std::uint32_t index) const noexcept {
+    std::uint32_t rest = rest_ + index * 0x9E3779B9u;
+    return within(l, first_line_, rest);
+  }
+
+private:
+  // Each odd factor turns the key's hash into another number.
+  [[nodiscard]] std::uint64_t next() noexcept {
+    const std::uint64_t number = key_ * factor_;
+    factor_ *= remix_factor_1;
+    return number;
+  }
+  // The part of [0, size) that a uniform number falls in; where in it is kept in rest_.
+  [[nodiscard]] std::uint32_t divide(std::uint64_t uniform, std::uint32_t size) noexcept {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{uniform} * size;
+    rest_ = static_cast<std::uint32_t>(static_cast<std::uint64_t>(product) >> 32);
+    return static_cast<std::uint32_t>(product >> 64);
+  }
+  // Takes a cell from `rest` and a word of the line after it.
+  template <class Layout>
+  [[nodiscard, gnu::always_inline]] static CellPlace within(const Layout &l, std::uint64_t line,
+                                                            std::uint32_t &rest) noexcept {
+    const std::uint64_t cell = std::uint64_t{rest} * l.per_word;
+    const auto left = static_cast<std::uint32_t>(cell);
+    rest = left << 3;
+    return {line + (left >> 29 >> (3 - l.line_shift)), static_cast<std::uint32_t>(cell >> 32) * l.width};
+  }
+
+  std::uint64_t key_, factor_ = 0x5EE5'A3C0'117B'1A57ull;
+  std::uint64_t line_ = 0, first_line_ = 0;
+  std::uint32_t rest_ = 0;
+};
 
 inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcept {
   return round_up(words, 8);
@@ -91,7 +223,8 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
   if (outside(h.count_bits, 1, 12) || h.index_bits > 4)
     return "modulator cells are not of 1 to 12 bits of count and at most 4 of index";
   if (outside(h.backups, 1, 1u << h.index_bits)) return "the index cannot number the backups";
-  if (h.reserved0 != 0 || std::ranges::any_of(h.reserved, [](std::uint8_t b) { return b != 0; }))
+  if (h.walk != image::seesaw_walk) return "keys have places that this version would not look at";
+  if (std::ranges::any_of(h.reserved, [](std::uint8_t b) { return b != 0; }))
     return "reserved bytes are not zero";
   return nullptr;
 }
@@ -101,6 +234,8 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
   SeesawShape s;
   s.cells = CellArray::of(h.cell_words, h.negative_bits + h.positive_bits + h.adaptive);
   s.modulator = CellArray::of(h.modulator_words, h.count_bits + h.index_bits);
+  s.line_shift = static_cast<std::uint32_t>(std::min(std::countr_zero(h.cell_words), 3));
+  s.lines = h.cell_words >> s.line_shift;
   s.positive_mask = low(h.positive_bits);
   s.negative_mask = low(h.negative_bits) << h.positive_bits;
   s.adaptive_mask = h.adaptive ? std::uint32_t{1} << (h.positive_bits + h.negative_bits) : 0;
@@ -109,6 +244,9 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
   s.count_bits = h.count_bits;
   s.hashes = h.hashes;
   s.backups = h.backups;
+  const bool lean = h.positive_bits == 2 && h.negative_bits == 1 && h.count_bits == 2 && h.index_bits == 0 &&
+                    s.line_shift == 3 && h.hashes < lean_adaptive;
+  if (lean) s.lean_hashes = h.hashes | (h.adaptive ? lean_adaptive : 0);
   return s;
 }
 

@@ -52,6 +52,7 @@ struct SeesawRules {
   static constexpr bool moves_adaptive_last = true; // after all counts of an erasure are undone
   static constexpr bool counts_duplicates = true;   // each insertion counts
   static constexpr bool stores_at_once = true;      // count and index of a modulator cell
+  static constexpr bool lean = true;                // has code of its own for the shapes planned most
   static void stored() noexcept {}
 };
 
@@ -88,26 +89,30 @@ public:
     writer.cells_ = opened->cells;
     writer.modulator_ = opened->modulator;
     writer.view_ = SeesawView::attach(section).value();
+    with_layout<Rules::lean>(writer.shape_, [&writer](const auto &l) {
+      using Layout = std::remove_cvref_t<decltype(l)>;
+      writer.insert_ = insert_by<Layout>;
+      writer.erase_ = erase_by<Layout>;
+    });
     return writer;
   }
 
   // No branch depends on a cell, the rare search aside: keys without a conflict take part in all of it and
-  // change nothing in the modulator.
+  // add nothing to their backup and their modulator cell.
   void insert(KeyHash key) noexcept {
     if (!Rules::counts_duplicates && view_.contains(key)) return;
-    with_hashes(shape_.hashes, [&](auto hashes) { insert_by<hashes()>(key); });
+    insert_(*this, key);
   }
 
   // False when the key is not present; a key that merely is accepted must not be erased either.
-  bool erase(KeyHash key) noexcept {
-    return with_hashes(shape_.hashes, [&](auto hashes) { return erase_by<hashes()>(key); });
-  }
+  bool erase(KeyHash key) noexcept { return erase_(*this, key); }
 
   // A negative whose acceptance costs more than others'. Best before any key is inserted.
   SeesawGuarded guard(KeyHash negative) noexcept {
     SeesawGuarded result;
-    Positions positions = SeesawShape::positions(negative);
-    for (unsigned i = 0; i < shape_.hashes; ++i) guard_cell(shape_.cells.place(positions.next()), result);
+    const AnyLayout layout(shape_);
+    SeesawWalk walk(negative);
+    for (unsigned i = 0; i < shape_.hashes; ++i) guard_cell(walk.function(layout, i), result);
     add(header_->guarded, 1);
     return result;
   }
@@ -141,147 +146,163 @@ public:
   }
 
 private:
-  using Packed = std::uint64_t; // a CellPlace
-  struct Decision {
-    std::array<Packed, seesaw_hashes_max> places;
-    std::array<std::uint64_t, seesaw_hashes_max> is_old; // all bits set at `old`, else none
-    Positions backups;
-    unsigned old;           // the first sealed position, or one past the last
-    std::uint32_t vacant;   // bit i: places[i] has no count
-    std::uint32_t conflict; // 1: there is a sealed position
-    CellPlace modulator;
-    std::uint32_t stored;        // the modulator's cell
-    std::uint32_t found;         // a function for a modulator cell without a count
-    std::uint32_t backup_sealed; // 1: the stored function leads to a sealed cell
-    Packed old_place;            // places[old], with a conflict
-    Packed target;               // counts the key instead of old_place, or is it
+  template <class Layout> struct Decision {
+    std::array<CellPlace, seesaw_hashes_max> places;
+    CellPlace modulator, backup;
+    std::uint64_t vacant, old; // sets of positions, see Layout::Seen; old: the first sealed one, or none
+    std::uint32_t stored;      // the modulator's cell
+    std::uint32_t found;       // a function for a modulator cell without a count
+    unsigned conflict;         // 1: there is a sealed position
+    unsigned helped;           // 1: the backup counts the key, not the old position
 
+    // 1 if function i counts the key where it leads.
+    [[nodiscard]] unsigned stays(unsigned i) const noexcept {
+      return 1 - (helped & unsigned{(old & Layout::Seen::bit(i)) != 0});
+    }
     // Where function i counts the key.
-    [[nodiscard]] Packed counting(unsigned i) const noexcept { return pick(is_old[i], target, places[i]); }
+    [[nodiscard]] CellPlace counting(unsigned i) const noexcept { return stays(i) != 0 ? places[i] : backup; }
   };
 
   // Of a key that is present; and of one that is not, as long as function 0 suits a free modulator cell.
-  template <unsigned Hashes = 0>
-  [[nodiscard, gnu::always_inline]] Decision decided(KeyHash key) const noexcept {
-    Decision d;
-    Positions walk = SeesawShape::positions(key);
-    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
-    std::uint32_t sealed = std::uint32_t{1} << hashes, vacant = 0;
+  template <class Layout>
+  [[nodiscard, gnu::always_inline]] Decision<Layout> decided(const Layout &l,
+                                                             SeesawWalk &walk) const noexcept {
+    Decision<Layout> d;
+    typename Layout::Seen seen(shape_);
 #pragma GCC unroll 6
-    for (unsigned i = 0; i < hashes; ++i) {
-      const CellPlace place = shape_.cells.place(walk.next());
-      const std::uint32_t cell = load_cell(cells_, place);
-      d.places[i] = place.packed();
-      sealed |= std::uint32_t{shape_.sealed(cell)} << i;
-      vacant |= std::uint32_t{!shape_.counted(cell)} << i;
+    for (unsigned i = 0; i < l.hashes; ++i) {
+      d.places[i] = walk.function(l, i);
+      seen.look(i, load_cell(cells_, d.places[i]));
     }
-    d.old = static_cast<unsigned>(__builtin_ctz(sealed));
-    d.conflict = d.old != hashes;
-    d.old_place = 0;
-#pragma GCC unroll 6
-    for (unsigned i = 0; i < hashes; ++i) {
-      d.is_old[i] = mask_if(i == d.old);
-      d.old_place |= d.places[i] & d.is_old[i];
-    }
-    d.vacant = vacant;
+    d.modulator = walk.modulator(l);
+    d.stored = load_cell(modulator_, d.modulator);
+    const std::uint64_t sealed = seen.sealed();
+    d.vacant = seen.vacant();
+    d.old = sealed & (0 - sealed);
+    d.conflict = sealed != 0;
     d.found = 0;
-    d.modulator = shape_.modulator.place(walk.next());
-    d.stored = load_cell(modulator_, d.modulator) & modulator_mask();
-    d.backups = walk;
-    const std::uint32_t used = shape_.count_of(d.stored) != 0;
-    const std::uint32_t index = shape_.index_mask == 0 ? 0 : shape_.index_of(d.stored) & (0 - used);
-    const CellPlace backup = shape_.backup_place(walk, index);
-    d.backup_sealed = shape_.sealed(load_cell(cells_, backup));
-    d.target = pick(mask_if(d.backup_sealed != 0), d.old_place, backup.packed());
+    std::uint32_t index = 0;
+    if (l.index_mask != 0)
+      index = (d.stored & l.count_mask) != 0 ? d.stored >> l.count_bits & l.index_mask : 0;
+    d.backup = walk.backup(l, index);
+    d.helped = d.conflict & unsigned{(load_cell(cells_, d.backup) & l.negative_mask) == 0};
     return d;
   }
-
-  template <unsigned Hashes> [[gnu::always_inline]] void insert_by(KeyHash key) noexcept {
-    Decision d = decided<Hashes>(key);
-    const unsigned free = shape_.count_of(d.stored) == 0;
-    if (shape_.backups > 1 && (free & d.backup_sealed & d.conflict) != 0) search(d);
-    if (free == 0 && !Rules::reuses_stored) d.target = d.old_place;
-    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
-    unsigned stuck = 0;
-#pragma GCC unroll 6
-    for (unsigned i = 0; i < hashes; ++i)
-      if (Rules::moves_any_function || i != 0 || d.old != 0) stuck += raise(d.counting(i));
-    if (Rules::counts_always || d.target != d.old_place) raise_modulator(d);
-    add(header_->cells_stuck, stuck);
-    add(header_->keys, 1);
+  [[nodiscard]] Decision<AnyLayout> decided(KeyHash key) const noexcept {
+    SeesawWalk walk(key);
+    return decided(AnyLayout(shape_), walk);
   }
 
-  template <unsigned Hashes> [[gnu::always_inline]] bool erase_by(KeyHash key) noexcept {
-    Decision d = decided<Hashes>(key);
-    if (!may_be_present(d)) return false;
-    if constexpr (!Rules::decides_first) return erase_as_it_goes(key);
-    if constexpr (!Rules::moves_adaptive_last) return erase_in_two_steps(key, d);
-    if (!Rules::undoes_decisions) d.target = d.old_place;
-    const unsigned hashes = Hashes != 0 ? Hashes : shape_.hashes;
+  template <class Layout> static void insert_by(BasicSeesawWriter &writer, KeyHash key) noexcept {
+    writer.insert_as(Layout(writer.shape_), key);
+  }
+  template <class Layout> [[gnu::always_inline]] void insert_as(const Layout &l, KeyHash key) noexcept {
+    SeesawWalk walk(key);
+    Decision<Layout> d = decided(l, walk);
+    const bool free = (d.stored & l.count_mask) == 0;
+    if (l.backups > 1 && free && d.conflict > d.helped) search(l, walk, d);
+    if (!free && !Rules::reuses_stored) d.helped = 0;
+    const unsigned lost = !Rules::moves_any_function && (d.old & 1) != 0;
+    std::uint64_t *const cells = cells_;
+    std::uint32_t stuck = 0;
 #pragma GCC unroll 6
-    for (unsigned i = 0; i < hashes; ++i) lower(d.counting(i));
-    lower_modulator(d);
-    if (shape_.adaptive_mask != 0)
-      for (unsigned i = 0; i < hashes; ++i) move_adaptive(d.counting(i));
+    for (unsigned i = 0; i < l.hashes; ++i)
+      stuck += raise(l, cells, d.places[i], d.stays(i) & ~(lost & unsigned{i == 0}));
+    stuck += raise(l, cells, d.backup, d.helped & ~lost);
+    image::SeesawHeader &header = *header_;
+    if (Rules::counts_always || d.helped != 0) raise_modulator(l, d, header);
+    add(header.cells_stuck, stuck);
+    add(header.keys, 1);
+  }
+
+  template <class Layout> static bool erase_by(BasicSeesawWriter &writer, KeyHash key) noexcept {
+    return writer.erase_as(Layout(writer.shape_), key);
+  }
+  template <class Layout> [[gnu::always_inline]] bool erase_as(const Layout &l, KeyHash key) noexcept {
+    SeesawWalk walk(key);
+    Decision<Layout> d = decided(l, walk);
+    if (!may_be_present(l, d)) return false;
+    if constexpr (!Rules::decides_first) return erase_as_it_goes(key);
+    if constexpr (!Rules::moves_adaptive_last) return erase_in_two_steps(key);
+    if (!Rules::undoes_decisions) d.helped = 0;
+    std::uint64_t *const cells = cells_;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < l.hashes; ++i) lower(l, cells, d.places[i], d.stays(i));
+    lower(l, cells, d.backup, d.helped);
+    lower_modulator(l, d);
+    if (l.adaptive_mask != 0) {
+      for (unsigned i = 0; i < l.hashes; ++i) move_adaptive(d.places[i]);
+      move_adaptive(d.backup);
+    }
     add(header_->keys, 0u - 1);
     return true;
   }
 
-  // What a query would say. Without a conflict `target` may be anything: places[0] speaks for itself.
-  [[nodiscard]] bool may_be_present(const Decision &d) const noexcept {
-    const std::uint32_t elsewhere = d.vacant & ~(std::uint32_t{1} << d.old);
-    const std::uint32_t unused = d.conflict & unsigned{shape_.count_of(d.stored) == 0};
-    const Packed counts = pick(mask_if(d.conflict != 0), d.target, d.places[0]);
-    const std::uint32_t missing = !shape_.counted(load_cell(cells_, CellPlace::unpacked(counts)));
+  // What a query would say.
+  template <class Layout>
+  [[nodiscard, gnu::always_inline]] bool may_be_present(const Layout &l,
+                                                        const Decision<Layout> &d) const noexcept {
+    const unsigned elsewhere = (d.vacant & ~d.old) != 0;
+    const unsigned unused = d.conflict & unsigned{(d.stored & l.count_mask) == 0};
+    const unsigned in_backup = (load_cell(cells_, d.backup) & l.positive_mask) == 0;
+    const unsigned missing = d.helped != 0 ? in_backup : unsigned{d.vacant != 0};
     return (elsewhere | unused | missing) == 0;
   }
 
   // A modulator cell without a count takes the first function that leads to an unsealed cell; the one with
   // index 0 does not.
-  void search(Decision &d) const noexcept {
-    for (std::uint32_t b = 1; b < shape_.backups; ++b) {
-      const CellPlace backup = shape_.backup_place(d.backups, b);
-      if (shape_.sealed(load_cell(cells_, backup))) continue;
+  template <class Layout>
+  void search(const Layout &l, const SeesawWalk &walk, Decision<Layout> &d) const noexcept {
+    for (std::uint32_t b = 1; b < l.backups; ++b) {
+      const CellPlace backup = walk.backup(l, b);
+      if ((load_cell(cells_, backup) & l.negative_mask) != 0) continue;
       d.found = b;
-      d.target = backup.packed();
+      d.backup = backup;
+      d.helped = 1;
       return;
     }
   }
 
-  // 1 when the cell is stuck from now on.
-  unsigned raise(Packed packed) noexcept {
-    const CellPlace place = CellPlace::unpacked(packed);
-    const std::uint64_t word = load_word(cells_, place);
-    const std::uint32_t count = static_cast<std::uint32_t>(word >> place.shift) & shape_.positive_mask;
-    store(cells_, place, word, unsigned{count != shape_.positive_mask});
-    return count + 1 == shape_.positive_mask;
+  // By 0 or 1. Returns 1 when the cell is stuck from now on.
+  template <class Layout>
+  [[gnu::always_inline]] static std::uint32_t raise(const Layout &l, std::uint64_t *cells, CellPlace place,
+                                                    std::uint32_t by) noexcept {
+    const std::uint64_t word = load_word(cells, place);
+    const std::uint32_t sum = (static_cast<std::uint32_t>(word >> place.shift) & l.positive_mask) + by;
+    const std::uint32_t raised = by - (sum >> l.positive_bits); // not beyond the maximum
+    store(cells, place, word, raised);
+    return (sum + 1) >> l.positive_bits & raised;
   }
-  void lower(Packed packed) noexcept {
-    const CellPlace place = CellPlace::unpacked(packed);
-    const std::uint64_t word = load_word(cells_, place);
-    const std::uint32_t count = static_cast<std::uint32_t>(word >> place.shift) & shape_.positive_mask;
-    const unsigned stuck = Rules::cells_stick && count == shape_.positive_mask;
-    store(cells_, place, word, 0 - (unsigned{count != 0} & ~stuck));
+  template <class Layout>
+  [[gnu::always_inline]] static void lower(const Layout &l, std::uint64_t *cells, CellPlace place,
+                                           std::uint32_t by) noexcept {
+    const std::uint64_t word = load_word(cells, place);
+    const std::uint32_t count = static_cast<std::uint32_t>(word >> place.shift) & l.positive_mask;
+    const unsigned stuck = Rules::cells_stick && count == l.positive_mask;
+    store(cells, place, word, 0 - (by & std::uint32_t{count != 0} & ~stuck));
   }
 
   // Counts a key with a conflict in its modulator cell; a cell without a count takes its function.
-  void raise_modulator(const Decision &d) noexcept {
-    const std::uint32_t count = shape_.count_of(d.stored);
-    const unsigned conflict = d.conflict, free = count == 0, full = count == shape_.count_mask;
+  template <class Layout>
+  [[gnu::always_inline]] void raise_modulator(const Layout &l, const Decision<Layout> &d,
+                                              image::SeesawHeader &header) noexcept {
+    const std::uint32_t count = d.stored & l.count_mask;
+    const unsigned conflict = d.conflict, free = count == 0, full = count == l.count_mask;
     // A cell without a count takes the index found; one with a count keeps its own.
     const std::uint32_t index =
-        shape_.index_mask == 0 ? 0 : free * ((d.found << shape_.count_bits) - d.stored);
+        l.index_mask == 0 ? 0 : free * ((d.found << l.count_bits) - (d.stored & modulator_mask()));
     if constexpr (!Rules::stores_at_once) {
       store(modulator_, d.modulator, conflict * (index - count));
       store(modulator_, d.modulator, conflict * (count + (1 - full)));
     } else
       store(modulator_, d.modulator, conflict * (index + (1 - full)));
-    add(header_->modulator_used, conflict & free);
-    add(header_->modulator_stuck, conflict & unsigned{count + 1 == shape_.count_mask});
+    add(header.modulator_used, conflict & free);
+    add(header.modulator_stuck, conflict & unsigned{count + 1 == l.count_mask});
   }
-  void lower_modulator(const Decision &d) noexcept {
-    const std::uint32_t count = shape_.count_of(d.stored);
-    const unsigned stuck = Rules::modulator_sticks && count == shape_.count_mask;
+  template <class Layout>
+  [[gnu::always_inline]] void lower_modulator(const Layout &l, const Decision<Layout> &d) noexcept {
+    const std::uint32_t count = d.stored & l.count_mask;
+    const unsigned stuck = Rules::modulator_sticks && count == l.count_mask;
     const unsigned by = d.conflict & unsigned{count != 0} & ~stuck;
     store(modulator_, d.modulator, 0 - by);
     add(header_->modulator_used, 0 - (by & unsigned{count == 1}));
@@ -303,8 +324,7 @@ private:
       ++result.refused;
   }
 
-  void move_adaptive(Packed packed) noexcept {
-    const CellPlace place = CellPlace::unpacked(packed);
+  void move_adaptive(CellPlace place) noexcept {
     const std::uint32_t cell = load_cell(cells_, place);
     if (shape_.counted(cell) || (cell & shape_.adaptive_mask) == 0) return;
     store(cells_, place, shape_.positive_mask + 1 - shape_.adaptive_mask);
@@ -312,22 +332,29 @@ private:
 
   // How not to do it: what is decided at a position depends on what was changed at those before it.
   bool erase_as_it_goes(KeyHash key) noexcept {
-    for (unsigned i = 0; i < shape_.hashes; ++i) {
-      const Decision now = decided(key);
-      lower(now.counting(i));
-      if (i == now.old) lower_modulator(now);
+    const AnyLayout l(shape_);
+    for (unsigned i = 0; i < l.hashes; ++i) {
+      const auto now = decided(key);
+      lower(l, cells_, now.counting(i), 1);
+      if (now.old == AnySeen::bit(i)) lower_modulator(l, now);
       move_adaptive(now.counting(i));
     }
     add(header_->keys, 0u - 1);
     return true;
   }
   // Nor so: what is decided last depends on adaptive bits that have moved.
-  bool erase_in_two_steps(KeyHash key, const Decision &d) noexcept {
-    for (unsigned i = 0; i < shape_.hashes; ++i)
-      if (i != d.old) lower(d.places[i]), move_adaptive(d.places[i]);
-    const Decision now = decided(key);
-    if (now.conflict != 0) lower(now.target);
-    lower_modulator(now);
+  bool erase_in_two_steps(KeyHash key) noexcept {
+    const AnyLayout l(shape_);
+    const auto before = decided(key);
+    unsigned old = l.hashes;
+    for (unsigned i = 0; i < l.hashes; ++i)
+      if (before.old == AnySeen::bit(i))
+        old = i;
+      else
+        lower(l, cells_, before.places[i], 1), move_adaptive(before.places[i]);
+    const auto now = decided(key);
+    if (now.conflict != 0) lower(l, cells_, now.helped != 0 ? now.backup : now.places[old], 1);
+    lower_modulator(l, now);
     add(header_->keys, 0u - 1);
     return true;
   }
@@ -336,10 +363,11 @@ private:
     return __atomic_load_n(&words[place.word], __ATOMIC_RELAXED);
   }
   // The one writer's store: `change` to the cell, which stays within its bits; 32 bits, two's complement.
-  void store(std::uint64_t *words, CellPlace place, std::uint32_t change) noexcept {
+  static void store(std::uint64_t *words, CellPlace place, std::uint32_t change) noexcept {
     store(words, place, load_word(words, place), change);
   }
-  void store(std::uint64_t *words, CellPlace place, std::uint64_t word, std::uint32_t change) noexcept {
+  static void store(std::uint64_t *words, CellPlace place, std::uint64_t word,
+                    std::uint32_t change) noexcept {
     const auto wide = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(change)});
     __atomic_store_n(&words[place.word], word + (wide << place.shift), __ATOMIC_RELEASE);
     Rules::stored();
@@ -353,6 +381,8 @@ private:
   SeesawShape shape_;
   std::uint64_t *cells_ = nullptr, *modulator_ = nullptr;
   SeesawView view_;
+  void (*insert_)(BasicSeesawWriter &, KeyHash) noexcept = nullptr; // for the layout of the shape
+  bool (*erase_)(BasicSeesawWriter &, KeyHash) noexcept = nullptr;
 };
 
 using SeesawWriter = BasicSeesawWriter<SeesawRules>;

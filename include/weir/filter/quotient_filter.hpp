@@ -150,7 +150,7 @@ private:
   [[nodiscard]] bool has_room(std::uint64_t slot, std::uint64_t more) const noexcept;
   [[nodiscard]] bool add(QuotientPlace place, std::uint64_t times);
   // One slot more at `slot` in the run of `quotient`, of which it is the last if `ends`; one slot less.
-  void widen(std::uint64_t quotient, std::uint64_t slot, bool ends) noexcept;
+  void widen(std::uint64_t quotient, std::uint64_t slot, std::uint64_t empty, bool ends) noexcept;
   void narrow(std::uint64_t quotient, std::uint64_t slot) noexcept;
   template <class Visit> void for_each(Visit visit) const; // place and count, ascending
 
@@ -230,9 +230,17 @@ inline bool QuotientFilter::add(QuotientPlace place, std::uint64_t times) {
     slot = group.end;
     more = !group.last;
   }
+  if (count + times == 1) { // as nearly always
+    const std::uint64_t empty = first_empty(slot);
+    if (slots_used_ >= shape().slots || empty >= table().slots()) return false;
+    widen(place.quotient, slot, empty, ends);
+    writer().set_remainder(slot, place.remainder);
+    return true;
+  }
   const std::vector<std::uint32_t> want = group_of(place.remainder, count + times);
   if (!has_room(slot + had, want.size() - had)) return false;
-  for (std::uint64_t i = had; i < want.size(); ++i) widen(place.quotient, slot + had, ends && i == had);
+  for (std::uint64_t i = had; i < want.size(); ++i)
+    widen(place.quotient, slot + had, first_empty(slot + had), ends && i == had);
   for (std::size_t i = 0; i < want.size(); ++i) writer().set_remainder(slot + i, want[i]);
   return true;
 }
@@ -253,9 +261,9 @@ inline bool QuotientFilter::erase(KeyHash key) {
   return true;
 }
 
-// All runs from `slot` to the next empty slot move on by one.
-inline void QuotientFilter::widen(std::uint64_t quotient, std::uint64_t slot, bool ends) noexcept {
-  const std::uint64_t empty = first_empty(slot);
+// All runs from `slot` to `empty`, the next slot that is, move on by one.
+inline void QuotientFilter::widen(std::uint64_t quotient, std::uint64_t slot, std::uint64_t empty,
+                                  bool ends) noexcept {
   writer().move_up(slot, empty);
   writer().set_runend(slot, ends);
   if (ends && table().is_occupied(quotient)) writer().set_runend(slot - 1, false);

@@ -174,7 +174,7 @@ void write(const Entrant &e, std::size_t keys, Grid &grid, JsonLines &lines) {
 
 void measure(const Options &options, std::size_t keys, Grid &grid, JsonLines &lines) {
   const unsigned fills = options.quick ? 2 : 5;
-  const Questions questions(keys, options.rounds() + 1, options.quick ? 1u << 16 : 1u << 19);
+  const Questions questions(keys, options.rounds() + 1, options.quick ? 1u << 17 : 1u << 19);
   auto all = entrants(keys);
   for (unsigned fill = 0; fill < fills; ++fill)
     for (const auto &entrant : all) entrant->add(questions.keys);

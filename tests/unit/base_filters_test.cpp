@@ -12,6 +12,10 @@ namespace {
 using test::absent_keys;
 using test::random_keys;
 
+static_assert(GrowingFilter<Bloom> && !ErasingFilter<Bloom> && GrowingFilter<SplitBlockFilter>);
+static_assert(ErasingFilter<CountingBloom> && ErasingFilter<CuckooFilter> && ErasingFilter<QuotientFilter>);
+static_assert(StaticFilter<build::XorFilter> && StaticFilter<build::BinaryFuse>);
+
 template <class F> class BaseFilters : public ::testing::Test {};
 using All = ::testing::Types<Bloom, CuckooFilter, QuotientFilter, CountingBloom, SplitBlockFilter,
                              build::XorFilter, build::BinaryFuse>;

@@ -52,30 +52,26 @@ public:
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
     Positions positions(key, family_);
     for (unsigned i = 0; i < shape_.hashes; ++i)
-      if (!is_set(place(positions.next()))) return false;
+      if ((bits_from(place(positions.next())) & 1) == 0) return false;
     return true;
   }
 
-  // The first two positions of every key, sent for in all lanes before one is looked at; then the rest of
-  // those that may still be present. No branch depends on a bit, so the loads of neighbours overlap: sending
-  // for the rest as well costs more than it brings while the filter fits a cache, and hardly helps after.
+  // The first two positions of every key, then the rest of those that may still be present: each sent for
+  // in all lanes before one is looked at, and no branch depends on a bit.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    std::array<Positions, batch_max> lanes;
-    std::array<std::uint8_t, batch_max + 1> open; // a key put down may stand behind the last
-    const unsigned first = std::min(shape_.hashes, 2u), rest = shape_.hashes - first;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      lanes[i] = Positions(keys[i], family_);
-      Positions ahead = lanes[i];
-      for (unsigned j = 0; j < first; ++j) __builtin_prefetch(&words_[place(ahead.next()) / 64]);
+    switch (shape_.hashes) {
+    case 1: return batch<1>(keys);
+    case 2: return batch<2>(keys);
+    case 3: return batch<3>(keys);
+    case 4: return batch<4>(keys);
+    case 5: return batch<5>(keys);
+    case 6: return batch<6>(keys);
+    case 7: return batch<7>(keys);
+    case 8: return batch<8>(keys);
+    case 9: return batch<9>(keys);
+    case 10: return batch<10>(keys);
+    default: return batch<0>(keys);
     }
-    unsigned count = 0;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      open[count] = static_cast<std::uint8_t>(i);
-      count += all_set(lanes[i], first) ? 1 : 0;
-    }
-    HitMask hits = 0;
-    for (unsigned j = 0; j < count; ++j) hits |= HitMask{all_set(lanes[open[j]], rest)} << open[j];
-    return hits;
   }
 
 private:
@@ -86,13 +82,40 @@ private:
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{uniform} * bits_ >> 64);
   }
-  [[nodiscard]] bool is_set(std::uint64_t bit) const noexcept {
-    return (__atomic_load_n(&words_[bit / 64], __ATOMIC_RELAXED) >> bit % 64 & 1) != 0;
+  // The bit in the lowest place.
+  [[nodiscard]] std::uint64_t bits_from(std::uint64_t bit) const noexcept {
+    return __atomic_load_n(&words_[bit / 64], __ATOMIC_RELAXED) >> bit % 64;
   }
-  [[nodiscard]] bool all_set(Positions &positions, unsigned count) const noexcept {
-    bool all = true;
-    for (unsigned i = 0; i < count; ++i) all &= is_set(place(positions.next()));
-    return all;
+  // With Hashes functions; 0: as many as the shape says.
+  template <unsigned Hashes> [[nodiscard]] HitMask batch(std::span<const KeyHash> keys) const noexcept {
+    std::array<Positions, batch_max> lanes;
+    std::array<std::uint8_t, batch_max + 1> open; // a key put down may stand behind the last
+    constexpr unsigned first = Hashes == 1 ? 1 : 2;
+    const unsigned rest = (Hashes != 0 ? Hashes : shape_.hashes) - first;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      lanes[i] = Positions(keys[i], family_);
+      send_for(lanes[i], first);
+    }
+    unsigned count = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      open[count] = static_cast<std::uint8_t>(i);
+      count += all_set(lanes[i], first) ? 1 : 0;
+    }
+    for (unsigned j = 0; j < count; ++j) send_for(lanes[open[j]], rest);
+    HitMask hits = 0;
+    for (unsigned j = 0; j < count; ++j) hits |= HitMask{all_set(lanes[open[j]], rest)} << open[j];
+    return hits;
+  }
+  [[gnu::always_inline]] void send_for(Positions positions, unsigned count) const noexcept {
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < count; ++i)
+      __builtin_prefetch(&words_[place(positions.next()) / 64], 0, into_second_cache);
+  }
+  [[nodiscard, gnu::always_inline]] bool all_set(Positions &positions, unsigned count) const noexcept {
+    std::uint64_t all = 1;
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < count; ++i) all &= bits_from(place(positions.next()));
+    return (all & 1) != 0;
   }
 
   Shape shape_;

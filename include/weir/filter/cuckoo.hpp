@@ -114,7 +114,9 @@ private:
   [[nodiscard]] unsigned slot_at(std::uint64_t highs) const noexcept {
     return static_cast<unsigned>(std::countr_zero(highs)) / shape_.fingerprint_bits;
   }
-  void prefetch(std::uint32_t bucket) const noexcept { __builtin_prefetch(&words_[bit_of(bucket, 0) / 64]); }
+  void prefetch(std::uint32_t bucket) const noexcept {
+    __builtin_prefetch(&words_[bit_of(bucket, 0) / 64], 0, into_second_cache);
+  }
 
   CuckooShape shape_;
   std::uint64_t family_ = CuckooShape::own_view;

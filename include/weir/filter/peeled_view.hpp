@@ -47,15 +47,15 @@ public:
     return matches(h, shape_.slots_of(h));
   }
 
-  // Two loops: send for three lines a key, then look. They go into the second cache, which takes more orders
-  // at a time than the first.
+  // Two loops: send for three lines a key, then look.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     std::array<std::uint64_t, batch_max> mixed;
     std::array<PeeledSlots, batch_max> slots;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       mixed[i] = remix(keys[i], family_);
       slots[i] = shape_.slots_of(mixed[i]);
-      for (const std::uint32_t slot : slots[i]) __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, 2);
+      for (const std::uint32_t slot : slots[i])
+        __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_second_cache);
     }
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{matches(mixed[i], slots[i])} << i;

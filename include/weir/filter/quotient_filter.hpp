@@ -57,9 +57,10 @@ public:
     for (std::size_t i = 0; i < keys.size(); ++i) {
       places[i] = place_of(keys[i]);
       const std::byte *block = table_.block(places[i].quotient / 64);
-      __builtin_prefetch(block);
+      __builtin_prefetch(block, 0, into_second_cache);
       __builtin_prefetch(QuotientTable::remainders(block) +
-                         places[i].quotient % 64 * shape_.remainder_bits / 8);
+                             places[i].quotient % 64 * shape_.remainder_bits / 8,
+                         0, into_second_cache);
     }
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(places[i])} << i;

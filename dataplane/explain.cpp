@@ -102,7 +102,7 @@ GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &
       accepts = view.guard.contains(h);
       ++guard.asked;
       guard.accepted += accepts;
-      text = accepts ? "seesaw: yes; " : "seesaw: no";
+      text = fmt::format("{}: {}", image::name_of(view.guard.kind()), accepts ? "yes; " : "no");
     }
     if (accepts) text += v4 ? probe_text(view.v4[s], prefix, h) : probe_text(view.v6[s], prefix, h);
     out.path.push_back({fmt::format("{} /{}", image::name_of(side), length), std::move(text)});
@@ -110,9 +110,9 @@ GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &
   return guard;
 }
 
-std::string no_match_text(const GuardAnswers &guard) {
+std::string no_match_text(image::GuardKind kind, const GuardAnswers &guard) {
   if (guard.asked == 0) return "no match";
-  return guard.accepted == 0 ? "seesaw: no" : "seesaw: yes, but no table has it";
+  return fmt::format("{}: {}", image::name_of(kind), guard.accepted == 0 ? "no" : "yes, but no table has it");
 }
 
 // What a side says about an address; fills in list and entry when it matches.
@@ -122,7 +122,7 @@ bool ask(const image::ImageView &view, Side side, const Address &address, Explan
   const GuardAnswers guard = add_probes(view, side, address, out);
   const std::uint32_t value = image::lookup(view, side, address);
   if (!image::value::is_set(value)) {
-    out.path.push_back({name, no_match_text(guard)});
+    out.path.push_back({name, no_match_text(view.guard.kind(), guard)});
     return false;
   }
   const unsigned length = image::value::length_of(value);

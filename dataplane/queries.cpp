@@ -107,18 +107,24 @@ Json overlays(const image::ImageView &view) {
 
 // The filter in front of the allow tables; null: none.
 Json guard_json(const image::ImageWriter &writer) {
-  const auto &guard = writer.guard();
-  if (!guard.load()) return nullptr;
-  const filter::SeesawLoad load = *guard.load();
-  return {{"keys", load.keys},
-          {"planned_keys", load.planned_keys},
-          {"guarded", load.guarded},
-          {"cells", load.cells},
-          {"cells_stuck", load.cells_stuck},
-          {"modulator_cells", load.modulator_cells},
-          {"modulator_used", load.modulator_used},
-          {"modulator_stuck", load.modulator_stuck},
-          {"strained", guard.is_strained()}};
+  const image::GuardWriter &guard = writer.guard();
+  const auto load = guard.load();
+  if (!load) return nullptr;
+  Json json{{"kind", image::name_of(writer.view().guard.kind())},
+            {"keys", load->keys},
+            {"planned_keys", load->planned_keys}};
+  if (const filter::SeesawWriter *seesaw = guard.seesaw()) {
+    const filter::SeesawLoad cells = seesaw->load();
+    json["guarded"] = cells.guarded;
+    json["cells"] = cells.cells;
+    json["cells_stuck"] = cells.cells_stuck;
+    json["modulator_cells"] = cells.modulator_cells;
+    json["modulator_used"] = cells.modulator_used;
+    json["modulator_stuck"] = cells.modulator_stuck;
+  }
+  if (const filter::CuckooWriter *cuckoo = guard.cuckoo()) json["slots"] = cuckoo->load().slots;
+  json["strained"] = guard.is_strained();
+  return json;
 }
 
 Json info(const Dataplane &dataplane) {

@@ -21,6 +21,8 @@ std::string size_text(const Json &filter) {
                      thousands_in(filter, "planned_keys"), bytes_text(count_in(filter, "bytes")));
 }
 
+bool is_cuckoo(const Json &filter) { return text_in(filter, "chosen") == "cuckoo"; }
+
 } // namespace
 
 std::string allow_filter_plan(const Json &filter) {
@@ -29,13 +31,20 @@ std::string allow_filter_plan(const Json &filter) {
       fmt::format("allow filter {}: {}\n", text_in(filter, "chosen"), text_in(filter, "why", ""));
   const Json &predicted = child(filter, "predicted");
   if (!predicted.is_object()) return text;
+  text += fmt::format("  {}, {:.1f} bits a key, ", size_text(filter), number_in(filter, "bits_per_key"));
+  if (is_cuckoo(filter))
+    return text +
+           fmt::format("fingerprints of {} bits; confirm {}\n"
+                       "  accepts in error: {} new, {} with all the keys there is room for; any address "
+                       "alike\n",
+                       count_in(filter, "fingerprint_bits"), text_in(filter, "confirm"),
+                       percent(predicted, "plain"), percent(predicted, "plain_churned"));
   const std::uint64_t left_out = count_in(filter, "left_out");
-  text +=
-      fmt::format("  {}, {:.1f} bits a key, {} functions; {} of {} vulnerable keys guarded{}; confirm {}\n",
-                  size_text(filter), number_in(filter, "bits_per_key"), count_in(filter, "hashes"),
-                  thousands_in(filter, "guarded"), thousands_in(filter, "vulnerable"),
-                  left_out == 0 ? "" : fmt::format(" ({} more left out)", thousands(left_out)),
-                  text_in(filter, "confirm"));
+  text += fmt::format("{} functions; {} of {} vulnerable keys guarded{}; confirm {}\n",
+                      count_in(filter, "hashes"), thousands_in(filter, "guarded"),
+                      thousands_in(filter, "vulnerable"),
+                      left_out == 0 ? "" : fmt::format(" ({} more left out)", thousands(left_out)),
+                      text_in(filter, "confirm"));
   text +=
       fmt::format("  accepts in error: by cost {} new, {} after churn; a key that nobody guards {} and {}\n",
                   percent(predicted, "weighted"), percent(predicted, "weighted_churned"),
@@ -48,8 +57,12 @@ std::string allow_filter_status(const Json &filter) {
   if (!predicted.is_object()) return {};
   std::string text = fmt::format("allow filter: {}, {}, confirm {}\n", text_in(filter, "chosen"),
                                  size_text(filter), text_in(filter, "confirm"));
-  text += fmt::format("  accepts in error: predicted {} of denied, {} of others",
-                      percent(predicted, "weighted_churned"), percent(predicted, "plain_churned"));
+  text += "  accepts in error: predicted ";
+  text += is_cuckoo(filter)
+              ? fmt::format("{} of all, {} when full", percent(predicted, "plain"),
+                            percent(predicted, "plain_churned"))
+              : fmt::format("{} of denied, {} of others", percent(predicted, "weighted_churned"),
+                            percent(predicted, "plain_churned"));
   if (const Json &measured = child(filter, "measured"); measured.is_object())
     text +=
         fmt::format("; measured {} of denied, {} of all not allowed; allow tables asked {} times, for {} of "

@@ -302,7 +302,8 @@ void Reader::allow(const Node &node, const std::string &path) {
         }},
        {"filter", word<AllowFilter>(config.allow.filter, {{"auto", AllowFilter::automatic},
                                                           {"none", AllowFilter::none},
-                                                          {"seesaw", AllowFilter::seesaw}})},
+                                                          {"seesaw", AllowFilter::seesaw},
+                                                          {"cuckoo", AllowFilter::cuckoo}})},
        {"bits_per_key", [this](const Node &n, const std::string &where) {
           unsigned bits = 0;
           number(bits, allow_bits_per_key_min, allow_bits_per_key_max)(n, where);

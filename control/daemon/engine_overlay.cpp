@@ -47,8 +47,11 @@ std::string strain_of(const std::string &text) {
   const auto guard = report.is_object() ? report.find("guard") : report.end();
   if (guard == report.end() || !guard->is_object() || !guard->value("strained", false)) return {};
   const auto number = [&guard](const char *name) { return guard->value(name, std::uint64_t{0}); };
-  return fmt::format("the filter of the allow lists holds {} keys of {} planned, {} of {} cells are stuck",
-                     number("keys"), number("planned_keys"), number("cells_stuck"), number("cells"));
+  const std::string worn = guard->contains("cells") ? fmt::format(", {} of {} cells are stuck",
+                                                                  number("cells_stuck"), number("cells"))
+                                                    : fmt::format(" in {} slots", number("slots"));
+  return fmt::format("the filter of the allow lists holds {} keys of {} planned{}", number("keys"),
+                     number("planned_keys"), worn);
 }
 
 } // namespace

@@ -125,6 +125,58 @@ double cost_elsewhere(const Vulnerable &v, const config::Config &config, double 
   return std::max(cost - known, known == 0 ? 1.0 : 0.0);
 }
 
+Status take_seesaw(AllowFilterPlan &plan, const Vulnerable &vulnerable, const config::Config &config,
+                   double hit_ratio, std::uint64_t bits_total) {
+  std::vector<double> costs;
+  for (const build::VulnerableKey &v : vulnerable.keys) costs.push_back(v.cost);
+  const auto sized =
+      size_seesaw({.keys = plan.planned_keys,
+                   .bits_total = bits_total,
+                   .costs = CostCurve::of(costs, cost_elsewhere(vulnerable, config, hit_ratio))});
+  if (!sized) return std::unexpected(sized.error());
+  const auto bytes = build::seesaw_bytes(sized->params);
+  if (!bytes) return std::unexpected(bytes.error());
+  plan.chosen = "seesaw";
+  plan.seesaw = *sized;
+  plan.bytes = *bytes;
+  plan.vulnerable = vulnerable.keys.size();
+  plan.left_out = vulnerable.left_out;
+  const std::uint64_t guarded = std::min<std::uint64_t>(sized->guarded, vulnerable.keys.size());
+  plan.guarded.assign(vulnerable.keys.begin(),
+                      vulnerable.keys.begin() + static_cast<std::ptrdiff_t>(guarded));
+  return {};
+}
+
+Status take_cuckoo(AllowFilterPlan &plan, std::uint64_t bits_total) {
+  const auto sized = size_cuckoo(plan.keys, plan.planned_keys, bits_total);
+  if (!sized)
+    return fail(Errc::usage, fmt::format("a cuckoo filter for {} keys does not fit into {} bits; give it "
+                                         "more with allow.bits_per_key",
+                                         plan.planned_keys, bits_total));
+  const auto bytes = build::cuckoo_bytes(sized->params);
+  if (!bytes) return std::unexpected(bytes.error());
+  plan.chosen = "cuckoo";
+  plan.cuckoo = *sized;
+  plan.bytes = *bytes;
+  return {};
+}
+
+// Both in equal space, judged by what they will let through.
+Status take_better(AllowFilterPlan &plan, const Vulnerable &vulnerable, const config::Config &config,
+                   double hit_ratio, std::uint64_t bits_total) {
+  AllowFilterPlan seesaw = plan, cuckoo = plan;
+  if (Status sized = take_seesaw(seesaw, vulnerable, config, hit_ratio, bits_total); !sized) return sized;
+  const bool possible = take_cuckoo(cuckoo, bits_total).has_value();
+  const double by_seesaw = seesaw.predicted().weighted_churned,
+               by_cuckoo = possible ? cuckoo.predicted().weighted_churned : 1;
+  plan = by_cuckoo < by_seesaw ? std::move(cuckoo) : std::move(seesaw);
+  plan.rival = {plan.cuckoo ? "seesaw" : "cuckoo", std::max(by_cuckoo, by_seesaw)};
+  plan.why = fmt::format("in this space a cuckoo filter is predicted to let {:.2g} % of the cost of wrong "
+                         "answers through, a Seesaw filter {:.2g} %",
+                         100 * by_cuckoo, 100 * by_seesaw);
+  return {};
+}
+
 } // namespace
 
 Vulnerable vulnerable_keys(const build::BuildInput &input, const std::vector<HotAddress> &hot,
@@ -168,30 +220,19 @@ Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input, const 
   constexpr std::uint64_t room_for_more = 64, bytes_min = 4096; // below a page there is nothing to save
   const unsigned bits = config.allow.bits_per_key.value_or(allow_bits_per_key);
   plan.planned_keys = plan.keys + plan.keys / 4 + room_for_more;
-  const Vulnerable vulnerable = vulnerable_keys(input, hot);
-  std::vector<double> costs;
-  for (const build::VulnerableKey &v : vulnerable.keys) costs.push_back(v.cost);
-  const auto sized =
-      size_seesaw({.keys = plan.planned_keys,
-                   .bits_total = std::max(bits * plan.planned_keys, 8 * bytes_min),
-                   .costs = CostCurve::of(costs, cost_elsewhere(vulnerable, config, hit_ratio))});
+  const std::uint64_t bits_total = std::max(bits * plan.planned_keys, 8 * bytes_min);
+  Status sized = fail(Errc::usage, "no filter was asked for");
+  switch (config.allow.filter) {
+  case config::AllowFilter::seesaw:
+    sized = take_seesaw(plan, vulnerable_keys(input, hot), config, hit_ratio, bits_total);
+    break;
+  case config::AllowFilter::cuckoo: sized = take_cuckoo(plan, bits_total); break;
+  default: sized = take_better(plan, vulnerable_keys(input, hot), config, hit_ratio, bits_total);
+  }
   if (!sized) return std::unexpected(sized.error());
-  const auto bytes = build::seesaw_bytes(sized->params);
-  if (!bytes) return std::unexpected(bytes.error());
-  plan.seesaw = *sized;
-  plan.bytes = *bytes;
-  plan.chosen = "seesaw";
-  plan.vulnerable = vulnerable.keys.size();
-  plan.left_out = vulnerable.left_out;
-  const std::uint64_t guarded = std::min<std::uint64_t>(sized->guarded, vulnerable.keys.size());
-  plan.guarded.assign(vulnerable.keys.begin(),
-                      vulnerable.keys.begin() + static_cast<std::ptrdiff_t>(guarded));
   plan.why = forced ? "the configuration says so"
-                    : fmt::format("the allow tables ({}) exceed half of L2 ({})", human_bytes(tables),
-                                  human_bytes(l2_half));
-  if (!forced && bits >= cuckoo_wins_from_bits)
-    plan.why +=
-        fmt::format("; at {} bits a key a cuckoo filter would accept less, but images have none", bits);
+                    : fmt::format("the allow tables ({}) exceed half of L2 ({}); {}", human_bytes(tables),
+                                  human_bytes(l2_half), plan.why);
   return plan;
 }
 

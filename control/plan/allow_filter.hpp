@@ -2,8 +2,10 @@
 // must not take for allowed.
 //
 // `auto` takes none while the allow tables fit half of L2: asking them costs next to nothing then. Beyond
-// that it takes a Seesaw counting filter, the only kind that images have. From about twelve bits a key a
-// cuckoo filter would accept fewer absent addresses at the same size; the choice says so.
+// that it sizes a Seesaw counting filter and a cuckoo filter for the same bits and takes the one that is
+// predicted to let less of the cost through, after churn and with as many keys as there is room for: the
+// cuckoo filter, which favours no key over others, unless a few addresses carry most of the cost. A stack of
+// filters is no candidate: it cannot follow changes in place.
 //
 // Vulnerable are the hosts of the deny side, each at the lengths that allow tables are asked for it
 // (IPv4: those in use below its /16, and 32 where the side has hosts alone; IPv6: all in use), and denied
@@ -15,6 +17,7 @@
 
 #include "control/config/config.hpp"
 #include "control/plan/calibration.hpp"
+#include "control/plan/cuckoo_size.hpp"
 #include "control/plan/seesaw_size.hpp"
 #include "weir/build/input.hpp"
 #include "weir/key/address.hpp"
@@ -28,7 +31,6 @@ namespace weir::plan {
 
 inline constexpr unsigned allow_bits_per_key = 20; // unless the configuration says otherwise
 inline constexpr std::uint64_t vulnerable_max = std::uint64_t{1} << 20;
-inline constexpr unsigned cuckoo_wins_from_bits = 12;
 
 struct HotAddress { // denied, from samples
   Address address;
@@ -49,8 +51,26 @@ struct AllowFilterPlan {
   std::uint64_t keys = 0, planned_keys = 0; // there is room for planned_keys
   std::uint64_t bytes = 0;
   std::uint64_t vulnerable = 0, left_out = 0; // denied keys known, and beyond the limit
-  std::optional<SeesawPlan> seesaw;           // goes into the build's input
-  std::vector<build::VulnerableKey> guarded;
+  std::optional<SeesawPlan> seesaw;           // one of the two goes into the build's input
+  std::optional<CuckooPlan> cuckoo;
+  std::vector<build::VulnerableKey> guarded; // by a Seesaw filter
+
+  struct Rival { // that `auto` did not take; empty: the choice was free of none
+    std::string filter;
+    double weighted_churned = 0;
+  } rival;
+
+  // Predicted share of absent addresses that are accepted: by cost and of those that nobody guards, new, and
+  // after churn and with planned_keys. 0 without a filter.
+  struct Rates {
+    double weighted = 0, plain = 0, weighted_churned = 0, plain_churned = 0;
+  };
+  [[nodiscard]] Rates predicted() const noexcept {
+    if (cuckoo) return {cuckoo->rate_new, cuckoo->rate_new, cuckoo->rate_full, cuckoo->rate_full};
+    if (!seesaw) return {};
+    return {seesaw->weighted_fresh(), seesaw->fresh.others, seesaw->weighted_churned(),
+            seesaw->churned.others};
+  }
 
   [[nodiscard]] double bits_per_key() const noexcept {
     return 8 * static_cast<double>(bytes) / static_cast<double>(planned_keys);

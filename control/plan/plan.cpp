@@ -209,8 +209,8 @@ void apply_to(build::BuildInput &input, const Plan &plan) {
   apply_to(input, plan.chosen);
   input.deny.chain_words_v4 = plan.chain_words_v4;
   input.deny.chain_words_v6 = plan.chain_words_v6;
-  if (!plan.allow_filter.seesaw) return;
-  input.guard.params = plan.allow_filter.seesaw->params;
+  if (plan.allow_filter.seesaw) input.guard.params = plan.allow_filter.seesaw->params;
+  if (plan.allow_filter.cuckoo) input.guard.cuckoo = plan.allow_filter.cuckoo->params;
   input.guard.guarded = plan.allow_filter.guarded;
 }
 

@@ -61,17 +61,29 @@ std::string json_allow_filter(const Plan &plan) {
   const AllowFilterPlan &f = plan.allow_filter;
   std::string text = fmt::format(R"("allow_filter":{{"chosen":"{}","why":"{}","confirm":"{}","keys":{})",
                                  f.chosen, json_text(f.why), name_of(f.confirm), f.keys);
+  if (f.bytes != 0) {
+    const AllowFilterPlan::Rates rates = f.predicted();
+    text += fmt::format(
+        R"(,"planned_keys":{},"bytes":{},"bits_per_key":{:.2f},)"
+        R"("predicted":{{"weighted":{:.6g},"plain":{:.6g},"weighted_churned":{:.6g},"plain_churned":{:.6g}}})",
+        f.planned_keys, f.bytes, f.bits_per_key(), rates.weighted, rates.plain, rates.weighted_churned,
+        rates.plain_churned);
+  }
   if (f.seesaw) {
     const SeesawPlan &s = *f.seesaw;
     const build::SeesawParams &p = s.params;
     text += fmt::format(
-        R"(,"planned_keys":{},"bytes":{},"bits_per_key":{:.2f},"vulnerable":{},"left_out":{},"guarded":{},)"
-        R"("guarded_cost":{:.6f},"hashes":{},"backups":{},"cell_bits":{},"modulator_share":{:.4f},)"
-        R"("predicted":{{"weighted":{:.6g},"plain":{:.6g},"weighted_churned":{:.6g},"plain_churned":{:.6g}}})",
-        f.planned_keys, f.bytes, f.bits_per_key(), f.vulnerable, f.left_out, s.guarded, s.guarded_cost,
-        p.hashes, p.backups, p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0), s.modulator_share,
-        s.weighted_fresh(), s.fresh.others, s.weighted_churned(), s.churned.others);
+        R"(,"vulnerable":{},"left_out":{},"guarded":{},)"
+        R"("guarded_cost":{:.6f},"hashes":{},"backups":{},"cell_bits":{},"modulator_share":{:.4f})",
+        f.vulnerable, f.left_out, s.guarded, s.guarded_cost, p.hashes, p.backups,
+        p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0), s.modulator_share);
   }
+  if (f.cuckoo)
+    text += fmt::format(R"(,"fingerprint_bits":{},"buckets":{})", f.cuckoo->params.shape.fingerprint_bits,
+                        f.cuckoo->params.shape.buckets);
+  if (!f.rival.filter.empty())
+    text += fmt::format(R"(,"rival":{{"filter":"{}","weighted_churned":{:.6g}}})", f.rival.filter,
+                        f.rival.weighted_churned);
   if (plan.guard_built)
     text += fmt::format(R"(,"built":{{"guarded_rate":{:.6g},"modulator_used":{:.4f},"cells_stuck":{:.4f}}})",
                         plan.guard_built->guarded_rate, plan.guard_built->modulator_share,
@@ -81,18 +93,22 @@ std::string json_allow_filter(const Plan &plan) {
 
 std::string allow_filter_text(const AllowFilterPlan &f) {
   std::string text = fmt::format("allow filter {}: {}\n", f.chosen, f.why);
-  if (!f.seesaw) return text;
-  const SeesawPlan &s = *f.seesaw;
-  text +=
-      fmt::format("   {} keys, room for {}; {}, {:.1f} bits a key; {} of {} vulnerable keys guarded{}; "
-                  "confirm {}\n",
-                  f.keys, f.planned_keys, human_bytes(f.bytes), f.bits_per_key(), s.guarded, f.vulnerable,
-                  f.left_out == 0 ? "" : fmt::format(" ({} more left out)", f.left_out), name_of(f.confirm));
-  text += fmt::format(
-      "   accepts in error, by cost {:.3g} %, after churn {:.3g} %; a key nobody guards {:.3g} %, "
-      "after churn {:.3g} %\n",
-      100 * s.weighted_fresh(), 100 * s.weighted_churned(), 100 * s.fresh.others, 100 * s.churned.others);
-  return text;
+  if (f.bytes == 0) return text;
+  text += fmt::format("   {} keys, room for {}; {}, {:.1f} bits a key; ", f.keys, f.planned_keys,
+                      human_bytes(f.bytes), f.bits_per_key());
+  if (f.seesaw)
+    text += fmt::format("{} of {} vulnerable keys guarded{}; ", f.seesaw->guarded, f.vulnerable,
+                        f.left_out == 0 ? "" : fmt::format(" ({} more left out)", f.left_out));
+  if (f.cuckoo) text += fmt::format("fingerprints of {} bits; ", f.cuckoo->params.shape.fingerprint_bits);
+  const AllowFilterPlan::Rates rates = f.predicted();
+  text += fmt::format("confirm {}\n   accepts in error, ", name_of(f.confirm));
+  if (f.cuckoo)
+    return text + fmt::format("any key alike, {:.3g} %, {:.3g} % with all the keys there is room for\n",
+                              100 * rates.plain, 100 * rates.plain_churned);
+  return text + fmt::format("by cost {:.3g} %, after churn {:.3g} %; a key nobody guards {:.3g} %, "
+                            "after churn {:.3g} %\n",
+                            100 * rates.weighted, 100 * rates.weighted_churned, 100 * rates.plain,
+                            100 * rates.plain_churned);
 }
 
 std::string json(const TablePlan &t) {

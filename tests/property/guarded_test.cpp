@@ -22,6 +22,7 @@ enum class Shape : std::uint8_t { hosts_alone, prefixes_too };
 struct GuardedCase {
   Confirm confirm;
   Shape shape;
+  image::GuardKind guard = image::GuardKind::seesaw;
 };
 
 class Guarded : public testing::TestWithParam<GuardedCase> {
@@ -71,7 +72,10 @@ protected:
     in.seed = random();
     in.policy.confirm = GetParam().confirm;
     // Small, so that it is often wrong.
-    in.guard.params = build::SeesawParams{.planned_keys = 900, .cell_words = 48, .modulator_words = 16};
+    if (GetParam().guard == image::GuardKind::cuckoo)
+      in.guard.cuckoo = build::CuckooParams{900, {400, 4}};
+    else
+      in.guard.params = build::SeesawParams{.planned_keys = 900, .cell_words = 48, .modulator_words = 16};
     return test::ImageMemory::build(in);
   }
 };
@@ -133,15 +137,19 @@ TEST_P(Guarded, bursts_answer_what_the_tables_say) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Guarded,
-                         testing::Values(GuardedCase{Confirm::exact, Shape::hosts_alone},
-                                         GuardedCase{Confirm::exact, Shape::prefixes_too},
-                                         GuardedCase{Confirm::on_conflict, Shape::hosts_alone},
-                                         GuardedCase{Confirm::on_conflict, Shape::prefixes_too}),
-                         [](const auto &way) {
-                           return std::string(name_of(way.param.confirm)) +
-                                  (way.param.shape == Shape::hosts_alone ? "_hosts" : "_prefixes");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Ways, Guarded,
+    testing::Values(GuardedCase{Confirm::exact, Shape::hosts_alone},
+                    GuardedCase{Confirm::exact, Shape::prefixes_too},
+                    GuardedCase{Confirm::on_conflict, Shape::hosts_alone},
+                    GuardedCase{Confirm::on_conflict, Shape::prefixes_too},
+                    GuardedCase{Confirm::exact, Shape::prefixes_too, image::GuardKind::cuckoo},
+                    GuardedCase{Confirm::on_conflict, Shape::hosts_alone, image::GuardKind::cuckoo}),
+    [](const auto &way) {
+      return std::string(name_of(way.param.confirm)) +
+             (way.param.shape == Shape::hosts_alone ? "_hosts_" : "_prefixes_") +
+             std::string(image::name_of(way.param.guard));
+    });
 
 // What the filter says decides what the tables are asked, and nothing else: hosts whose answer is known.
 TEST(GuardedTally, counts_addresses_and_probes_of_the_table) {

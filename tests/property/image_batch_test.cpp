@@ -28,7 +28,12 @@ wire::Delta host_delta(Side side, std::uint32_t host, std::uint16_t list) { // l
 }
 
 // On the allow side behind a filter, which has to follow every key that waits, enters or leaves.
-struct Batches : testing::TestWithParam<Side> {
+struct Setting {
+  Side side;
+  image::GuardKind guard = image::GuardKind::none;
+};
+struct Batches : testing::TestWithParam<Setting> {
+  static Side side() { return GetParam().side; }
   const std::uint64_t seed = test::seed_or(77);
   std::mt19937_64 random{seed};
   std::map<std::uint32_t, std::uint16_t> rules; // what the image must say
@@ -44,8 +49,10 @@ struct Batches : testing::TestWithParam<Side> {
     }
     build::BuildInput in;
     in.lists = {{"a", 1}};
-    (GetParam() == Side::deny ? in.deny : in.allow).v4 = hosts;
-    if (GetParam() == Side::allow)
+    (side() == Side::deny ? in.deny : in.allow).v4 = hosts;
+    if (GetParam().guard == image::GuardKind::cuckoo) // 93 % of its slots, so that keys have to move
+      in.guard.cuckoo = build::CuckooParams{hosts_known, {10'800, 13}};
+    if (GetParam().guard == image::GuardKind::seesaw)
       in.guard.params = build::SeesawParams{.planned_keys = 4 * hosts_at_first,
                                             .cell_words = 32'768,
                                             .modulator_words = 64,
@@ -55,13 +62,13 @@ struct Batches : testing::TestWithParam<Side> {
   }
   void expect_same() {
     writer.grace_passed();
-    if (GetParam() == Side::allow) {
+    if (side() == Side::allow) {
       ASSERT_EQ(writer.guard().load()->keys, rules.size());
     }
     for (std::uint32_t h = 1; h <= 2 * hosts_known; ++h) {
       const auto known = rules.find(h * 79);
       const std::uint32_t wanted = known == rules.end() ? 0 : image::value::make(known->second, 32);
-      ASSERT_EQ(image::lookup(writer.view(), GetParam(), Address::from_host(h * 79)), wanted) << h;
+      ASSERT_EQ(image::lookup(writer.view(), side(), Address::from_host(h * 79)), wanted) << h;
       ASSERT_TRUE(wanted == 0 || guard_lets_pass(h * 79)) << h;
     }
   }
@@ -70,7 +77,7 @@ struct Batches : testing::TestWithParam<Side> {
     return view.guard.empty() || view.guard.contains(hash_v4(byteswap32(host), view.seeds_v4[32]));
   }
   [[nodiscard]] static wire::Delta host_delta(std::uint32_t host, std::uint16_t list) {
-    return weir::host_delta(GetParam(), host, list);
+    return weir::host_delta(side(), host, list);
   }
   void enter(const wire::Delta &d) {
     const std::uint32_t host = Address{Family::ipv4, d.address}.host();
@@ -126,20 +133,25 @@ TEST_P(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
   ASSERT_GT(done.applied, 50u);
   ASSERT_LT(done.applied, batch.size());
   for (std::size_t i = 0; i < done.applied; ++i)
-    ASSERT_NE(image::lookup(writer.view(), GetParam(), Address{Family::ipv4, batch[i].address}), 0u) << i;
+    ASSERT_NE(image::lookup(writer.view(), side(), Address{Family::ipv4, batch[i].address}), 0u) << i;
   for (std::uint32_t h = 1; h <= hosts_at_first; ++h)
-    ASSERT_NE(image::lookup(writer.view(), GetParam(), Address::from_host(h * 79)), 0u) << h;
+    ASSERT_NE(image::lookup(writer.view(), side(), Address::from_host(h * 79)), 0u) << h;
   writer.grace_passed();
   for (std::size_t i = 0; i < done.applied; ++i)
     ASSERT_TRUE(guard_lets_pass(Address{Family::ipv4, batch[i].address}.host())) << i;
-  if (GetParam() == Side::allow) {
+  if (side() == Side::allow) {
     EXPECT_LT(writer.guard().load()->keys, hosts_at_first + batch.size())
         << "what found no room is not counted";
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sides, Batches, testing::Values(Side::deny, Side::allow),
-                         [](const auto &side) { return std::string(image::name_of(side.param)); });
+INSTANTIATE_TEST_SUITE_P(Sides, Batches,
+                         testing::Values(Setting{Side::deny}, Setting{Side::allow, image::GuardKind::seesaw},
+                                         Setting{Side::allow, image::GuardKind::cuckoo}),
+                         [](const auto &setting) {
+                           return std::string(image::name_of(setting.param.side)) + "_" +
+                                  std::string(image::name_of(setting.param.guard));
+                         });
 
 } // namespace
 } // namespace weir

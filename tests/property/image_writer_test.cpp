@@ -94,14 +94,18 @@ struct State {
   mutable std::size_t asks = 0;
 
   ImageMemory build(std::uint64_t seed, bool front,
-                    build::Predictor predictor = build::Predictor::inline_bits, bool guarded = false) const {
+                    build::Predictor predictor = build::Predictor::inline_bits,
+                    image::GuardKind guard = image::GuardKind::none) const {
     const Inputs deny(rules[0]), allow(rules[1]);
     build::BuildInput in;
     in.lists = {{"a", 0}};
     in.deny = {deny.v4, deny.v6, front, predictor};
     in.allow = {allow.v4, allow.v6, false, predictor};
     in.seed = seed;
-    if (guarded)
+    if (guard == image::GuardKind::cuckoo) // small, so that keys have to move
+      in.guard.cuckoo =
+          build::CuckooParams{400, {static_cast<std::uint32_t>(guarded_keys() * 10 / 36 + 6), 11}};
+    if (guard == image::GuardKind::seesaw)
       in.guard.params = build::SeesawParams{.planned_keys = 400,
                                             .cell_words = 128,
                                             .modulator_words = 64,
@@ -157,7 +161,8 @@ enum class Kind : std::uint8_t {
   chained,
   chained_and_given_up,
   guarded,
-  guarded_and_chained
+  guarded_and_chained,
+  guarded_by_cuckoo
 };
 
 class Deltas : public testing::TestWithParam<Kind> {
@@ -166,13 +171,17 @@ public:
     ImageMemory memory;
     image::ImageWriter writer;
   };
-  static bool is_guarded() { return GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained; }
+  static image::GuardKind guard() {
+    if (GetParam() == Kind::guarded_by_cuckoo) return image::GuardKind::cuckoo;
+    const bool seesaw = GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained;
+    return seesaw ? image::GuardKind::seesaw : image::GuardKind::none;
+  }
   static Live live(const State &state, std::uint64_t seed) {
     const bool chained = GetParam() == Kind::chained || GetParam() == Kind::chained_and_given_up ||
                          GetParam() == Kind::guarded_and_chained;
     ImageMemory memory =
         state.build(seed, GetParam() == Kind::behind_a_front_filter,
-                    chained ? build::Predictor::chained : build::Predictor::inline_bits, is_guarded());
+                    chained ? build::Predictor::chained : build::Predictor::inline_bits, guard());
     auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
     if (GetParam() == Kind::chained_and_given_up)
       for (const Side side : {Side::deny, Side::allow}) writer.give_up_exactness(side);
@@ -215,7 +224,7 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
       ASSERT_EQ(writer.apply(d), Change::unchanged) << "a delta applied twice changes nothing";
     }
     writer.grace_passed();
-    if (is_guarded()) state.expect_guarded(writer);
+    if (guard() != image::GuardKind::none) state.expect_guarded(writer);
     std::vector<Address> asked(g.below(table::BurstLookup::slots_max + 1));
     for (Address &a : asked) a = g.address();
     state.expect_same(writer.view(), asked);
@@ -225,14 +234,15 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
 }
 
 std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
-  constexpr const char *names[] = {"plain",   "behind_a_front_filter", "chained", "chained_and_given_up",
-                                   "guarded", "guarded_and_chained"};
+  constexpr const char *names[] = {
+      "plain",   "behind_a_front_filter", "chained",          "chained_and_given_up",
+      "guarded", "guarded_and_chained",   "guarded_by_cuckoo"};
   return names[static_cast<unsigned>(kind.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                          testing::Values(Kind::plain, Kind::behind_a_front_filter, Kind::chained,
-                                         Kind::chained_and_given_up, Kind::guarded,
-                                         Kind::guarded_and_chained),
+                                         Kind::chained_and_given_up, Kind::guarded, Kind::guarded_and_chained,
+                                         Kind::guarded_by_cuckoo),
                          kind_name);
 
 TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses_nothing) {

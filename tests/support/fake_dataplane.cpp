@@ -312,7 +312,7 @@ std::uint64_t FakeDataplane::stages() const {
   return stages_;
 }
 
-std::optional<filter::SeesawLoad> FakeDataplane::guard() const {
+std::optional<image::GuardLoad> FakeDataplane::guard() const {
   const std::lock_guard lock(mutex_);
   return live_ ? live_->writer->guard().load() : std::nullopt;
 }

@@ -57,7 +57,7 @@ public:
   }
 
   // Of the filter in front of the live image's allow tables; none: it has none.
-  [[nodiscard]] std::optional<filter::SeesawLoad> guard() const;
+  [[nodiscard]] std::optional<image::GuardLoad> guard() const;
 
 private:
   struct Attached;

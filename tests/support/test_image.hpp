@@ -18,6 +18,7 @@ struct ImageOptions {
   bool front_filter = false;
   std::optional<build::SeesawParams> guard{}; // a filter in front of the allow tables
   std::vector<build::VulnerableKey> guarded{};
+  std::optional<build::CuckooParams> cuckoo{}; // instead of `guard`
 };
 
 class TestImage {

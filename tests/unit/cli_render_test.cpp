@@ -62,6 +62,20 @@ TEST(CliRender, plan_says_what_stands_in_front_of_the_allow_tables_and_why) {
           "0.3 % after churn; a key that nobody guards 0.2 % and 0.4 %\n"));
 }
 
+TEST(CliRender, a_cuckoo_filter_has_one_rate_for_all) {
+  const Json filter =
+      Json::parse(R"json({"allow_filter": {"chosen": "cuckoo", "why": "better", "confirm": "exact",
+    "keys": 10, "planned_keys": 76, "bytes": 4096, "bits_per_key": 20, "fingerprint_bits": 18,
+    "predicted": {"weighted": 0.002, "plain": 0.002, "weighted_churned": 0.004, "plain_churned": 0.004}}})json");
+  EXPECT_THAT(
+      render_plan(filter),
+      HasSubstr("20.0 bits a key, fingerprints of 18 bits; confirm exact\n  accepts in error: 0.2 % new, "
+                "0.4 % with all the keys there is room for; any address alike\n"));
+  const Json status{{"generation", 1}, {"plan", filter}};
+  EXPECT_THAT(render_status(status, now),
+              HasSubstr("  accepts in error: predicted 0.2 % of all, 0.4 % when full\n"));
+}
+
 TEST(CliRender, status_says_when_nothing_is_enforced_and_when_the_dataplane_is_away) {
   const std::string text =
       render_status(Json::parse(R"json({"generation": 0, "dataplane": {"connected": false}})json"), now);

@@ -116,11 +116,13 @@ TEST(Config, an_allow_filter_is_chosen_by_name_with_its_bits) {
   EXPECT_EQ(c.allow.bits_per_key, 24u);
   EXPECT_EQ(good("version: 1\n").allow.filter, AllowFilter::automatic);
   EXPECT_EQ(good("version: 1\n").allow.bits_per_key, std::nullopt);
-  EXPECT_HAS(
-      refused("version: 1\nallow: {filter: sesaw}\n"),
-      "weir.yaml:2: allow.filter: \"sesaw\" is not one of auto, none, seesaw; did you mean \"seesaw\"?");
+  EXPECT_HAS(refused("version: 1\nallow: {filter: sesaw}\n"),
+             "weir.yaml:2: allow.filter: \"sesaw\" is not one of auto, none, seesaw, cuckoo; did you mean "
+             "\"seesaw\"?");
   EXPECT_HAS(refused("version: 1\nallow: {confirm: always}\n"),
              "weir.yaml:2: allow.confirm: \"always\" is not one of on_conflict, exact");
+  EXPECT_EQ(good("version: 1\nallow: {filter: cuckoo}\n").allow.filter, AllowFilter::cuckoo);
+  EXPECT_HAS(refused("version: 1\nallow: {filter: cukoo}\n"), "weir.yaml:2: allow.filter: \"cukoo\"");
   EXPECT_HAS(refused("version: 1\nallow: {bits_per_key: 5}\n"),
              "weir.yaml:2: allow.bits_per_key: \"5\" is not a whole number from 6 to 64");
   EXPECT_HAS(refused("version: 1\nallow:\n  filter: none\n  bits_per_key: 20\n"),

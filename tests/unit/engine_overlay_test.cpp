@@ -65,10 +65,11 @@ TEST_F(EngineOverlay, one_that_holds_little_is_left_alone) {
 }
 
 // A filter for three entries has room for 67 keys.
-class EngineFilter : public testing::Test {
+class EngineFilter : public testing::TestWithParam<const char *> {
 protected:
   EngineFilter()
-      : bench("version: 1\nallow: {filter: seesaw}\nlists: [{name: ops, action: allow, dynamic: true}, "
+      : bench(std::string("version: 1\nallow: {filter: ") + GetParam() +
+              "}\nlists: [{name: ops, action: allow, dynamic: true}, "
               "{name: desk, action: allow, entries: [192.0.2.1, 192.0.2.2, 192.0.2.3]}, "
               "{name: a, action: deny, entries: [10.0.0.0/8]}]\n"),
         dataplane(bench.socket()) {
@@ -103,7 +104,7 @@ protected:
   std::uint64_t images = 0;
 };
 
-TEST_F(EngineFilter, that_outgrows_its_plan_is_built_anew_and_larger) {
+TEST_P(EngineFilter, that_outgrows_its_plan_is_built_anew_and_larger) {
   ASSERT_TRUE(change(hosts(60), true));
   ASSERT_TRUE(change({"10.2.0.1"}, true));
   EXPECT_EQ(dataplane.stages(), images) << "63 and one keys fit";
@@ -117,7 +118,7 @@ TEST_F(EngineFilter, that_outgrows_its_plan_is_built_anew_and_larger) {
   EXPECT_EQ(bench.engine().last_error(), "");
 }
 
-TEST_F(EngineFilter, never_hears_of_the_deletion_of_an_entry_that_is_not_there) {
+TEST_P(EngineFilter, never_hears_of_the_deletion_of_an_entry_that_is_not_there) {
   const std::uint64_t deltas = dataplane.deltas();
   const auto absent = change({"10.9.9.9"}, false);
   ASSERT_FALSE(absent);
@@ -131,13 +132,16 @@ TEST_F(EngineFilter, never_hears_of_the_deletion_of_an_entry_that_is_not_there) 
   EXPECT_EQ(dataplane.guard()->keys, 3u);
 }
 
-TEST_F(EngineFilter, holds_a_key_of_two_lists_once_and_until_both_have_lost_it) {
+TEST_P(EngineFilter, holds_a_key_of_two_lists_once_and_until_both_have_lost_it) {
   ASSERT_TRUE(change({"192.0.2.1"}, true)) << "also in a file";
   EXPECT_EQ(dataplane.guard()->keys, 3u);
   ASSERT_TRUE(change({"192.0.2.1"}, false));
   EXPECT_EQ(dataplane.guard()->keys, 3u);
   EXPECT_EQ(dataplane.list_of(image::Side::allow, "192.0.2.1"), "desk");
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EngineFilter, testing::Values("seesaw", "cuckoo"),
+                         [](const auto &kind) { return std::string(kind.param); });
 
 } // namespace
 } // namespace weir::control

@@ -67,13 +67,16 @@ struct GuardedExample {
   std::vector<build::EntryV4> allow4{test::entry_v4("10.1.1.9", 2), test::entry_v4("10.2.0.0/16", 2),
                                      test::entry_v4("192.0.2.1", 2)};
 
-  test::ImageMemory build(Confirm confirm) const {
+  test::ImageMemory build(Confirm confirm, image::GuardKind kind = image::GuardKind::seesaw) const {
     build::BuildInput in;
     in.lists = {{"drop", 1}, {"ops", 2, image::Side::allow}};
     in.deny = {deny4, {}};
     in.allow = {allow4, {}};
     in.policy.confirm = confirm;
-    in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 8};
+    if (kind == image::GuardKind::cuckoo)
+      in.guard.cuckoo = build::CuckooParams{8, {16, 20}};
+    else
+      in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 8};
     return test::ImageMemory::build(in);
   }
 };
@@ -107,6 +110,13 @@ TEST(Explain, under_on_conflict_asks_the_allow_side_about_denied_addresses_alone
   EXPECT_EQ(denied.reason, Reason::deny);
   EXPECT_EQ(denied.list, "drop");
   EXPECT_EQ(step(denied, "allow"), "seesaw: no");
+}
+
+TEST(Explain, names_the_kind_of_the_filter) {
+  const test::ImageMemory m = GuardedExample().build(Confirm::exact, image::GuardKind::cuckoo);
+  EXPECT_TRUE(step(explain(m.view(), parse_address("10.1.1.9").value()), "allow /32")
+                  .starts_with("cuckoo: yes; table 1 line"));
+  EXPECT_EQ(step(explain(m.view(), parse_address("10.1.1.8").value()), "allow"), "cuckoo: no");
 }
 
 TEST(Explain, says_when_the_overlay_decides) {

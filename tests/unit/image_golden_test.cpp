@@ -14,6 +14,7 @@ namespace {
 // Tests run from the top of the tree.
 constexpr const char *golden_file = "tests/golden/image_v2.hex";
 constexpr const char *golden_seesaw_file = "tests/golden/image_v2_seesaw.hex";
+constexpr const char *golden_cuckoo_file = "tests/golden/image_v2_cuckoo.hex";
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -79,6 +80,9 @@ TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
   in.generation = 42;
   in.seed = 0xC0FFEE;
   expect_bytes(in, golden_seesaw_file);
+  in.guard = {};
+  in.guard.cuckoo = build::CuckooParams{8, {3, 18}};
+  expect_bytes(in, golden_cuckoo_file);
 }
 
 } // namespace

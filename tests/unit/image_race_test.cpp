@@ -63,7 +63,7 @@ struct Plan {
   }
 };
 
-test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, bool guard,
+test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, image::GuardKind guard,
                                build::Predictor predictor) {
   std::vector<build::EntryV4> v4;
   std::vector<build::EntryV6> v6;
@@ -81,7 +81,9 @@ test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front,
   in.allow = {v4, v6, false};
   in.deny.predictor = in.allow.predictor = predictor;
   in.seed = seed;
-  if (guard) // small and soon worn: counts stay at their maximum
+  if (guard == image::GuardKind::cuckoo) // nearly full: most keys that come have to wait for others to move
+    in.guard.cuckoo = build::CuckooParams{260, {70, 9}};
+  if (guard == image::GuardKind::seesaw) // small and soon worn: counts stay at their maximum
     in.guard.params = build::SeesawParams{.planned_keys = 400, .cell_words = 256, .modulator_words = 32};
   return test::ImageMemory::build(in);
 }
@@ -136,7 +138,8 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
 }
 
 struct RaceCase {
-  bool front = false, batches = false, guard = false;
+  bool front = false, batches = false;
+  image::GuardKind guard = image::GuardKind::none;
   build::Predictor predictor = build::Predictor::inline_bits;
 };
 class ImageRace : public testing::TestWithParam<RaceCase> {};
@@ -194,17 +197,19 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
   EXPECT_EQ(rebuilds, 0u);
 }
 
+using enum image::GuardKind;
 INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                          testing::Values(RaceCase{false, false}, RaceCase{true, false}, RaceCase{false, true},
-                                         RaceCase{true, true}, RaceCase{false, false, true},
-                                         RaceCase{false, true, true},
-                                         RaceCase{false, false, false, build::Predictor::chained},
-                                         RaceCase{true, false, false, build::Predictor::chained},
-                                         RaceCase{false, true, false, build::Predictor::chained}),
+                                         RaceCase{true, true}, RaceCase{false, false, seesaw},
+                                         RaceCase{false, true, seesaw}, RaceCase{false, false, cuckoo},
+                                         RaceCase{false, true, cuckoo},
+                                         RaceCase{false, false, none, build::Predictor::chained},
+                                         RaceCase{true, false, none, build::Predictor::chained},
+                                         RaceCase{false, true, none, build::Predictor::chained}),
                          [](const auto &way) {
-                           return std::string(way.param.front   ? "split_block_bloom"
-                                              : way.param.guard ? "seesaw"
-                                                                : "no_front") +
+                           return std::string(way.param.front           ? "split_block_bloom"
+                                              : way.param.guard != none ? image::name_of(way.param.guard)
+                                                                        : "no_front") +
                                   (way.param.batches ? "_batches" : "_one_by_one") +
                                   (way.param.predictor == build::Predictor::chained ? "_chained" : "");
                          });

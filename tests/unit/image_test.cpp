@@ -208,6 +208,11 @@ INSTANTIATE_TEST_SUITE_P(
         Forgery{
             "front_blocks", "does not match its blocks",
             [](const ImageMemory &m) { at<image::FrontHeader>(m, SectionKind::deny_v4_front).blocks += 1; }},
+        Forgery{"two_guards", "two filters stand in front of the allow tables",
+                [](const ImageMemory &m) {
+                  section(m, SectionKind::deny_v4_front).kind =
+                      static_cast<std::uint32_t>(SectionKind::allow_cuckoo);
+                }},
         Forgery{"guard_without_cells", "allow_seesaw: ",
                 [](const ImageMemory &m) {
                   at<image::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words = 0;
@@ -302,6 +307,60 @@ TEST(ImageBuilder, puts_every_allow_key_that_tables_are_asked_for_into_the_filte
   EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
   EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.0")->wire(), v.seeds_v4[16])));
   EXPECT_TRUE(ImageMemory::build({}).view().guard.empty());
+}
+
+struct WithCuckoo {
+  Rules rules = small_rules();
+  build::BuildInput input = input_of(rules);
+  WithCuckoo() { input.guard.cuckoo = build::CuckooParams{8, {4, 18}}; }
+};
+
+TEST(ImageBuilder, puts_all_that_tables_are_asked_for_into_a_cuckoo_filter) {
+  const WithCuckoo with;
+  const ImageMemory m = ImageMemory::build(with.input);
+  const image::ImageView v = m.view();
+  EXPECT_EQ(v.guard.kind(), image::GuardKind::cuckoo);
+  EXPECT_EQ(m.report().cuckoo.keys, 2u);
+  EXPECT_EQ(m.report().cuckoo.planned_keys, 8u);
+  EXPECT_TRUE(v.guard.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
+  EXPECT_TRUE(v.guard.contains(hash_v6(parse_address("2001:db8::1")->bytes.data(), v.seeds_v6[128])));
+  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
+}
+
+TEST(ImageBuilder, refuses_a_cuckoo_filter_that_cannot_be_or_cannot_hold_the_keys_and_two_filters) {
+  const auto error_of = [](const WithCuckoo &with) {
+    ImageMemory m(1 << 22);
+    const auto built = build::build_image(with.input, m.bytes());
+    return built ? std::string("accepted") : built.error().message;
+  };
+  WithCuckoo with;
+  EXPECT_EQ(error_of(with), "accepted");
+  with.input.guard.cuckoo->shape.fingerprint_bits = 21;
+  EXPECT_NE(error_of(with).find("1 to 20 bits"), std::string::npos) << error_of(with);
+  std::vector<build::EntryV4> many;
+  for (std::uint32_t h = 0; h < 40; ++h) many.push_back({h, 32, 0, 7});
+  with.input.allow.v4 = many;
+  with.input.guard.cuckoo->shape = {4, 18};
+  EXPECT_NE(error_of(with).find("no table came out"), std::string::npos) << "40 keys, 16 slots";
+  with.input.guard.params = build::SeesawParams{};
+  EXPECT_NE(error_of(with).find("two filters"), std::string::npos) << error_of(with);
+}
+
+TEST(Image, a_cuckoo_section_that_cannot_be_is_refused) {
+  const WithCuckoo with;
+  const auto refused = [&](const char *words, const std::function<void(image::CuckooHeader &)> &forge) {
+    const ImageMemory m = ImageMemory::build(with.input);
+    forge(at<image::CuckooHeader>(m, SectionKind::allow_cuckoo));
+    reseal(m);
+    expect_refused(m, words);
+  };
+  refused("allow_cuckoo: cuckoo filter: there is no bucket", [](auto &h) { h.buckets = 0; });
+  refused("allow_cuckoo: ", [](auto &h) { h.buckets = 0xFFFFFFFF; });
+  refused("fingerprints are not of 1 to 20 bits", [](auto &h) { h.fingerprint_bits = 0; });
+  refused("fingerprints are not of 1 to 20 bits", [](auto &h) { h.fingerprint_bits = 21; });
+  refused("where the header asks for", [](auto &h) { h.buckets += 16; });
+  refused("reserved bytes", [](auto &h) { h.reserved0[2] = 1; });
+  refused("reserved bytes", [](auto &h) { h.reserved[39] = 1; });
 }
 
 TEST(ImageBuilder, refuses_a_filter_of_impossible_parameters) {

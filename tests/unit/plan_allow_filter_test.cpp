@@ -1,6 +1,7 @@
 // What the planner puts in front of the allow tables, and which denied keys it guards.
 #include "control/plan/allow_filter.hpp"
 #include "control/plan/plan.hpp"
+#include "tests/support/filter_checks.hpp"
 #include "tests/support/image_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -82,9 +83,9 @@ TEST(VulnerableKeys, of_many_hosts_are_taken_from_all_over_up_to_the_limit) {
   EXPECT_GT(v.keys.back().key.address.host(), rules.deny4[9000].host);
 }
 
-config::Config forced(unsigned bits = 0) {
+config::Config forced(unsigned bits = 0, config::AllowFilter filter = config::AllowFilter::seesaw) {
   config::Config config;
-  config.allow.filter = config::AllowFilter::seesaw;
+  config.allow.filter = filter;
   if (bits != 0) config.allow.bits_per_key = bits;
   config.policy.confirm = Confirm::on_conflict;
   return config;
@@ -108,15 +109,42 @@ TEST(AllowFilter, is_none_while_the_allow_tables_fit_half_of_l2) {
   EXPECT_EQ(small.chosen, "none");
   EXPECT_NE(small.why.find("fit half of L2"), std::string::npos) << small.why;
   const AllowFilterPlan large = planned(rules, {}, 256 << 10);
-  EXPECT_EQ(large.chosen, "seesaw");
+  EXPECT_EQ(large.chosen, "cuckoo");
   EXPECT_NE(large.why.find("exceed half of L2"), std::string::npos) << large.why;
-  EXPECT_NE(large.why.find("cuckoo filter would accept less"), std::string::npos) << large.why;
-  config::Config lean;
-  lean.allow.bits_per_key = 10;
-  EXPECT_EQ(planned(rules, lean, 256 << 10).why.find("cuckoo"), std::string::npos);
   config::Config off;
   off.allow.filter = config::AllowFilter::none;
   EXPECT_EQ(planned(rules, off, 256 << 10).chosen, "none");
+}
+
+TEST(AllowFilter, is_the_kind_that_is_predicted_to_let_less_cost_through) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 20'000, 2);
+  rules.deny4 = hosts(0x0B000000, 20'000, 1);
+  std::string last;
+  for (const unsigned bits : {6, 8, 14, 20}) {
+    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::automatic), 256 << 10);
+    const double seesaw = planned(rules, forced(bits)).predicted().weighted_churned;
+    const double cuckoo =
+        planned(rules, forced(bits, config::AllowFilter::cuckoo)).predicted().weighted_churned;
+    EXPECT_EQ(plan.chosen, cuckoo < seesaw ? "cuckoo" : "seesaw") << bits;
+    EXPECT_DOUBLE_EQ(plan.predicted().weighted_churned, std::min(cuckoo, seesaw)) << bits;
+    EXPECT_DOUBLE_EQ(plan.rival.weighted_churned, std::max(cuckoo, seesaw)) << bits;
+    EXPECT_NE(plan.why.find("a cuckoo filter is predicted to let"), std::string::npos) << plan.why;
+    last = plan.chosen;
+  }
+  EXPECT_EQ(last, "cuckoo");
+}
+
+TEST(AllowFilter, takes_a_seesaw_filter_where_few_addresses_carry_the_cost) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 20'000, 2);
+  rules.deny4 = hosts(0x0B000000, 100, 1);
+  const std::vector<HotAddress> hot{{Address::from_host(0x0B000001), 1'000'000}};
+  config::Config config;
+  config.allow.bits_per_key = 10;
+  config.policy.confirm = Confirm::on_conflict;
+  const auto plan = plan_allow_filter(rules.input(), config, 0.1, with_l2(256 << 10), hot).value();
+  EXPECT_EQ(plan.chosen, "seesaw") << plan.why;
 }
 
 TEST(AllowFilter, can_be_forced_in_front_of_nothing) {
@@ -159,6 +187,41 @@ TEST(AllowFilter, accepts_about_as_much_as_was_predicted) {
   const double rate = static_cast<double>(accepted) / 30'000;
   EXPECT_GT(rate, 0);
   EXPECT_LE(rate, 1.3 * plan.seesaw->fresh.others);
+}
+
+TEST(AllowFilter, of_the_cuckoo_kind_accepts_what_was_predicted_and_has_the_bits_given) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 30'000, 2);
+  for (const unsigned bits : {8, 12}) {
+    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::cuckoo));
+    ASSERT_TRUE(plan.cuckoo && !plan.seesaw);
+    EXPECT_LE(plan.bits_per_key(), bits);
+    EXPECT_GT(plan.bits_per_key(), bits - 0.1);
+    build::BuildInput in = rules.input();
+    in.lists = {{"bad", 1}, {"good", 2, image::Side::allow}};
+    in.guard.cuckoo = plan.cuckoo->params;
+    const test::ImageMemory m = test::ImageMemory::build(in);
+    const image::ImageView view = m.view();
+    std::vector<KeyHash> strangers;
+    for (std::uint32_t i = 0; i < 200'000; ++i)
+      strangers.push_back(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
+    EXPECT_TRUE(
+        test::rate_is(plan.predicted().plain, test::accepted(view.guard, strangers), strangers.size()));
+    EXPECT_LT(plan.predicted().plain, plan.predicted().plain_churned) << "there is room for more keys";
+  }
+}
+
+TEST(AllowFilter, of_the_cuckoo_kind_is_said_in_plans_as_well) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 100, 2);
+  const Plan plan = make_plan(rules.input(), forced(0, config::AllowFilter::cuckoo),
+                              {.memory = {.available_bytes = 1 << 30}})
+                        .value();
+  const std::string text = to_text(plan), json = to_json(plan);
+  EXPECT_NE(text.find("allow filter cuckoo: the configuration says so"), std::string::npos) << text;
+  EXPECT_NE(text.find("fingerprints of 20 bits; confirm on_conflict"), std::string::npos) << text;
+  EXPECT_NE(json.find(R"("allow_filter":{"chosen":"cuckoo")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("fingerprint_bits":20)"), std::string::npos) << json;
 }
 
 TEST(AllowFilter, is_said_in_plans_for_people_and_for_programs) {

@@ -28,9 +28,10 @@ struct BuildReport {
   TableReport deny_v4, deny_v6, allow_v4, allow_v6;
   double build_ms = 0, verify_ms = 0;
   std::uint64_t keys_verified = 0;
-  filter::SeesawLoad guard; // of the filter in front of the allow tables; all 0: there is none
-  double guard_accepts = 0; // the share of the guarded keys that it accepts all the same
-  unsigned attempts = 1;    // seeds tried; more than one is a curiosity
+  filter::SeesawLoad guard;  // of the Seesaw filter in front of the allow tables; all 0: there is none
+  filter::CuckooLoad cuckoo; // likewise of a cuckoo filter
+  double guard_accepts = 0;  // the share of the guarded keys that it accepts all the same
+  unsigned attempts = 1;     // seeds tried; more than one is a curiosity
 };
 
 inline constexpr unsigned front_bits_per_key = 10;
@@ -99,6 +100,9 @@ struct PlannedSection {
   if (in.guard.params)
     out.push_back({SectionKind::allow_seesaw, section_mutable | image::section_optional,
                    seesaw_bytes(*in.guard.params).value_or(0)}); // impossible ones are refused before
+  if (in.guard.cuckoo)
+    out.push_back({SectionKind::allow_cuckoo, section_mutable | image::section_optional,
+                   cuckoo_bytes(*in.guard.cuckoo).value_or(0)});
   return out;
 }
 
@@ -141,8 +145,12 @@ template <class Entry>
   for (const ListInput &l : in.lists)
     if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
       return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
+  if (in.guard.params && in.guard.cuckoo)
+    return fail(Errc::usage, "two filters for the allow side: give it one");
   if (in.guard.params)
     if (auto bytes = seesaw_bytes(*in.guard.params); !bytes) return std::unexpected(bytes.error());
+  if (in.guard.cuckoo)
+    if (auto bytes = cuckoo_bytes(*in.guard.cuckoo); !bytes) return std::unexpected(bytes.error());
   if (Status ok = check_entries(in.deny.v4, "deny"); !ok) return ok;
   if (Status ok = check_entries(in.deny.v6, "deny"); !ok) return ok;
   if (Status ok = check_entries(in.allow.v4, "allow"); !ok) return ok;
@@ -172,7 +180,7 @@ public:
       write_lengths_v4(side, s.v4);
       write_lengths_v6(side, s.v6);
     }
-    write_guard(report);
+    if (!write_guard(report)) return false;
     seal();
     return true;
   }
@@ -248,12 +256,18 @@ private:
       filter::SplitBlockBloom::insert(blocks, header->blocks, table::hash_of(key_of(e), seeds_[e.length]));
   }
 
-  void write_guard(BuildReport &report) {
-    if (!in_.guard.params) return;
+  [[nodiscard]] bool write_guard(BuildReport &report) {
+    if (!in_.guard.params && !in_.guard.cuckoo) return true;
     std::vector<KeyHash> keys, guarded;
     for_each_guarded_key(in_.allow, seeds_, [&](KeyHash key) { keys.push_back(key); });
+    if (in_.guard.cuckoo) {
+      const auto load = build_cuckoo(*in_.guard.cuckoo, keys, section(SectionKind::allow_cuckoo));
+      if (load) report.cuckoo = *load;
+      return load.has_value();
+    }
     for (const VulnerableKey &v : in_.guard.guarded) guarded.push_back(hash_of(v.key, seeds_));
     report.guard = build_seesaw(*in_.guard.params, keys, guarded, section(SectionKind::allow_seesaw)).value();
+    return true;
   }
 
   // Entries are sorted by (address, length), so a longer short prefix overwrites what covers it.

@@ -3,6 +3,7 @@
 // carried in these shapes through all of control, and the builder is heavy.
 #pragma once
 
+#include "weir/build/cuckoo_builder.hpp"
 #include "weir/build/seesaw_builder.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/image/policy.hpp"
@@ -66,8 +67,9 @@ struct VulnerableKey {
 };
 
 struct GuardInput {
-  std::optional<SeesawParams> params;     // none: no filter
-  std::span<const VulnerableKey> guarded; // in the order given
+  std::optional<SeesawParams> params;     // none: no filter,
+  std::optional<CuckooParams> cuckoo{};   // unless it is of this kind
+  std::span<const VulnerableKey> guarded; // of a Seesaw filter, in the order given
 };
 
 struct BuildInput {

@@ -8,62 +8,114 @@
 //
 // What is to go out waits here. A key that comes back meanwhile is struck off instead of being put in
 // once more, so the filter holds every key of the tables exactly once, and those that wait besides.
+//
+// A cuckoo filter may have to move others before a key fits, one step for each grace period: then the
+// caller asks again after one. A Seesaw filter takes every key at once.
 #pragma once
 
+#include "weir/filter/cuckoo_writer.hpp"
 #include "weir/filter/seesaw_writer.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <variant>
 
 namespace weir::image {
 
+struct GuardLoad {
+  std::uint64_t keys = 0, planned_keys = 0;
+};
+
 class GuardWriter {
 public:
+  enum class Entering : std::uint8_t {
+    in,
+    waits, // to be asked again after grace_passed()
+    full,  // it cannot hold this key: a larger filter is due
+  };
+
   GuardWriter() = default; // there is no filter: nothing is done
   explicit GuardWriter(const filter::SeesawWriter &filter) : filter_(filter), built_(filter.load()) {}
+  explicit GuardWriter(const filter::CuckooWriter &filter) : filter_(filter) {}
 
   // Grace periods are shared by so many keys; beyond it one is worth waiting for.
   static constexpr std::size_t waiting_many = 4096;
 
-  void entering(KeyHash key) {
-    if (!filter_) return;
-    const auto waits = waiting_.find(key.bits);
-    if (waits == waiting_.end()) return filter_->insert(key);
-    if (--waits->second == 0) waiting_.erase(waits);
+  [[nodiscard]] Entering entering(KeyHash key) {
+    if (const auto waits = waiting_.find(key.bits); waits != waiting_.end()) {
+      if (--waits->second == 0) waiting_.erase(waits);
+      return Entering::in;
+    }
+    if (auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_)) seesaw->insert(key);
+    auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_);
+    if (cuckoo == nullptr) return Entering::in;
+    switch (cuckoo->insert_beside_readers(key)) {
+    case filter::CuckooWriter::Put::in: return Entering::in;
+    case filter::CuckooWriter::Put::waits: return Entering::waits;
+    case filter::CuckooWriter::Put::full: break;
+    }
+    full_ = true;
+    return Entering::full;
   }
 
   void left(KeyHash key) {
-    if (filter_) ++waiting_[key.bits];
+    if (!none()) ++waiting_[key.bits];
   }
 
-  // No reader is left that met one of the waiting keys in a table.
+  // No reader is left that met one of the waiting keys in a table, or a slot before its fingerprint was
+  // copied.
   void grace_passed() {
+    if (auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_)) cuckoo->grace_passed();
     for (const auto &[bits, times] : waiting_)
-      for (std::uint32_t i = 0; i < times; ++i) (void)filter_->erase({bits});
+      for (std::uint32_t i = 0; i < times; ++i) erase({bits});
     waiting_.clear();
   }
 
   // None: there is no filter.
-  [[nodiscard]] std::optional<filter::SeesawLoad> load() const noexcept {
-    return filter_ ? std::optional(filter_->load()) : std::nullopt;
+  [[nodiscard]] std::optional<GuardLoad> load() const noexcept {
+    if (const auto *s = seesaw()) return GuardLoad{s->load().keys, s->load().planned_keys};
+    if (const auto *c = cuckoo()) return GuardLoad{c->load().keys, c->load().planned_keys};
+    return std::nullopt;
+  }
+  // The filter, if it is of this kind.
+  [[nodiscard]] const filter::SeesawWriter *seesaw() const noexcept {
+    return std::get_if<filter::SeesawWriter>(&filter_);
+  }
+  [[nodiscard]] const filter::CuckooWriter *cuckoo() const noexcept {
+    return std::get_if<filter::CuckooWriter>(&filter_);
   }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  // Is there something that grace_passed() would carry out?
+  [[nodiscard]] bool waits_for_grace() const noexcept {
+    return !waiting_.empty() || (cuckoo() != nullptr && cuckoo()->leaving() != 0);
+  }
 
-  // Has it left what it was planned for? Its answers stay right, its rates suffer: a larger one is due.
+  // Has it left what it was planned for? Its answers stay right, its rates suffer, and a cuckoo filter will
+  // be full: a larger one is due.
   [[nodiscard]] bool is_strained() const noexcept {
-    if (!filter_) return false;
-    const filter::SeesawLoad now = filter_->load();
-    return now.keys > now.planned_keys || now.stuck_share() > built_.stuck_share() + stuck_share_more ||
-           now.modulator_share() > built_.modulator_share() + modulator_share_more;
+    const std::optional<GuardLoad> now = load();
+    if (!now) return false;
+    if (now->keys > now->planned_keys || full_) return true;
+    if (seesaw() == nullptr) return false;
+    const filter::SeesawLoad worn = seesaw()->load();
+    return worn.stuck_share() > built_.stuck_share() + stuck_share_more ||
+           worn.modulator_share() > built_.modulator_share() + modulator_share_more;
   }
 
 private:
   // Beyond the share as built, so that a new filter never is strained from the start.
   static constexpr double stuck_share_more = 0.05, modulator_share_more = 0.15;
 
-  std::optional<filter::SeesawWriter> filter_;
-  filter::SeesawLoad built_;
+  [[nodiscard]] bool none() const noexcept { return std::holds_alternative<std::monostate>(filter_); }
+  void erase(KeyHash key) noexcept {
+    if (auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_)) (void)seesaw->erase(key);
+    if (auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_)) (void)cuckoo->erase(key);
+  }
+
+  std::variant<std::monostate, filter::SeesawWriter, filter::CuckooWriter> filter_;
+  filter::SeesawLoad built_;                                 // of a Seesaw filter
+  bool full_ = false;                                        // a cuckoo filter had no room for a key
   std::unordered_map<std::uint64_t, std::uint32_t> waiting_; // hash, how often
 };
 

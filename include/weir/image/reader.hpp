@@ -47,6 +47,7 @@ namespace detail {
   if (kind == SectionKind::policy) return "policy";
   if (kind == SectionKind::lists) return "lists";
   if (kind == SectionKind::allow_seesaw) return "allow_seesaw";
+  if (kind == SectionKind::allow_cuckoo) return "allow_cuckoo";
   if (n >= 32 && n < 32 + chains.size()) return chains[n - 32];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
 }
@@ -212,12 +213,20 @@ template <class Line>
                           std::span(deep).first(h->deep_layers), &h->exact);
 }
 
-// An absent filter is an empty one.
-[[nodiscard]] inline Result<filter::SeesawView> read_guard(Bytes section) {
-  if (section.empty()) return filter::SeesawView{};
-  auto guard = filter::SeesawView::attach(section);
-  if (!guard) return bad_section(SectionKind::allow_seesaw, guard.error().message);
-  return *guard;
+template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes section, SectionKind kind) {
+  const auto filter = Filter::attach(section);
+  if (!filter) return bad_section(kind, filter.error().message);
+  return GuardView(*filter);
+}
+
+// Neither section: an empty one.
+[[nodiscard]] inline Result<GuardView> read_guard(const Sections &s) {
+  const Bytes seesaw = s.of(SectionKind::allow_seesaw), cuckoo = s.of(SectionKind::allow_cuckoo);
+  if (!seesaw.empty() && !cuckoo.empty())
+    return bad("two filters stand in front of the allow tables, at most one may");
+  if (!seesaw.empty()) return read_guard_as<filter::SeesawView>(seesaw, SectionKind::allow_seesaw);
+  if (!cuckoo.empty()) return read_guard_as<filter::CuckooView>(cuckoo, SectionKind::allow_cuckoo);
+  return GuardView{};
 }
 
 [[nodiscard]] inline Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
@@ -328,7 +337,7 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   auto lists = detail::read_lists(sections->of(SectionKind::lists));
   if (!lists) return std::unexpected(lists.error());
   view.lists = *lists;
-  auto guard = detail::read_guard(sections->of(SectionKind::allow_seesaw));
+  auto guard = detail::read_guard(*sections);
   if (!guard) return std::unexpected(guard.error());
   view.guard = *guard;
   for (const Side side : {Side::deny, Side::allow}) {

@@ -3,8 +3,8 @@
 // no content of a section can lead a reader out of it.
 #pragma once
 
-#include "weir/filter/seesaw.hpp"
 #include "weir/filter/split_block_bloom.hpp"
+#include "weir/image/guard_view.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/table/chained_predictor.hpp"
 #include "weir/table/length_map.hpp"
@@ -57,7 +57,7 @@ struct ImageView {
   SideView<table::LineV6> v6[2];
   // Of what the allow tables are asked for, both families: IPv4 from length 17 on, IPv6 of all lengths.
   // Never refuses a key of theirs; empty(): no filter, ask the tables.
-  filter::SeesawView guard;
+  GuardView guard;
   table::LengthMapV4 lengths_v4[2];
   table::LengthsV6 lengths_v6[2];
   std::span<const ListEntry> lists; // numbers are unique

@@ -47,13 +47,9 @@ public:
                                                   Check check = Check::not_the_mutable_checksums) {
     auto view = image::attach(image, check);
     if (!view) return std::unexpected(view.error());
-    GuardWriter guard;
-    if (!view->guard.empty()) {
-      auto filter = filter::SeesawWriter::attach(section_of(image, *view, SectionKind::allow_seesaw));
-      if (!filter) return std::unexpected(filter.error());
-      guard = GuardWriter(*filter);
-    }
-    return ImageWriter(*view, std::move(guard), std::make_shared<Grace>(std::move(grace)));
+    auto guard = open_guard(image, *view);
+    if (!guard) return std::unexpected(guard.error());
+    return ImageWriter(*view, std::move(*guard), std::make_shared<Grace>(std::move(grace)));
   }
 
   // The staged image goes live: from now on readers have to be waited for.
@@ -113,7 +109,7 @@ public:
   }
   [[nodiscard]] const GuardWriter &guard() const noexcept { return guard_; }
   // Is there something that grace_passed() would carry out?
-  [[nodiscard]] bool waits_for_grace() const noexcept { return guard_.waiting() != 0; }
+  [[nodiscard]] bool waits_for_grace() const noexcept { return guard_.waits_for_grace(); }
 
 private:
   enum class Wait : std::uint8_t { here, never };
@@ -154,6 +150,22 @@ private:
       if (entry[i].kind == static_cast<std::uint32_t>(kind))
         return image.subspan(entry[i].offset, entry[i].bytes);
     return {};
+  }
+
+  template <class Filter> [[nodiscard]] static Result<GuardWriter> open_guard_as(MutableBytes section) {
+    const auto filter = Filter::attach(section);
+    if (!filter) return std::unexpected(filter.error());
+    return GuardWriter(*filter);
+  }
+  [[nodiscard]] static Result<GuardWriter> open_guard(MutableBytes image, const ImageView &view) {
+    switch (view.guard.kind()) {
+    case GuardKind::none: break;
+    case GuardKind::seesaw:
+      return open_guard_as<filter::SeesawWriter>(section_of(image, view, SectionKind::allow_seesaw));
+    case GuardKind::cuckoo:
+      return open_guard_as<filter::CuckooWriter>(section_of(image, view, SectionKind::allow_cuckoo));
+    }
+    return GuardWriter{};
   }
 
   // A section's header stands right before its lines or blocks.
@@ -222,13 +234,28 @@ private:
 
   // Around what puts a key into a table of side n or takes it out, for keys that workers ask a table for.
   // `had`: it is there now.
-  [[nodiscard]] Change guarded(unsigned n, KeyHash h, bool had, bool will_have, const auto &change) {
+  [[nodiscard]] Change guarded(unsigned n, KeyHash h, bool had, bool will_have, Wait wait,
+                               const auto &change) {
     const bool counts = n == static_cast<unsigned>(Side::allow) && had != will_have;
-    if (counts && will_have) guard_.entering(h);
+    if (counts && will_have)
+      if (const Change hindered = enter_guard(h, wait); hindered != Change::in_place) return hindered;
     const Change done = change();
     const bool changed = done == Change::in_place || done == Change::overlay;
     if (counts && changed != will_have) guard_.left(h); // removed, or it did not get in
     return done;
+  }
+
+  // in_place: the filter has it; waits or needs_rebuild: it has not, and nothing else may.
+  [[nodiscard]] Change enter_guard(KeyHash h, Wait wait) {
+    constexpr unsigned rounds_max = 64; // each brings room one step nearer
+    GuardWriter::Entering entering = guard_.entering(h);
+    if (entering == GuardWriter::Entering::waits && wait == Wait::never) return Change::waits;
+    for (unsigned round = 0; entering == GuardWriter::Entering::waits && round < rounds_max; ++round) {
+      (*grace_)();
+      grace_passed();
+      entering = guard_.entering(h);
+    }
+    return entering == GuardWriter::Entering::in ? Change::in_place : Change::needs_rebuild;
   }
 
   // When too many keys wait to leave the filter.
@@ -245,13 +272,14 @@ private:
     const std::uint32_t now = view_.v6[n].find(key, d.length, h);
     if (d.op == wire::DeltaOp::unset) {
       if (now == 0) return Change::unchanged;
-      return guarded(n, h, true, false, [&] { return remove(view_.v6[n], v6_[n], key, d.length, h); });
+      return guarded(n, h, true, false, wait, [&] { return remove(view_.v6[n], v6_[n], key, d.length, h); });
     }
     const std::uint32_t value = value::make(d.list, d.length);
     if (now == value) return Change::unchanged;
     auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[n].in_use[d.length / 64]);
     table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
-    return guarded(n, h, now != 0, true, [&] { return store(view_.v6[n], v6_[n], key, value, h, wait); });
+    return guarded(n, h, now != 0, true, wait,
+                   [&] { return store(view_.v6[n], v6_[n], key, value, h, wait); });
   }
 
   [[nodiscard]] Change apply_v4(const wire::Delta &d, Wait wait) {
@@ -268,12 +296,12 @@ private:
         uncover(n, wire, d.length);
         return remove(view_.v4[n], v4_[n], wire, d.length, h);
       }
-      return guarded(n, h, true, false, [&] { return remove(view_.v4[n], v4_[n], wire, d.length, h); });
+      return guarded(n, h, true, false, wait, [&] { return remove(view_.v4[n], v4_[n], wire, d.length, h); });
     }
     mark_in_use(n, d.length);
     if (!is_short) {
       std::uint64_t &cell = cell_of(n, wire);
-      return guarded(n, h, now != 0, true, [&] {
+      return guarded(n, h, now != 0, true, wait, [&] {
         table::write_release(cell, cell | table::length_bit(d.length));
         return store(view_.v4[n], v4_[n], wire, value, h, wait);
       });

@@ -94,8 +94,7 @@ public:
 
   // Takes out the probes that `guard` knows to be absent. Before aim(); bit q of the result: question q
   // keeps a probe.
-  std::uint64_t ask_guard(const filter::SeesawView &guard, const Kernels &kernels,
-                          std::uint32_t *answers) noexcept {
+  std::uint64_t ask_guard(const auto &guard, const Kernels &kernels, std::uint32_t *answers) noexcept {
     hash(kernels);
     name_questions(answers);
     unsigned left = 0;

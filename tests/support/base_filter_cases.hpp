@@ -9,6 +9,9 @@
 #include "weir/filter/quotient_filter.hpp"
 #include "weir/filter/split_block_filter.hpp"
 
+#include <cstdlib>
+#include <sys/mman.h>
+
 namespace weir::test {
 
 // Kinds that can make something of any number of bits return no optional.
@@ -53,22 +56,28 @@ template <class F>
   return keys;
 }
 
-// A section elsewhere in memory, to be broken.
+// A section elsewhere in memory, to be broken. Nothing can be read behind its last line.
 class SectionCopy {
 public:
-  explicit SectionCopy(Bytes section) : lines_((section.size() + 63) / 64), bytes_(section.size()) {
-    std::memcpy(lines_.data(), section.data(), section.size());
+  explicit SectionCopy(Bytes section)
+      : bytes_(section.size()), room_(round_up(section.size(), page)),
+        map_(static_cast<std::byte *>(
+            mmap(nullptr, room_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    if (map_ == MAP_FAILED || mprotect(map_ + room_, page, PROT_NONE) != 0) std::abort();
+    std::memcpy(bytes().data(), section.data(), section.size());
   }
+  SectionCopy(const SectionCopy &) = delete;
+  SectionCopy &operator=(const SectionCopy &) = delete;
+  ~SectionCopy() { munmap(map_, room_ + page); }
+
   [[nodiscard]] MutableBytes bytes() noexcept {
-    return std::as_writable_bytes(std::span(lines_)).first(bytes_);
+    return {map_ + room_ - round_up(bytes_, cache_line_bytes), bytes_};
   }
 
 private:
-  struct alignas(64) Line {
-    std::array<std::byte, 64> bytes{};
-  };
-  std::vector<Line> lines_;
-  std::size_t bytes_;
+  static constexpr std::size_t page = 4096;
+  std::size_t bytes_, room_;
+  std::byte *map_;
 };
 
 } // namespace weir::test

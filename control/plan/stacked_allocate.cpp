@@ -3,6 +3,7 @@
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/filter/bloom.hpp"
+#include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/quotient_filter.hpp"
 
 namespace weir::plan {
@@ -17,7 +18,8 @@ struct Allocated {
 template <class F> std::optional<Allocated> allocate_as(const build::LayerSize &layer, double keys) {
   const auto shape = build::layer_shape<F>(layer, keys);
   if (!shape) return std::nullopt;
-  return Allocated{static_cast<double>(shape->bits()) + header_bits, F::rate(*shape, keys)};
+  return Allocated{8.0 * static_cast<double>(round_up(filter::section_bytes(*shape), cache_line_bytes)),
+                   F::rate(*shape, keys)};
 }
 
 std::optional<Allocated> allocate(StackBase base, const build::LayerSize &layer, double keys) {
@@ -25,9 +27,9 @@ std::optional<Allocated> allocate(StackBase base, const build::LayerSize &layer,
   case StackBase::bloom: return allocate_as<filter::Bloom>(layer, keys);
   case StackBase::fuse: return allocate_as<build::BinaryFuse>(layer, keys);
   case StackBase::quotient: return allocate_as<filter::QuotientFilter>(layer, keys);
-  case StackBase::cuckoo: break;
+  case StackBase::cuckoo: return allocate_as<filter::CuckooFilter>(layer, keys);
   }
-  return Allocated{layer.bits + header_bits, layer.rate};
+  return std::nullopt;
 }
 
 StackBase base_of(const StackTask &task, std::size_t layer) {
@@ -43,8 +45,8 @@ public:
     if (!take()) return {};
     if (!goal_.for_bits()) return {std::move(plan_), 0};
     build::LayerSize &first = plan_.layers[0];
-    double spare = *task_.bits_total - plan_.bits - reserve();
-    if (plan_.layers.size() == 1) first.bits = first_bits_, first.digits = 0; // longer tables are emptier
+    double spare = *task_.bits_total - plan_.bits - reserve() - word_bits * 7; // to whole lines
+    if (plan_.layers.size() == 1) first.bits = first_bits_, first.digits = 0;  // longer tables are emptier
     if (first.digits == 0) {
       first.bits += spare;
       if (!take()) return {};

@@ -139,7 +139,8 @@ Digits digits_of(StackBase base, unsigned digits) noexcept {
     return {rate, digits / load};
   }
   case StackBase::quotient: {
-    constexpr double load = build::quotient_load, bits_a_slot = 2.25;
+    constexpr double bits_a_slot = 2.125;
+    const double load = build::quotient_load(digits);
     return {-std::expm1(-load / values), (digits + bits_a_slot) / load};
   }
   case StackBase::bloom:

@@ -17,8 +17,8 @@ namespace weir::plan {
 
 inline constexpr unsigned digits_max = 20;
 
-// A layer's header, and half a word that rounding takes on average.
-inline constexpr double layer_overhead_bits = 8 * 64 + 32;
+// A layer's header, and half a line that rounding takes on average.
+inline constexpr double layer_overhead_bits = 8 * 64 + 256;
 [[nodiscard]] constexpr double overhead_bits(unsigned layers) noexcept {
   return (layers + 1) * layer_overhead_bits + 128 * layers;
 }
@@ -50,7 +50,8 @@ struct Digits {
 // A CostCurve at some two thousand places, for solvers that ask a hundred thousand times.
 class MassTable {
 public:
-  explicit MassTable(const CostCurve &curve);
+  // Of no more than `count_max` negatives.
+  explicit MassTable(const CostCurve &curve, double count_max = 1e300);
 
   [[nodiscard]] double negatives() const noexcept { return negatives_; }
   // Of the `count` hottest.
@@ -77,7 +78,7 @@ struct Choice {
 
 class Goal {
 public:
-  explicit Goal(const StackTask &task) : task_(task), mass_(task.negatives) {}
+  explicit Goal(const StackTask &task) : task_(task), mass_(task.negatives, task.known_max) {}
 
   [[nodiscard]] const StackTask &task() const noexcept { return task_; }
   [[nodiscard]] const MassTable &mass() const noexcept { return mass_; }

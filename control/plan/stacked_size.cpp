@@ -86,7 +86,8 @@ double bloom_bits_per_key(double rate) noexcept {
   return std::min(bits(best), bits(best + 1));
 }
 
-MassTable::MassTable(const CostCurve &curve) : negatives_(static_cast<double>(curve.negatives())) {
+MassTable::MassTable(const CostCurve &curve, double count_max)
+    : negatives_(std::min(static_cast<double>(curve.negatives()), count_max)) {
   const double last = steps_per_doubling * std::log2(std::max(negatives_, 1.0));
   for (double step = 0; step < last; ++step) counts_.push_back(std::exp2(step / steps_per_doubling));
   counts_.push_back(std::max(negatives_, 1.0));

@@ -51,8 +51,9 @@ struct StackTask {
   std::optional<double> bits_total; // either this, the whole section,
   std::optional<double> rate_max;   // or this: wrong answers as counted above
 
-  double weight = 1;   // w
-  double efpb_max = 1; // at most so many of the negatives that nobody knew of
+  double known_max = 1e300; // |N_k|, at most
+  double weight = 1;        // w
+  double efpb_max = 1;      // at most so many of the negatives that nobody knew of
   ProbePrice price;
 
   unsigned depth_max = stack_depth_max;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/lab/keys.hpp"
+#include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
 
 #include <cstdint>
@@ -90,6 +91,8 @@ struct SeesawReport {
 struct CommandLine {
   std::optional<int> exit_code;
   SeesawTask task;
+  bool is_stacked = false;
+  StackedTask stacked; // then in place of `task`
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);
 

@@ -3,14 +3,22 @@
 
 #include <fmt/core.h>
 
-int main(int argc, char **argv) {
-  const weir::lab::CommandLine line = weir::lab::read_command_line(argc, argv);
-  if (line.exit_code) return *line.exit_code;
-  const auto report = weir::lab::run_seesaw(line.task);
+namespace {
+
+template <class Report> int show(const weir::Result<Report> &report) {
   if (!report) {
     fmt::print(stderr, "weir-lab: {}\n", report.error().message);
     return report.error().code == weir::Errc::usage ? 2 : 1;
   }
   fmt::print("{}\n", weir::lab::json_of(*report));
   return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const weir::lab::CommandLine line = weir::lab::read_command_line(argc, argv);
+  if (line.exit_code) return *line.exit_code;
+  return line.is_stacked ? show(weir::lab::run_stacked(line.stacked))
+                         : show(weir::lab::run_seesaw(line.task));
 }

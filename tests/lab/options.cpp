@@ -1,4 +1,5 @@
 #include "tests/lab/lab.hpp"
+#include "tests/lab/stacked_options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace {
 constexpr const char *prose = "Filters side by side in equal space. Prints one JSON object.\n";
 
 constexpr const char *seesaw_summary = "the Seesaw counting filter beside its rivals";
+constexpr const char *stacked_summary = "the stacked filter beside the plain filter of its base";
 
 constexpr const char *seesaw_footer = R"(
 Each filter gets the same number of bits. Shown is how much of the cost of the negatives it lets through,
@@ -102,8 +104,11 @@ CommandLine read_command_line(int argc, char **argv) {
   CLI::App app{prose, "weir-lab"};
   app.require_subcommand(1);
   add_seesaw(*app.add_subcommand("seesaw", seesaw_summary), line.task);
+  CLI::App &stacked = *app.add_subcommand("stacked", stacked_summary);
+  add_stacked(stacked, line.stacked);
   try {
     app.parse(argc, argv);
+    line.is_stacked = stacked.parsed();
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
   }

@@ -211,6 +211,17 @@ TEST(Stacked, wants_one_layer_of_positives_more_than_of_negatives) {
   EXPECT_EQ((Stacked<CountingBloom>::of({}, {}).error().code), Errc::usage);
 }
 
+TEST(Stacked, bloom_layers_answer_batches_alike_near_and_far) {
+  const std::vector<KeyHash> present = random_keys(10'000, 5);
+  const std::vector<KeyHash> asked = test::mixed_keys(present, absent_keys(10'000, 5));
+  for (const std::uint32_t words : {40u, 1'000u, 20'000u, 100'000u})
+    for (const std::uint32_t hashes : {1u, 2u, 3u, 4u, 7u}) {
+      filter::Bloom bloom = filter::Bloom::make({words, hashes}, 3).value();
+      for (const KeyHash key : present) bloom.insert(key);
+      EXPECT_TRUE(test::batch_equals_single(bloom, asked)) << words << " words, " << hashes << " functions";
+    }
+}
+
 // Takes a number of keys and refuses the next, as a cuckoo filter may.
 class Limited {
 public:

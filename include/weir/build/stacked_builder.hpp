@@ -130,7 +130,8 @@ template <class Filter>
   if constexpr (requires { Shape::for_keys(keys, digits); }) {
     return Shape::for_keys(keys, digits);
   } else if constexpr (requires(Shape s) { s.remainder_bits; }) {
-    return Shape{static_cast<std::uint32_t>(std::ceil(keys / quotient_load)) + 1, digits};
+    const double slots = keys / quotient_load(digits) + std::sqrt(keys) / 2;
+    return Shape{static_cast<std::uint32_t>(std::ceil(slots)) + 8, digits};
   } else if constexpr (requires(Shape s) { s.buckets; }) {
     // Small tables are unlucky more often.
     const double slots = (keys + std::sqrt(keys)) / cuckoo_load(digits);

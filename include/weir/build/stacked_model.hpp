@@ -63,7 +63,11 @@ using LayerRates = std::span<const double>;
 
 // How full tables in a stack are made. A little fuller than a filter that stands alone: half of the layers
 // never change, and what layer 1 saves is worth most below it.
-inline constexpr double quotient_load = 0.96;
+// Of short remainders many are equal, and equal ones of value 0 take a slot more than they are keys.
+[[nodiscard]] constexpr double quotient_load(unsigned remainder_bits) noexcept {
+  constexpr std::array<double, 5> of{0.86, 0.92, 0.945, 0.955, 0.96};
+  return of[std::clamp<std::size_t>(remainder_bits, 1, of.size()) - 1];
+}
 [[nodiscard]] constexpr double cuckoo_load(unsigned fingerprint_bits) noexcept {
   constexpr std::array<double, 9> of{0.07, 0.18, 0.5, 0.75, 0.85, 0.9, 0.93, 0.95, 0.96};
   return of[std::clamp<std::size_t>(fingerprint_bits, 1, of.size()) - 1];

@@ -60,9 +60,9 @@ public:
   // in all lanes before one is looked at, and no branch depends on a bit.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     switch (shape_.hashes) {
-    case 1: return batch<1>(keys);
-    case 2: return batch<2>(keys);
-    case 3: return batch<3>(keys);
+    case 1: return bits_ <= near_bits ? near_batch<1>(keys) : batch<1>(keys);
+    case 2: return bits_ <= near_bits ? near_batch<2>(keys) : batch<2>(keys);
+    case 3: return bits_ <= near_bits ? near_batch<3>(keys) : batch<3>(keys);
     case 4: return batch<4>(keys);
     case 5: return batch<5>(keys);
     case 6: return batch<6>(keys);
@@ -77,6 +77,17 @@ public:
 private:
   friend class Bloom;
   static constexpr std::uint64_t own_view = 0xB100F117E25C1A55ull;
+  static constexpr std::uint64_t near_bits = 8 * 128 * 1024; // stays in a second-level cache
+
+  // Nothing is worth sending for, and leaving out a third position costs more than asking for it.
+  template <unsigned hashes> [[nodiscard]] HitMask near_batch(std::span<const KeyHash> keys) const noexcept {
+    HitMask hits = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      Positions positions(keys[i], family_);
+      hits |= HitMask{all_set(positions, hashes)} << i;
+    }
+    return hits;
+  }
 
   [[nodiscard]] std::uint64_t place(std::uint64_t uniform) const noexcept {
     __extension__ using Wide = unsigned __int128;

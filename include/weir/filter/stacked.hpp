@@ -51,34 +51,62 @@ concept ErasingLayer = requires(F f, KeyHash key) {
   { f.erase(key) } -> std::same_as<bool>;
 };
 
-// A layer's answers for the keys of `wanted`, at their own bits; the others are not asked.
-template <StackLayer Layer>
-[[nodiscard]] HitMask contains_among(const Layer &layer, std::span<const KeyHash> keys,
-                                     HitMask wanted) noexcept {
-  if (static_cast<std::size_t>(std::popcount(wanted)) == keys.size()) return layer.contains_batch(keys);
-  std::array<KeyHash, batch_max> asked;
-  std::array<std::uint8_t, batch_max> number;
-  std::size_t count = 0;
-  for (HitMask rest = wanted; rest != 0; rest &= rest - 1) {
-    number[count] = static_cast<std::uint8_t>(std::countr_zero(rest));
-    asked[count] = keys[number[count]];
-    ++count;
+// Keys of a batch that no layer has settled yet, side by side, with their numbers in the batch.
+class OpenLanes {
+public:
+  explicit OpenLanes(std::span<const KeyHash> keys) noexcept
+      : keys_(keys), all_(keys.size() == batch_max ? ~HitMask{0} : (HitMask{1} << keys.size()) - 1) {}
+
+  [[nodiscard]] std::span<const KeyHash> keys() const noexcept { return keys_; }
+  [[nodiscard]] HitMask all() const noexcept { return all_; } // of the lanes left
+
+  // Lanes as bits of the batch.
+  [[nodiscard]] HitMask in_batch(HitMask lanes) const noexcept {
+    if (!moved_) return lanes;
+    HitMask bits = 0;
+    for (; lanes != 0; lanes &= lanes - 1)
+      bits |= HitMask{1} << number_[static_cast<std::size_t>(std::countr_zero(lanes))];
+    return bits;
   }
-  HitMask hits = 0;
-  for (HitMask rest = layer.contains_batch({asked.data(), count}); rest != 0; rest &= rest - 1)
-    hits |= HitMask{1} << number[static_cast<std::size_t>(std::countr_zero(rest))];
-  return hits;
+  // Goes on with these alone.
+  void keep(HitMask lanes) noexcept {
+    if (lanes == all_) return;
+    std::size_t count = 0;
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const auto from = static_cast<std::size_t>(std::countr_zero(lanes));
+      number_[count] = moved_ ? number_[from] : static_cast<std::uint8_t>(from);
+      room_[count] = keys_[from]; // never in front of itself
+      ++count;
+    }
+    moved_ = true;
+    keys_ = {room_.data(), count};
+    all_ = (HitMask{1} << count) - 1; // fewer than before, so fewer than all of a word
+  }
+
+private:
+  std::span<const KeyHash> keys_;
+  HitMask all_;
+  bool moved_ = false;
+  std::array<KeyHash, batch_max> room_;
+  std::array<std::uint8_t, batch_max> number_;
+};
+
+// The answer for a key that the odd layer `at` accepts.
+template <StackLayer Odd, StackLayer Even>
+[[nodiscard]] bool stack_settles(std::span<const Odd> odd, std::span<const Even> even, std::size_t at,
+                                 KeyHash key) noexcept {
+  for (; at < even.size(); ++at) {
+    if (!even[at].contains(key)) return true;
+    if (!odd[at + 1].contains(key)) return false;
+  }
+  return true;
 }
 
 // Questions to layers that stand in two rows, one of them longer by one [Stacked Alg. 2].
 template <StackLayer Odd, StackLayer Even>
 [[nodiscard]] bool stack_contains(std::span<const Odd> odd, std::span<const Even> even,
                                   KeyHash key) noexcept {
-  for (std::size_t i = 0; i < even.size(); ++i) {
-    if (!odd[i].contains(key)) return false;
-    if (!even[i].contains(key)) return true;
-  }
-  return odd[even.size()].contains(key);
+  return odd[0].contains(key) && stack_settles(odd, even, 0, key);
 }
 // Layers that the question reaches.
 template <StackLayer Odd, StackLayer Even>
@@ -93,17 +121,32 @@ template <StackLayer Odd, StackLayer Even>
   }
   return probes;
 }
+
+// Fewer are asked one by one.
+inline constexpr std::size_t lanes_worth_a_batch = 8;
+
 // No layer is asked about keys that one before has settled.
 template <StackLayer Odd, StackLayer Even>
 [[nodiscard]] HitMask stack_contains_batch(std::span<const Odd> odd, std::span<const Even> even,
                                            std::span<const KeyHash> keys) noexcept {
-  HitMask open = odd[0].contains_batch(keys), accepted = 0;
-  for (std::size_t i = 0; i < even.size() && open != 0; ++i) {
-    const HitMask doubted = contains_among(even[i], keys, open);
-    accepted |= open & ~doubted;
-    open = doubted == 0 ? 0 : contains_among(odd[i + 1], keys, doubted);
+  HitMask hits = odd[0].contains_batch(keys), accepted = 0;
+  if (even.empty() || hits == 0) return hits;
+  OpenLanes open(keys);
+  for (std::size_t i = 0; i < even.size(); ++i) {
+    open.keep(hits);
+    if (open.keys().size() <= lanes_worth_a_batch) {
+      for (std::size_t j = 0; j < open.keys().size(); ++j)
+        accepted |= open.in_batch(HitMask{stack_settles(odd, even, i, open.keys()[j])} << j);
+      return accepted;
+    }
+    hits = even[i].contains_batch(open.keys());
+    accepted |= open.in_batch(open.all() & ~hits);
+    if (hits == 0) return accepted;
+    open.keep(hits);
+    hits = odd[i + 1].contains_batch(open.keys());
+    if (hits == 0) return accepted;
   }
-  return accepted | open;
+  return accepted | open.in_batch(hits);
 }
 
 template <StackLayer Odd, StackLayer Even = Odd> class Stacked {

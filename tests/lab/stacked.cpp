@@ -1,0 +1,192 @@
+// One stack and one plain filter: sized, built, asked by the whole universe, and timed by turns.
+#include "tests/lab/stacked.hpp"
+
+#include "tests/support/standings.hpp"
+#include "weir/build/peeled_filter.hpp"
+#include "weir/build/stacked_builder.hpp"
+#include "weir/filter/bloom.hpp"
+#include "weir/filter/cuckoo_filter.hpp"
+#include "weir/filter/quotient_filter.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <ctime>
+
+namespace weir::lab {
+namespace {
+
+constexpr std::uint64_t unseen_keys = 1'000'000; // of no universe: what EFPB is measured with
+constexpr std::size_t questions_max = 200'000;
+constexpr unsigned rounds = 15;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Universe {
+  std::vector<KeyHash> positives, negatives, unseen; // negatives: the most frequent first
+
+  explicit Universe(const StackedTask &task)
+      : positives(make_keys(task.keyset, Side::positive, task.positives, task.seed)),
+        negatives(make_keys(task.keyset, Side::negative, task.negatives + unseen_keys, task.seed)) {
+    unseen.assign(negatives.end() - static_cast<std::ptrdiff_t>(unseen_keys), negatives.end());
+    negatives.resize(task.negatives);
+  }
+};
+
+template <class Filter, class Visit>
+void for_each_accepted(const Filter &filter, std::span<const KeyHash> keys, Visit visit) {
+  for (std::size_t at = 0; at < keys.size(); at += filter::batch_max) {
+    const auto batch = keys.subspan(at, std::min(filter::batch_max, keys.size() - at));
+    for (filter::HitMask hits = filter.contains_batch(batch); hits != 0; hits &= hits - 1)
+      visit(at + static_cast<std::size_t>(std::countr_zero(hits)));
+  }
+}
+template <class Filter> std::uint64_t accepted(const Filter &filter, std::span<const KeyHash> keys) {
+  std::uint64_t count = 0;
+  for_each_accepted(filter, keys, [&](std::size_t) { ++count; });
+  return count;
+}
+// Share of the negative questions answered wrongly, over the whole universe.
+template <class Filter>
+double weighted(const Filter &filter, std::span<const KeyHash> negatives, double zipf) {
+  double all = 0, wrong = 0;
+  for (std::size_t rank = 1; rank <= negatives.size(); ++rank)
+    all += std::pow(static_cast<double>(rank), -zipf);
+  for_each_accepted(filter, negatives,
+                    [&](std::size_t at) { wrong += std::pow(static_cast<double>(at + 1), -zipf); });
+  return wrong / all;
+}
+
+// ---- times -----------------------------------------------------------------------------------------
+
+volatile std::uint64_t answers; // keeps the questions from being left out
+
+template <class Filter> double ns_for_one(const Filter &filter, std::span<const KeyHash> keys) {
+  const auto now = [] { // time that this thread has spent on a processor
+    timespec at{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+    return static_cast<double>(at.tv_sec) * 1e9 + static_cast<double>(at.tv_nsec);
+  };
+  const double start = now();
+  answers = accepted(filter, keys);
+  return (now() - start) / static_cast<double>(std::max<std::size_t>(keys.size(), 1));
+}
+
+// Evenly from all of them.
+std::vector<KeyHash> some_of(std::span<const KeyHash> keys) {
+  const std::size_t step = std::max<std::size_t>(1, keys.size() / questions_max);
+  std::vector<KeyHash> some;
+  for (std::size_t i = 0; i < keys.size() && some.size() < questions_max; i += step) some.push_back(keys[i]);
+  return some;
+}
+
+template <class Stack, class Plain>
+void time_both(const Stack &stack, const Plain &plain, const Universe &universe, StackedReport &report) {
+  const auto known = static_cast<std::size_t>(report.plan.known);
+  const std::array<std::vector<KeyHash>, 3> questions{some_of(universe.positives),
+                                                      some_of(std::span(universe.negatives).first(known)),
+                                                      some_of(universe.unseen)};
+  std::array<std::vector<double>, 3> of_stack, of_plain;
+  for (unsigned round = 0; round < rounds; ++round)
+    for (std::size_t kind = 0; kind < questions.size(); ++kind)
+      for (const bool stack_now : {round % 2 == 0, round % 2 != 0})
+        (stack_now ? of_stack : of_plain)[kind].push_back(stack_now ? ns_for_one(stack, questions[kind])
+                                                                    : ns_for_one(plain, questions[kind]));
+  const auto medians = [](const std::array<std::vector<double>, 3> &of) {
+    return QueryTimes{bench::figure_of(of[0]).median, bench::figure_of(of[1]).median,
+                      bench::figure_of(of[2]).median};
+  };
+  report.ns = medians(of_stack);
+  report.plain_ns = medians(of_plain);
+}
+
+// ---- the experiment ----------------------------------------------------------------------------------
+
+// The best plain filter that fits into as many bits as the stack really has.
+template <class Odd>
+Result<Odd> plain_filter(const StackedTask &task, const Universe &universe, std::uint64_t bits) {
+  const auto shape = std::optional<typename Odd::Shape>(
+      Odd::shape_for(static_cast<double>(task.positives), bits - 8 * sizeof(filter::FilterHeader)));
+  if (!shape) return fail(Errc::refused, "no plain filter is that small");
+  return build::build_layer<Odd>(*shape, 1, universe.positives, task.seed);
+}
+
+template <class Odd, class Even> Status run_with(StackedReport &report) {
+  const StackedTask &task = report.task;
+  const Universe universe(task);
+  const auto known = std::span(universe.negatives).first(static_cast<std::size_t>(report.plan.known));
+  const auto start = std::chrono::steady_clock::now();
+  const auto built = build::build_stack<Odd, Even>(static_cast<unsigned>(report.plan.layers.size()),
+                                                   build::PlannedShapes(report.plan.layers),
+                                                   universe.positives, known, task.seed);
+  report.build_seconds = seconds_since(start);
+  if (!built) return std::unexpected(built.error());
+  const auto &stack = built->stack;
+
+  const double positives = static_cast<double>(task.positives);
+  const std::uint64_t bits = 8 * build::stack_section_bytes(stack);
+  report.bits_per_key = static_cast<double>(bits) / positives;
+  for (std::size_t i = 0; i < stack.depth(); ++i)
+    report.layers.push_back({report.plan.layers[i].expected, built->counts.keys[i],
+                             i % 2 == 0 ? stack.odd()[i / 2].bits() : stack.even()[i / 2].bits()});
+  if (accepted(stack, universe.positives) != task.positives)
+    return fail(Errc::io, "the stack misses keys that are present");
+  report.efpr = weighted(stack, universe.negatives, task.zipf);
+  report.efpb = static_cast<double>(accepted(stack, universe.unseen)) / static_cast<double>(unseen_keys);
+
+  const auto plain = plain_filter<Odd>(task, universe, bits);
+  if (!plain) return std::unexpected(plain.error());
+  report.plain_bits_per_key = static_cast<double>(8 * plain->section().size()) / positives;
+  report.plain_fpr = weighted(*plain, universe.negatives, task.zipf);
+  if (task.timing) time_both(stack, *plain, universe, report);
+  return {};
+}
+
+template <class Odd> Status run_over(StackedReport &report) {
+  return report.task.fuse_below ? run_with<Odd, build::BinaryFuse>(report) : run_with<Odd, Odd>(report);
+}
+
+Status run_base(StackedReport &report) {
+  switch (report.task.base) {
+  case plan::StackBase::bloom: return run_over<filter::Bloom>(report);
+  case plan::StackBase::cuckoo: return run_over<filter::CuckooFilter>(report);
+  case plan::StackBase::quotient: return run_over<filter::QuotientFilter>(report);
+  case plan::StackBase::fuse: return run_with<build::BinaryFuse, build::BinaryFuse>(report);
+  }
+  return fail(Errc::usage, "no such base filter");
+}
+
+plan::StackTask planning(const StackedTask &task) {
+  plan::StackTask wanted;
+  wanted.base = task.base;
+  wanted.fuse_below = task.fuse_below;
+  wanted.positives = static_cast<double>(task.positives);
+  wanted.negatives = plan::CostCurve::zipf(task.negatives, task.zipf);
+  if (task.efpr)
+    wanted.rate_max = task.efpr;
+  else
+    wanted.bits_total = task.bits * wanted.positives;
+  wanted.efpb_max = task.efpb_max;
+  wanted.weight = task.weight;
+  wanted.depth_max = task.depth_max;
+  wanted.known_max = task.known_max.value_or(task.negatives);
+  wanted.seed = task.seed;
+  return wanted;
+}
+
+} // namespace
+
+Result<StackedReport> run_stacked(const StackedTask &task) {
+  StackedReport report;
+  report.task = task;
+  const auto start = std::chrono::steady_clock::now();
+  auto planned = plan::size_stack(planning(task));
+  report.optimiser_seconds = seconds_since(start);
+  if (!planned) return std::unexpected(planned.error());
+  report.plan = std::move(*planned);
+  if (const Status run = run_base(report); !run) return std::unexpected(run.error());
+  return report;
+}
+
+} // namespace weir::lab

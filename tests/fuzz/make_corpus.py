@@ -94,6 +94,27 @@ def images():
     yield "raw", bytes([RAW]) + b"WEIRIMG1" + bytes(300)
 
 
+# ---- filter: edits to an honest section of a base filter, see filter.cpp ---------------------------
+
+IN_HEADER, IN_CELLS, CUT_FILTER = range(3)
+ONES = (1 << 64) - 1
+
+
+def filters():
+    for kind, name in enumerate(("bloom", "split_block", "counting", "cuckoo", "quotient", "xor", "fuse")):
+        first = bytes([kind])
+        yield f"{name}_honest", first
+        yield f"{name}_magic", first + edit(IN_HEADER, 0)
+        yield f"{name}_kind", first + edit(IN_HEADER, 8, (kind + 1) % 7 + 1)
+        yield f"{name}_size", first + edit(IN_HEADER, 16, 1 << 31)
+        yield f"{name}_widths", first + edit(IN_HEADER, 20, 1 | 1 << 32)
+        yield f"{name}_layer", first + edit(IN_HEADER, 32, 9)
+        yield f"{name}_reserved", first + edit(IN_HEADER, 56, 1)
+        yield f"{name}_cut", first + edit(CUT_FILTER, 100)
+        yield f"{name}_full", first + b"".join(edit(IN_CELLS, place, ONES) for place in range(0, 400, 8))
+        yield f"{name}_first_cell", first + edit(IN_CELLS, 0, 0xFE)
+
+
 # ---- wire messages -----------------------------------------------------------------------------
 
 MAGIC, VERSION = 0x52494557, 2
@@ -164,6 +185,8 @@ def main():
         write("parse", name, frame)
     for name, data in images():
         write("image", name, data)
+    for name, data in filters():
+        write("filter", name, data)
     for name, data in messages():
         framed = struct.pack("<H", len(data)) + data
         write("wire", "dataplane_" + name, b"\0" + framed)

@@ -3,7 +3,7 @@
 //
 //   filter              changes         wrong accepts for n keys                   file
 //   Bloom               insert          (1 - (1 - 1/m)^(k n))^k                    bloom.hpp
-//   SplitBlockFilter    insert          a mean over the loads of blocks              split_block_filter.hpp
+//   SplitBlockFilter    insert          a mean over the loads of blocks            split_block_filter.hpp
 //   CountingBloom       insert, erase   as Bloom, m cells                          counting_bloom.hpp
 //   CuckooFilter        insert, erase   1 - (1 - 1/(2^f - 1))^(8 load)             cuckoo_filter.hpp
 //   QuotientFilter      insert, erase,  1 - exp(-n / (slots 2^r))                  quotient_filter.hpp
@@ -25,6 +25,8 @@
 //   insert(key), erase(key)         where the filter changes. insert is void or a Status; a refused key
 //                                   has changed nothing. erase only keys that are present: it is false,
 //                                   with nothing changed, when the filter itself knows better
+//   F::adopt(section)   goes on changing a filter where its section lies. The parameters are checked; cells
+//                       must be what a filter wrote, since changes follow them
 //   contains(key), contains_batch(keys), bits(), keys(), shape()
 //   F::View             the reader: trivially copyable, contains() and contains_batch() alone; `view()`
 //                       gives one, View::attach(section) makes one from bytes that came from elsewhere

@@ -7,6 +7,8 @@
 #include "weir/build/stacked_model.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
+#include "weir/filter/cuckoo_filter.hpp"
+#include "weir/filter/quotient_filter.hpp"
 
 #include "tests/support/base_filter_cases.hpp"
 #include <gtest/gtest.h>
@@ -32,6 +34,16 @@ template <class F> struct AtRate {
 struct Counting : AtRate<CountingBloom> {};
 struct PlainBloom : AtRate<filter::Bloom> {};
 struct Fuse : AtRate<BinaryFuse> {};
+
+// Tables with room for what comes and goes.
+template <class F> struct WithRoom {
+  using Filter = F;
+  static typename F::Shape shape(double keys, double rate) {
+    return F::shape_for_rate(1.2 * keys + 100, rate).value();
+  }
+};
+struct Cuckoo : WithRoom<filter::CuckooFilter> {};
+struct Quotient : WithRoom<filter::QuotientFilter> {};
 
 template <class Base> auto shapes_at(double rate) {
   return [rate]<class Filter>(std::size_t, std::uint64_t keys) -> Result<typename Filter::Shape> {
@@ -69,7 +81,7 @@ template <class Base> struct Built {
 };
 
 template <class Base> struct StackedOver : ::testing::Test {};
-using Bases = ::testing::Types<PlainBloom, Counting, Fuse>;
+using Bases = ::testing::Types<PlainBloom, Counting, Fuse, Cuckoo, Quotient>;
 TYPED_TEST_SUITE(StackedOver, Bases);
 
 TYPED_TEST(StackedOver, misses_nothing_and_passes_negatives_as_predicted_at_any_depth) {
@@ -173,7 +185,7 @@ TEST(Stacked, goes_on_in_place_in_a_section) {
 
 // Only bases that can erase.
 template <class Base> struct ChangingStack : ::testing::Test {};
-using ChangingBases = ::testing::Types<Counting>;
+using ChangingBases = ::testing::Types<Counting, Cuckoo, Quotient>;
 TYPED_TEST_SUITE(ChangingStack, ChangingBases);
 
 TYPED_TEST(ChangingStack, misses_nothing_while_keys_come_and_go) {

@@ -1,5 +1,6 @@
 // Sizes of stacked filters: within their constraint, never worse than one layer, as good as trying
 // everything where everything can be tried [Stacked §3.5].
+#include "control/plan/stacked_advice.hpp"
 #include "control/plan/stacked_search.hpp"
 
 #include <gtest/gtest.h>
@@ -232,6 +233,38 @@ TEST(StackedSize, refuses_tasks_that_make_no_sense) {
   EXPECT_EQ(code([](StackTask &t) { t.depth_max = 4; }), Errc::usage);
   EXPECT_EQ(code([](StackTask &t) { t.base = StackBase::quotient, t.bits_total = 1e6; }), Errc::refused);
   EXPECT_EQ(code([](StackTask &t) { t.efpb_max = 1e-9; }), Errc::refused);
+}
+
+// ---- advice --------------------------------------------------------------------------------------
+
+TEST(StackAdvice, says_stack_where_few_negatives_are_asked_for_most_and_by_how_much_it_pays) {
+  const auto advice = advise_stack(StackBase::bloom, 1e6, CostCurve::zipf(10'000'000, 1), 0.01).value();
+  EXPECT_TRUE(advice.stack);
+  EXPECT_GT(advice.psi, advice.psi_needed);
+  EXPECT_GT(advice.gain.saved(), 1.5);
+  EXPECT_TRUE(advice.words.starts_with("stack at 1 % errors: ")) << advice.words;
+  StackTask task = for_rate(StackBase::bloom, 1, 0.01);
+  EXPECT_LE(plan(task).bits, 1.01 * task.positives * advice.gain.bits_stacked)
+      << "the least that it promises";
+}
+
+TEST(StackAdvice, says_do_not_where_nothing_is_asked_for_more_than_the_rest) {
+  const auto advice = advise_stack(StackBase::bloom, 1e4, CostCurve::zipf(100'000'000, 0), 0.05).value();
+  EXPECT_FALSE(advice.stack);
+  EXPECT_EQ(advice.gain.saved(), 0);
+  EXPECT_TRUE(advice.words.starts_with("do not stack at 5 % errors: ")) << advice.words;
+}
+
+TEST(StackAdvice, never_promises_what_sizing_does_not_keep) {
+  for (const double skew : {0.5, 0.75, 1.25})
+    for (const double rate : {0.02, 0.001}) {
+      const CostCurve curve = CostCurve::zipf(10'000'000, skew);
+      const auto advice = advise_stack(StackBase::bloom, 1e6, curve, rate).value();
+      EXPECT_LE(plan(for_rate(StackBase::bloom, skew, rate)).bits, 1.01e6 * advice.gain.bits_stacked)
+          << skew << ' ' << rate;
+    }
+  EXPECT_EQ(advise_stack(StackBase::bloom, 0, CostCurve::zipf(10, 1), 0.1).error().code, Errc::usage);
+  EXPECT_EQ(advise_stack(StackBase::bloom, 10, CostCurve::zipf(10, 1), 0).error().code, Errc::usage);
 }
 
 } // namespace

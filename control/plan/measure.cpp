@@ -190,8 +190,10 @@ Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   if (!view) return std::unexpected(view.error());
   image.view = *view;
   // In a large table there is an entry below every /16: no question may end at the length map.
+  const table::LengthMapV4 &map = image.view.lengths_v4[0];
   for (std::uint32_t cell = 0; cell < image::length_map_cells; ++cell)
-    const_cast<std::uint64_t &>(image.view.lengths_v4[0].cells[cell]) |= table::length_bit(32);
+    table::write_cell(const_cast<std::uint64_t *>(map.cells), const_cast<std::uint32_t *>(map.signs), cell,
+                      map.cells[cell] | table::length_bit(32));
   return image;
 }
 

@@ -202,16 +202,16 @@ template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, s
   return left;
 }
 
-WEIR_INLINE std::uint64_t set_lanes(__m128i v) noexcept {
-  const __m128i unset = _mm_cmpeq_epi32(v, _mm_setzero_si128());
-  return static_cast<std::uint64_t>(_mm_movemask_ps(_mm_castsi128_ps(unset)) ^ 0xF);
+// Of every lane the bit that `up` places lift to the top.
+template <int up> WEIR_INLINE std::uint64_t lanes_with_bit(__m256i v) noexcept {
+  return static_cast<std::uint64_t>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_slli_epi32(v, up))));
 }
 
-WEIR_TARGET table::CellSigns cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
-                                   std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
+WEIR_TARGET void cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
+                       std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
   const __m128i low8 = _mm_set1_epi32(0xFF), low16 = _mm_set1_epi32(0xFFFF);
-  const __m128i hosts = _mm_set1_epi32(table::hosts_below);
-  table::CellSigns signs{};
+  const __m128i length = _mm_set1_epi32(table::length_mask);
+  const __m128i longest_short = _mm_set1_epi32(table::length_tag(table::short_length_max));
   for (unsigned i = 0; i < count; i += 4) {
     const __m128i w = _mm_loadu_si128(reinterpret_cast<const __m128i *>(wires + i));
     const __m128i index =
@@ -221,12 +221,10 @@ WEIR_TARGET table::CellSigns cells(const std::uint64_t *map, const std::uint32_t
     const __m128 first = _mm256_castps256_ps128(cell), second = _mm256_extractf128_ps(cell, 1);
     const __m128i low = _mm_castps_si128(_mm_shuffle_ps(first, second, 0x88));
     const __m128i used = _mm_and_si128(_mm_castps_si128(_mm_shuffle_ps(first, second, 0xDD)), low16);
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(shorts + i), low);
+    const __m128i lone = _mm_cmpgt_epi32(_mm_and_si128(low, length), longest_short);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(shorts + i), _mm_andnot_si128(lone, low));
     _mm_storeu_si128(reinterpret_cast<__m128i *>(lengths + i), used);
-    signs.hosts |= set_lanes(_mm_and_si128(used, hosts)) << i;
-    signs.others |= set_lanes(_mm_andnot_si128(hosts, used)) << i;
   }
-  return {_bzhi_u64(signs.hosts, count), _bzhi_u64(signs.others, count)};
 }
 
 WEIR_TARGET void or_else(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept {
@@ -234,6 +232,24 @@ WEIR_TARGET void or_else(std::uint32_t *values, const std::uint32_t *otherwise, 
     const __m256i v = load(values + i), none = _mm256_cmpeq_epi32(v, _mm256_setzero_si256());
     store(values + i, _mm256_blendv_epi8(v, load(otherwise + i), none));
   }
+}
+
+WEIR_TARGET table::CellSigns signs(const std::uint32_t *map, const std::uint32_t *wires,
+                                   unsigned count) noexcept {
+  const __m256i word_high = _mm256_set1_epi32(0xFF0), word_low = _mm256_set1_epi32(0xF);
+  const __m256i place = _mm256_set1_epi32(2 * (table::signs_a_word - 1));
+  table::CellSigns out{};
+  for (unsigned i = 0; i < count; i += 8) { // an address's first byte is its lowest, the second the next
+    const __m256i w = load(wires + i);
+    const __m256i word = _mm256_or_si256(_mm256_and_si256(_mm256_slli_epi32(w, 4), word_high),
+                                         _mm256_and_si256(_mm256_srli_epi32(w, 12), word_low));
+    const __m256i shift = _mm256_and_si256(_mm256_srli_epi32(w, 7), place);
+    const __m256i sign =
+        _mm256_srlv_epi32(_mm256_i32gather_epi32(reinterpret_cast<const int *>(map), word, 4), shift);
+    out.hosts |= lanes_with_bit<std::countl_zero(table::sign_hosts)>(sign) << i;
+    out.more |= lanes_with_bit<std::countl_zero(table::sign_more)>(sign) << i;
+  }
+  return {_bzhi_u64(out.hosts, count), _bzhi_u64(out.more, count)};
 }
 
 WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
@@ -272,9 +288,9 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx2{"avx2",        hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
-                          probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,  or_else,   listed,
-                          mix,           bloom};
+const table::Kernels avx2{
+    "avx2",         hash_v4, hash_v6, lines1, lines_led, probe<LineV4>, probe<LineV6>, settle<LineV4>,
+    settle<LineV6>, cells,   or_else, signs,  listed,    mix,           bloom};
 }
 
 } // namespace weir::dataplane

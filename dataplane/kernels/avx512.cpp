@@ -202,24 +202,22 @@ template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, s
   return left;
 }
 
-WEIR_TARGET table::CellSigns cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
-                                   std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
+WEIR_TARGET void cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
+                       std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
   const __m256i low8 = _mm256_set1_epi32(0xFF), low16 = _mm256_set1_epi32(0xFFFF);
-  const __m256i hosts = _mm256_set1_epi32(table::hosts_below);
-  table::CellSigns signs{};
+  const __m256i length = _mm256_set1_epi32(table::length_mask);
+  const __m256i longest_short = _mm256_set1_epi32(table::length_tag(table::short_length_max));
   for (unsigned i = 0; i < count; i += 8) {
     const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(wires + i));
     const __m256i index = _mm256_or_si256(_mm256_slli_epi32(_mm256_and_si256(w, low8), 8),
                                           _mm256_and_si256(_mm256_srli_epi32(w, 8), low8));
     const __m512i cell = _mm512_i32gather_epi64(index, map, 8);
     const __m256i used = _mm256_and_si256(_mm512_cvtepi64_epi32(_mm512_srli_epi64(cell, 32)), low16);
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(shorts + i), _mm512_cvtepi64_epi32(cell));
+    const __m256i value = _mm512_cvtepi64_epi32(cell);
+    const __mmask8 is_short = _mm256_cmple_epu32_mask(_mm256_and_si256(value, length), longest_short);
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(shorts + i), _mm256_maskz_mov_epi32(is_short, value));
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(lengths + i), used);
-    signs.hosts |= std::uint64_t{_mm256_test_epi32_mask(used, hosts)} << i;
-    const __m256i others = _mm256_andnot_si256(hosts, used);
-    signs.others |= std::uint64_t{_mm256_test_epi32_mask(others, others)} << i;
   }
-  return {_bzhi_u64(signs.hosts, count), _bzhi_u64(signs.others, count)};
 }
 
 WEIR_TARGET void or_else(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept {
@@ -227,6 +225,24 @@ WEIR_TARGET void or_else(std::uint32_t *values, const std::uint32_t *otherwise, 
     const __m512i v = _mm512_loadu_si512(values + i);
     _mm512_storeu_si512(values + i, _mm512_mask_loadu_epi32(v, _mm512_testn_epi32_mask(v, v), otherwise + i));
   }
+}
+
+WEIR_TARGET table::CellSigns signs(const std::uint32_t *map, const std::uint32_t *wires,
+                                   unsigned count) noexcept {
+  const __m512i word_high = _mm512_set1_epi32(0xFF0), word_low = _mm512_set1_epi32(0xF);
+  const __m512i place = _mm512_set1_epi32(2 * (table::signs_a_word - 1));
+  const __m512i hosts = _mm512_set1_epi32(table::sign_hosts), more = _mm512_set1_epi32(table::sign_more);
+  table::CellSigns out{};
+  for (unsigned i = 0; i < count; i += 16) { // an address's first byte is its lowest, the second the next
+    const __m512i w = _mm512_loadu_si512(wires + i);
+    const __m512i word = _mm512_or_si512(_mm512_and_si512(_mm512_slli_epi32(w, 4), word_high),
+                                         _mm512_and_si512(_mm512_srli_epi32(w, 12), word_low));
+    const __m512i shift = _mm512_and_si512(_mm512_srli_epi32(w, 7), place);
+    const __m512i sign = _mm512_srlv_epi32(_mm512_i32gather_epi32(word, map, 4), shift);
+    out.hosts |= std::uint64_t{_mm512_test_epi32_mask(sign, hosts)} << i;
+    out.more |= std::uint64_t{_mm512_test_epi32_mask(sign, more)} << i;
+  }
+  return {_bzhi_u64(out.hosts, count), _bzhi_u64(out.more, count)};
 }
 
 WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcept {
@@ -265,9 +281,9 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 } // namespace
 
 namespace kernels {
-const table::Kernels avx512{"avx512",      hash_v4,        hash_v6,        lines1, lines_led, probe<LineV4>,
-                            probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,  or_else,   listed,
-                            mix,           bloom};
+const table::Kernels avx512{
+    "avx512",       hash_v4, hash_v6, lines1, lines_led, probe<LineV4>, probe<LineV6>, settle<LineV4>,
+    settle<LineV6>, cells,   or_else, signs,  listed,    mix,           bloom};
 }
 
 } // namespace weir::dataplane

@@ -42,6 +42,8 @@ public:
     static constexpr std::uint32_t corners[] = {0, 0xFFFFFFFF, 0x0A000000, 0x0A00FFFF};
     if (below(2) == 0) {
       if (below(8) == 0) return Address::from_host(corners[below(4)]);
+      if (below(4) == 0) // so wide that some prefixes are alone below their /16
+        return Address::from_host(0x0B000000 | static_cast<std::uint32_t>(below(256) << 16 | below(4) << 13));
       return Address::from_host(0x0A000000 |
                                 static_cast<std::uint32_t>(below(4) << 16 | below(64) << 8 | below(16)));
     }

@@ -1,4 +1,4 @@
-// The bytes of format version 2, pinned: header and section table - whose checksums cover every
+// The bytes of format version 3, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
 #include "tests/support/image_memory.hpp"
 
@@ -12,9 +12,9 @@ namespace weir {
 namespace {
 
 // Tests run from the top of the tree.
-constexpr const char *golden_file = "tests/golden/image_v2.hex";
-constexpr const char *golden_seesaw_file = "tests/golden/image_v2_seesaw.hex";
-constexpr const char *golden_cuckoo_file = "tests/golden/image_v2_cuckoo.hex";
+constexpr const char *golden_file = "tests/golden/image_v3.hex";
+constexpr const char *golden_seesaw_file = "tests/golden/image_v3_seesaw.hex";
+constexpr const char *golden_cuckoo_file = "tests/golden/image_v3_cuckoo.hex";
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -40,7 +40,7 @@ void expect_bytes(const build::BuildInput &in, const char *name) {
   EXPECT_EQ(now, pinned.str());
 }
 
-TEST(Image, bytes_of_format_version_2_are_what_they_were) {
+TEST(Image, bytes_of_format_version_3_are_what_they_were) {
   using test::entry_v4, test::entry_v6;
   const std::vector<build::EntryV4> deny4{entry_v4("0.0.0.0/0", 1), entry_v4("0.0.0.0", 0),
                                           entry_v4("10.0.0.0/8", 0), entry_v4("10.0.0.0/24", 3),

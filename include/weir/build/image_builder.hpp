@@ -60,9 +60,8 @@ struct PlannedSection {
 
 // The fixed order of sections.
 [[nodiscard]] inline std::vector<PlannedSection> plan_sections(const BuildInput &in) {
-  using image::FrontHeader, image::LengthMapHeader, image::LengthSetV6, image::ListEntry, image::ListsHeader,
-      image::OverlayHeader;
-  using image::length_map_cells, image::section_mutable;
+  using image::FrontHeader, image::LengthSetV6, image::ListEntry, image::ListsHeader, image::OverlayHeader;
+  using image::section_mutable;
   std::vector<PlannedSection> out;
   out.push_back({SectionKind::policy, 0, sizeof(Policy)});
   out.push_back({SectionKind::lists, 0, sizeof(ListsHeader) + in.lists.size() * sizeof(ListEntry)});
@@ -70,9 +69,7 @@ struct PlannedSection {
                               std::uint64_t overlay_bytes, bool front, std::uint64_t chain_bytes) {
     const auto kind = [&](SectionKind deny_v4) { return image::detail::kind_of(deny_v4, side, family); };
     out.push_back({kind(SectionKind::deny_v4_table), section_mutable, table_bytes});
-    const std::uint64_t lengths = family == Family::ipv4
-                                      ? sizeof(LengthMapHeader) + length_map_cells * sizeof(std::uint64_t)
-                                      : sizeof(LengthSetV6);
+    const std::uint64_t lengths = family == Family::ipv4 ? image::length_map_bytes : sizeof(LengthSetV6);
     out.push_back({kind(SectionKind::deny_v4_lengths), section_mutable, lengths});
     out.push_back({kind(SectionKind::deny_v4_overlay), section_mutable, overlay_bytes});
     if (front)
@@ -287,6 +284,24 @@ private:
           cells[c] = (cells[c] & ~std::uint64_t{0xFFFFFFFF}) | value;
       }
     }
+    write_lone_v4(entries, cells);
+    auto *signs = reinterpret_cast<std::uint32_t *>(cells + image::length_map_cells);
+    for (std::uint32_t c = 0; c < image::length_map_cells; ++c)
+      signs[c / table::signs_a_word] |= table::sign_of(cells[c]) << 2 * (c % table::signs_a_word);
+  }
+
+  // Prefixes of 17 to 31 bits that are alone below their /16 and that no short one covers.
+  static void write_lone_v4(std::span<const EntryV4> entries, std::uint64_t *cells) {
+    std::vector<std::uint8_t> several(image::length_map_cells);
+    for (const EntryV4 &e : entries) {
+      if (e.length <= table::short_length_max || e.length == 32) continue;
+      const std::uint32_t c = e.host >> 16;
+      if (table::has_lone(cells[c])) several[c] = 1; // of one length
+      if (table::lone_length(cells[c]) == e.length)
+        cells[c] = table::with_lone(cells[c], e.host, image::value::make(e.list, e.length));
+    }
+    for (std::uint32_t c = 0; c < image::length_map_cells; ++c)
+      if (several[c] != 0) cells[c] = table::without_lone(cells[c]);
   }
 
   void write_lengths_v6(Side side, std::span<const EntryV6> entries) {

@@ -73,6 +73,10 @@ template <class Line, class Entry>
   const auto open_v4 = [&](const EntryV4 &e, std::uint32_t value) {
     if (e.length == 0) return *map.default_value == value;
     const std::uint64_t cell = map.cell(key_of(e));
+    if ((table::sign_of(cell) & ~map.sign(key_of(e))) != 0) return false;
+    if (e.length > table::short_length_max && e.length < 32 && table::has_lone(cell) &&
+        cell != table::with_lone(cell, e.host, value))
+      return false;
     if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
     return image::value::length_of(table::short_value(cell)) >= e.length;
   };

@@ -22,7 +22,7 @@
 namespace weir::image {
 
 inline constexpr std::array<char, 8> magic{'W', 'E', 'I', 'R', 'I', 'M', 'G', '1'};
-inline constexpr std::uint32_t format_version = 2;
+inline constexpr std::uint32_t format_version = 3;
 
 using StoreId = std::array<std::uint8_t, 16>;
 using Digest = std::array<std::uint8_t, 32>;
@@ -141,7 +141,12 @@ struct LengthMapHeader {
   std::array<std::uint8_t, 56> reserved;
 };
 static_assert(sizeof(LengthMapHeader) == 64);
-inline constexpr std::uint32_t length_map_cells = 65'536; // u64: low half value, bits 32.. lengths 17..32
+// Behind it u64 cells (low half value, bits 32.. lengths 17..32), then u32 words with two bits a cell; see
+// table/length_map.hpp.
+inline constexpr std::uint32_t length_map_cells = 65'536;
+inline constexpr std::uint32_t length_map_words = length_map_cells / 16;
+inline constexpr std::uint64_t length_map_bytes =
+    sizeof(LengthMapHeader) + length_map_cells * std::uint64_t{8} + length_map_words * std::uint64_t{4};
 
 // IPv6: bit l of word l / 64 is set when prefixes of length l are in use.
 struct LengthSetV6 {

@@ -231,10 +231,10 @@ template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes sect
 
 [[nodiscard]] inline Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<LengthMapHeader>(section);
-  if (!h || section.size() != sizeof *h + length_map_cells * sizeof(std::uint64_t))
-    return bad_section(kind, "missing or of the wrong size");
+  if (!h || section.size() != length_map_bytes) return bad_section(kind, "missing or of the wrong size");
   if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
-  return table::LengthMapV4{reinterpret_cast<const std::uint64_t *>(section.data() + sizeof *h),
+  const auto *cells = reinterpret_cast<const std::uint64_t *>(section.data() + sizeof *h);
+  return table::LengthMapV4{cells, reinterpret_cast<const std::uint32_t *>(cells + length_map_cells),
                             &h->default_value, &h->in_use};
 }
 

@@ -296,13 +296,13 @@ private:
         uncover(n, wire, d.length);
         return remove(view_.v4[n], v4_[n], wire, d.length, h);
       }
+      note_length(n, wire, d.length);
       return guarded(n, h, true, false, wait, [&] { return remove(view_.v4[n], v4_[n], wire, d.length, h); });
     }
     mark_in_use(n, d.length);
     if (!is_short) {
-      std::uint64_t &cell = cell_of(n, wire);
       return guarded(n, h, now != 0, true, wait, [&] {
-        table::write_release(cell, cell | table::length_bit(d.length));
+        note_length(n, wire, d.length);
         return store(view_.v4[n], v4_[n], wire, value, h, wait);
       });
     }
@@ -322,17 +322,25 @@ private:
     auto &lengths = const_cast<std::uint32_t &>(*view_.lengths_v4[n].in_use);
     table::write_release(lengths, lengths | table::in_use_bit(length));
   }
-  [[nodiscard]] std::uint64_t &cell_of(unsigned n, std::uint32_t wire) const noexcept {
-    return const_cast<std::uint64_t &>(
-        view_.lengths_v4[n].cells[byteswap16(static_cast<std::uint16_t>(wire))]);
+  void write_cell(unsigned n, std::size_t c, std::uint64_t cell) const noexcept {
+    const table::LengthMapV4 &map = view_.lengths_v4[n];
+    table::write_cell(const_cast<std::uint64_t *>(map.cells), const_cast<std::uint32_t *>(map.signs), c,
+                      cell);
+  }
+
+  // Of a prefix of 17 to 32 bits that is about to change.
+  void note_length(unsigned n, std::uint32_t wire, unsigned length) const noexcept {
+    const std::uint64_t cell = view_.lengths_v4[n].cell(wire);
+    const std::uint64_t others = length == 32 ? cell : table::without_lone(cell);
+    write_cell(n, table::LengthMapV4::index(wire), others | table::length_bit(length));
   }
 
   // Every cell below a short prefix, in turn.
   template <class Visit> void below(unsigned n, std::uint32_t wire, unsigned length, Visit visit) const {
-    std::uint64_t *first = &cell_of(n, wire);
-    for (std::uint32_t i = 0; i < (1u << (table::short_length_max - length)); ++i) {
-      const std::uint32_t covering = visit(table::short_value(first[i]));
-      table::write_release(first[i], (first[i] & ~std::uint64_t{0xFFFFFFFF}) | covering);
+    const std::size_t first = table::LengthMapV4::index(wire);
+    for (std::size_t c = first; c < first + (1u << (table::short_length_max - length)); ++c) {
+      const std::uint64_t cell = view_.lengths_v4[n].cells[c];
+      write_cell(n, c, table::with_short(cell, visit(table::short_value(cell))));
     }
   }
 
@@ -358,7 +366,7 @@ private:
     if (d.family == Family::ipv4) {
       const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
       __builtin_prefetch(&view_.v4[n].table.line1(hash_v4(wire, view_.seeds_v4[d.length])), 1);
-      __builtin_prefetch(&cell_of(n, wire), 1);
+      __builtin_prefetch(&view_.lengths_v4[n].cells[table::LengthMapV4::index(wire)], 1);
     } else {
       __builtin_prefetch(&view_.v6[n].table.line1(hash_v6(d.address.data(), view_.seeds_v6[d.length])), 1);
     }

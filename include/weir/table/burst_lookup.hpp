@@ -85,6 +85,7 @@ public:
     Targets targets;
     aim(targets);
     targets.prefetch_rest();
+    read_late_cells();
   }
 
   // send(), and probe_first() of the burst ahead: its probes leave time for the lines to be sent for.
@@ -93,6 +94,7 @@ public:
     aim(targets);
     ahead.probe(targets);
     targets.prefetch_rest();
+    read_late_cells();
   }
 
   void probe_first() noexcept {
@@ -130,6 +132,28 @@ public:
   [[nodiscard]] const Cost &cost() const noexcept { return cost_; }
 
 private:
+  // What cells read late said of questions, for those that no probe answers.
+  class Known {
+  public:
+    void clear() noexcept { count_ = 0; }
+    void add(unsigned question, std::uint32_t value) noexcept {
+      question_[count_] = static_cast<std::uint8_t>(question);
+      value_[count_] = value;
+      count_ += value != 0;
+    }
+    void give(std::uint32_t *answers) const noexcept {
+      for (unsigned n = 0; n < count_; ++n) {
+        std::uint32_t &answer = answers[question_[n]];
+        if (answer == 0) answer = value_[n];
+      }
+    }
+
+  private:
+    unsigned count_ = 0;
+    std::array<std::uint8_t, slots_max> question_;
+    std::array<std::uint32_t, slots_max> value_;
+  };
+
   static constexpr auto in_order = [] {
     std::array<std::uint8_t, slots_max> places{};
     for (unsigned i = 0; i < slots_max; ++i) places[i] = static_cast<std::uint8_t>(i);
@@ -166,7 +190,8 @@ private:
     busy_v4_[side] = true;
     said_v4_[side] = {};
     v4_[side].clear();
-    in_cells_v4_[side] = lengths != only_hosts;
+    known_v4_[side].clear();
+    read_all_cells_[side] = false;
     if (lengths == only_hosts)
       v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
     else
@@ -183,25 +208,58 @@ private:
     said_v4_[side] = value;
   }
 
-  // One probe for each length from 17 to 32 in use below an address; the best short prefix waits until
-  // they have answered. Where nearly every cell has hosts, all questions ask for a host, as one array.
+  // One probe for each length from 17 to 32 in use below an address; what its cell says itself waits
+  // until they have answered. Where nearly every cell has hosts, all questions ask for a host, as one array.
+  // A few cells that have more to say are sent for, and read when the burst ahead has probed.
   void look_into_cells(unsigned side) noexcept {
-    alignas(64) std::array<std::uint32_t, slots_max> lengths;
-    const CellSigns signs = kernels_->cells(view_->lengths_v4[side].cells, key_v4_.data(), asked_v4_,
-                                            short_v4_[side], lengths.data());
-    const bool all_as_hosts = 4 * static_cast<unsigned>(std::popcount(signs.hosts)) >= 3 * asked_v4_;
-    if (all_as_hosts)
+    const LengthMapV4 &map = view_->lengths_v4[side];
+    const CellSigns signs = kernels_->signs(map.signs, key_v4_.data(), asked_v4_);
+    const bool as_hosts = 4 * static_cast<unsigned>(std::popcount(signs.hosts)) >= 3 * asked_v4_;
+    if (as_hosts)
       v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32); // its probes set every answer
     else
       std::fill_n(answers_v4(side), asked_v4_, 0);
-    const std::uint32_t alone = all_as_hosts ? ~hosts_below : ~std::uint32_t{0};
-    for (std::uint64_t some = all_as_hosts ? signs.others : signs.others | signs.hosts; some != 0;
-         some &= some - 1) {
+    const std::uint64_t some = as_hosts ? signs.more : signs.more | signs.hosts;
+    const std::uint32_t wanted = as_hosts ? ~hosts_below : ~std::uint32_t{0};
+    const bool guarded = side == allow_side && guard_ == Guard::asked_first;
+    if (guarded || std::popcount(some) > late_cells_max) return read_all_cells(side, some, wanted);
+    late_[side] = {some, wanted, as_hosts ? 1u : 0u};
+    for (std::uint64_t rest = some; rest != 0; rest &= rest - 1)
+      __builtin_prefetch(&map.cells[LengthMapV4::index(key_v4_[std::countr_zero(rest)])]);
+  }
+
+  // All at once; some of the questions have probes of the lengths in `wanted`.
+  void read_all_cells(unsigned side, std::uint64_t some, std::uint32_t wanted) noexcept {
+    alignas(64) std::array<std::uint32_t, slots_max> lengths;
+    kernels_->cells(view_->lengths_v4[side].cells, key_v4_.data(), asked_v4_, short_v4_[side],
+                    lengths.data());
+    read_all_cells_[side] = true;
+    for (; some != 0; some &= some - 1) {
       const auto q = static_cast<unsigned>(std::countr_zero(some));
-      for (std::uint32_t rest = lengths[q] & alone; rest != 0; rest &= rest - 1) {
-        const unsigned length = static_cast<unsigned>(std::countr_zero(rest)) + short_length_max + 1;
-        v4_[side].add(key_v4_[q] & wire_mask_v4(length), view_->flips_v4[length], length, q);
+      add_lengths(side, q, lengths[q] & wanted);
+    }
+  }
+
+  void read_late_cells() noexcept {
+    for (unsigned side = 0; side < 2; ++side) {
+      Late &late = late_[side];
+      if (late.questions == 0) continue;
+      for (; late.questions != 0; late.questions &= late.questions - 1) {
+        const auto q = static_cast<unsigned>(std::countr_zero(late.questions));
+        const CellAnswer known = ask_cell(view_->lengths_v4[side].cell(key_v4_[q]), key_v4_[q]);
+        known_v4_[side].add(q, known.value);
+        add_lengths(side, q, known.lengths & late.wanted);
       }
+      Targets targets;
+      v4_[side].each_from(late.first_batch, [&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_)); });
+      targets.prefetch_rest();
+    }
+  }
+
+  void add_lengths(unsigned side, unsigned q, std::uint32_t lengths) noexcept {
+    for (; lengths != 0; lengths &= lengths - 1) {
+      const unsigned length = static_cast<unsigned>(std::countr_zero(lengths)) + short_length_max + 1;
+      v4_[side].add(key_v4_[q] & wire_mask_v4(length), view_->flips_v4[length], length, q);
     }
   }
 
@@ -213,7 +271,8 @@ private:
     });
     if (side == allow_side && guard_ == Guard::asked_first)
       tally(let_through_v4_, asked_v4_, answers_v4(0), answers);
-    if (in_cells_v4_[side]) kernels_->or_else(answers, short_v4_[side], asked_v4_);
+    known_v4_[side].give(answers);
+    if (read_all_cells_[side]) kernels_->or_else(answers, short_v4_[side], asked_v4_);
     if (default_v4_[side] == 0) return;
     for (unsigned q = 0; q < asked_v4_; ++q)
       if (answers[q] == 0) answers[q] = default_v4_[side];
@@ -329,7 +388,6 @@ private:
   const Kernels *kernels_ = &portable_kernels;
   unsigned asked_v4_ = 0, asked_v6_ = 0;
   std::uint32_t default_v4_[2] = {};
-  bool in_cells_v4_[2] = {}; // cells were looked into, short_v4_ is set
   bool crowded_v6_[2] = {};
   std::array<bool, 2> busy_v4_{}, busy_v6_{};    // sides that have something to look up
   std::optional<std::uint32_t> said_v4_[2] = {}; // all answers of a side are this
@@ -342,8 +400,17 @@ private:
   alignas(64) std::array<std::uint32_t, slots_max> key_v4_{};
   alignas(64) std::array<KeyV6, slots_max> key_v6_{};
   alignas(64) std::uint32_t answer_[2][2 * slots_max] = {}; // IPv4 questions, then IPv6 questions
-  alignas(64) std::uint32_t short_v4_[2][slots_max] = {};   // best short prefix of a question
-  ProbeBatches<LineV4> v4_[2];                              // 64 questions of at most 16 lengths
+  static constexpr int late_cells_max = 16; // more of them: their lines are to be sent for in turn
+  struct Late { // questions whose cells are on their way, and where their probes go
+    std::uint64_t questions = 0;
+    std::uint32_t wanted = 0; // lengths
+    unsigned first_batch = 0;
+  };
+  Late late_[2];
+  bool read_all_cells_[2] = {}; // short_v4_ is set
+  alignas(64) std::uint32_t short_v4_[2][slots_max] = {};
+  Known known_v4_[2];
+  ProbeBatches<LineV4> v4_[2]; // 64 questions of at most 16 lengths
   ProbeBatches<LineV6> v6_[2];
 };
 

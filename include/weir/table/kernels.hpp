@@ -5,6 +5,7 @@
 //   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
 //   probe    lines, keys        -> values, groups   what stands beside a key; all group bits of its line
 //   settle   values, groups     -> indices    that a group bit sends to table 2
+//   signs    keys               -> masks      of addresses with hosts, and with more, below their /16
 //   cells    keys               -> lengths    in use below an address, and its best short prefix
 //   or_else  values, values     -> values     the second where the first is none
 //   listed   values             -> mask       of those that name a list
@@ -12,10 +13,10 @@
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
-// hash(), lines...(), cells(), or_else(), mix() and settle() may read and write up to the next multiple of
-// `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values, then keys,
-// then group bits. It also sends for the lines of the burst behind, one a probe: sent for all at once they
-// slow the probes that follow (measured; docs/decisions.md).
+// hash(), lines...(), signs(), cells(), or_else(), mix() and settle() may read and write up to the next
+// multiple of `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values,
+// then keys, then group bits. It also sends for the lines of the burst behind, one a probe: sent for all at
+// once they slow the probes that follow (measured; docs/decisions.md).
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"
@@ -73,10 +74,10 @@ struct FirstAnswers {
 // until all of it is in the cache.
 using Settle = unsigned (*)(const FirstAnswers &, std::uint16_t *open) noexcept;
 
-// What the cells of a length map say about addresses; bit i is address i.
+// What the signs of a length map say about addresses; bit i is address i.
 struct CellSigns {
-  std::uint64_t hosts;  // there are hosts below
-  std::uint64_t others; // there are prefixes of 17 to 31 bits below
+  std::uint64_t hosts; // there are hosts below
+  std::uint64_t more;  // the cell says something else as well
 };
 
 // A table and the first layer of its predictor.
@@ -102,10 +103,12 @@ struct Kernels {
   Probe<LineV6> probe_v6;
   Settle settle_v4, settle_v6;
   // shorts[i], lengths[i]: short_value() and long_lengths() of wires[i]'s cell. At most 64 wires.
-  CellSigns (*cells)(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
-                     std::uint32_t *shorts, std::uint32_t *lengths) noexcept;
+  void (*cells)(const std::uint64_t *map, const std::uint32_t *wires, unsigned count, std::uint32_t *shorts,
+                std::uint32_t *lengths) noexcept;
   // values[i] = values[i], or otherwise[i] where that is 0.
   void (*or_else)(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept;
+  // At most 64 wires; of LengthMapV4::signs.
+  CellSigns (*signs)(const std::uint32_t *map, const std::uint32_t *wires, unsigned count) noexcept;
   // Bit i: values[i] names a list. At most 64 values.
   std::uint64_t (*listed)(const std::uint32_t *values, unsigned count) noexcept;
   // mixed[i] = remix(hashes[i], layer)
@@ -175,17 +178,24 @@ template <class Line> unsigned settle(const FirstAnswers &a, std::uint16_t *open
   return left;
 }
 
-inline CellSigns cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,
-                       std::uint32_t *shorts, std::uint32_t *lengths) noexcept {
-  CellSigns signs{};
+inline CellSigns signs(const std::uint32_t *map, const std::uint32_t *wires, unsigned count) noexcept {
+  CellSigns out{};
+  const LengthMapV4 lengths{.signs = map};
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uint32_t sign = lengths.sign(wires[i]);
+    out.hosts |= std::uint64_t{(sign & sign_hosts) != 0} << i;
+    out.more |= std::uint64_t{(sign & sign_more) != 0} << i;
+  }
+  return out;
+}
+
+inline void cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count, std::uint32_t *shorts,
+                  std::uint32_t *lengths) noexcept {
   for (unsigned i = 0; i < count; ++i) {
     const std::uint64_t cell = read_acquire(map[LengthMapV4::index(wires[i])]);
     shorts[i] = short_value(cell);
     lengths[i] = long_lengths(cell);
-    signs.hosts |= std::uint64_t{(lengths[i] & hosts_below) != 0} << i;
-    signs.others |= std::uint64_t{(lengths[i] & ~hosts_below) != 0} << i;
   }
-  return signs;
 }
 
 inline void or_else(std::uint32_t *values, const std::uint32_t *otherwise, unsigned count) noexcept {
@@ -223,6 +233,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::settle<LineV6>,
                                           portable::cells,
                                           portable::or_else,
+                                          portable::signs,
                                           portable::listed,
                                           portable::mix,
                                           portable::bloom};

@@ -312,8 +312,9 @@ public:
     batch_[0].add_all(keys, count, seed, length);
   }
 
-  template <class Stage> void each(Stage stage) noexcept {
-    for (unsigned i = 0; i < used_; ++i) stage(batch_[i]);
+  template <class Stage> void each(Stage stage) noexcept { each_from(0, stage); }
+  template <class Stage> void each_from(unsigned first, Stage stage) noexcept {
+    for (unsigned i = first; i < used_; ++i) stage(batch_[i]);
   }
 
 private:

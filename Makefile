@@ -228,11 +228,11 @@ check-races-now: $(BIN)/tests/races
 	$(Q)TSAN_OPTIONS=suppressions=tests/support/tsan.supp tests/support/run_tests.py --out $(OUT)/results \
 	  --filter='-*_is_caught' $<
 
-# Under TSan only what readers and writers share: table, overlay, image slot, channel. Not the tests that
+# Under TSan only what threads share: table, overlay, image slot, channel, halves of a list. Not the tests that
 # break the protocol on purpose and look for the damage.
 RACE_TESTS := $(wildcard tests/unit/*_race_test.cpp tests/unit/image_slot_test.cpp tests/unit/channel_test.cpp)
 RACE_SUPPORT := $(wildcard $(addprefix tests/support/,$(addsuffix .cpp,eal dataplane_client packets ring_gate test_image)))
-RACE_CONFIG := $(call find_cpp,control/config dataplane/kernels)
+RACE_CONFIG := $(call find_cpp,control/config control/rules dataplane/kernels)
 
 $(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(LIB_DATAPLANE)
 	$(link) -lgtest -lgmock -lgtest_main $(LIBS.dataplane)

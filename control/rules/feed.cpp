@@ -1,6 +1,7 @@
 #include "control/rules/feed.hpp"
 
 #include "control/rules/sink.hpp"
+#include "weir/build/parallel.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -137,7 +138,7 @@ Result<ListContent> parse_feed(std::string_view text, std::string_view file_name
   switch (format) {
   case Format::automatic:
   case Format::plain:
-  case Format::spamhaus_text: parse_plain(text, sink); break;
+  case Format::spamhaus_text: parse_plain(text, sink, build::threads_for(options.threads)); break;
   case Format::spamhaus_json: parse_spamhaus_json(text, sink); break;
   case Format::ipset_save: parse_ipset_save(text, sink); break;
   }

@@ -81,6 +81,7 @@ inline constexpr std::size_t faults_listed_max = 1000; // an error lists these a
 struct FeedOptions {
   config::Format format = config::Format::automatic;
   config::OnError on_error = config::OnError::refuse;
+  unsigned threads = 0; // for plain text, 0: two where there are two processors; the result is the same
 };
 
 [[nodiscard]] Result<ListContent> parse_feed(std::string_view text, std::string_view file_name,

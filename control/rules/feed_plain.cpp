@@ -1,5 +1,8 @@
 // One address or prefix a line, with comments: plain lists, firehol's, and Spamhaus DROP text.
 #include "control/rules/sink.hpp"
+#include "weir/build/parallel.hpp"
+
+#include <new>
 
 namespace weir::rules {
 namespace {
@@ -59,7 +62,9 @@ void take_line(std::uint64_t number, std::string_view line, Sink &sink) {
 
 } // namespace
 
-void parse_plain(std::string_view text, Sink &sink) {
+namespace {
+
+void parse_lines(std::string_view text, Sink &sink) {
   constexpr std::size_t usual_line_bytes = 14;
   sink.content.v4.reserve(text.size() / usual_line_bytes + 1);
   Lines lines(text);
@@ -73,6 +78,31 @@ void parse_plain(std::string_view text, Sink &sink) {
       take_line(lines.number(), line, sink);
   }
   sink.content.lines = lines.number();
+}
+
+constexpr std::size_t bytes_worth_a_thread = 1u << 20; // below, starting it costs more
+
+} // namespace
+
+// The lines behind the middle may go to a second thread; all comes out as from one.
+void parse_plain(std::string_view text, Sink &sink, unsigned threads) {
+  const bool small = text.size() < bytes_worth_a_thread;
+  const bool one_blob = text.size() < std::numeric_limits<std::uint32_t>::max(); // of comments
+  const std::size_t cut = threads > 1 && !small && one_blob ? text.find('\n', text.size() / 2) : text.npos;
+  if (cut == text.npos) return parse_lines(text, sink);
+  Sink rest;
+  bool no_memory[2] = {};
+  build::in_parallel(2, [&](unsigned part) {
+    Sink &own = part == 0 ? sink : rest;
+    try {
+      parse_lines(part == 0 ? text.substr(0, cut + 1) : text.substr(cut + 1), own);
+      own.sort();
+    } catch (const std::bad_alloc &) {
+      no_memory[part] = true;
+    }
+  });
+  if (no_memory[0] || no_memory[1]) throw std::bad_alloc(); // load_feed() makes an error of it
+  sink.append(std::move(rest), threads);
 }
 
 } // namespace weir::rules

@@ -1,6 +1,7 @@
 #include "control/rules/sink.hpp"
 
 #include "control/config/values.hpp"
+#include "weir/build/parallel.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -67,6 +68,55 @@ template <class Entry> std::uint64_t drop_duplicates(std::vector<Entry> &entries
   const auto dropped = static_cast<std::uint64_t>(rest.size());
   entries.erase(rest.begin(), rest.end());
   return dropped;
+}
+
+// Of equal ones those of `a` come first. Written without branches: which one is next cannot be foreseen.
+template <class Entry>
+void merge_into(Entry *out, std::span<const Entry> a, std::span<const Entry> b) noexcept {
+  const Entry *x = a.data(), *const x_end = x + a.size();
+  const Entry *y = b.data(), *const y_end = y + b.size();
+  while (x != x_end && y != y_end) {
+    const bool second = before(*y, *x);
+    *out++ = *(second ? y : x);
+    x += !second;
+    y += second;
+  }
+  std::copy(y, y_end, std::copy(x, x_end, out));
+}
+
+// Each thread merges what lies on its side of the entry in the middle of `a`.
+template <class Entry>
+std::vector<Entry> merged(const std::vector<Entry> &a, const std::vector<Entry> &b, unsigned threads) {
+  std::vector<Entry> out(a.size() + b.size());
+  const std::size_t half = a.size() / 2;
+  const auto at =
+      half == a.size()
+          ? b.end()
+          : std::ranges::lower_bound(b, a[half], [](const Entry &x, const Entry &y) { return before(x, y); });
+  const auto cut = static_cast<std::size_t>(at - b.begin());
+  const std::span<const Entry> all_a(a), all_b(b);
+  const auto merge_part = [&](unsigned part) {
+    if (part == 0)
+      merge_into(out.data(), all_a.first(half), all_b.first(cut));
+    else
+      merge_into(out.data() + half + cut, all_a.subspan(half), all_b.subspan(cut));
+  };
+  if (threads > 1) {
+    build::in_parallel(2, merge_part);
+  } else {
+    merge_part(0);
+    merge_part(1);
+  }
+  return out;
+}
+
+template <class Entry> void unite(std::vector<Entry> &first, std::vector<Entry> &rest, unsigned threads) {
+  if (rest.empty()) return;
+  if (first.empty() || before(first.back(), rest.front()))
+    first.insert(first.end(), rest.begin(), rest.end());
+  else
+    first = merged(first, rest, rest.size() >= build::entries_worth_a_thread ? threads : 1);
+  rest = {};
 }
 
 template <class Entry> void sort_notes(std::vector<Note<Entry>> &notes) {
@@ -144,9 +194,47 @@ bool Sink::take(std::uint64_t line, std::string_view text, std::string_view pref
   return false;
 }
 
-void Sink::finish() {
+// The first comment of the rest may repeat the last one here, which is kept once.
+void Sink::append_notes(ListContent &rest, std::uint32_t rest_last_place) {
+  std::string &blob = content.comments;
+  const char *const first = rest.comments.c_str() + 1;
+  const std::size_t first_bytes = rest.comments.size() > 1 ? std::strlen(first) + 1 : 0;
+  const bool repeats = first_bytes != 0 && last_place_ != 0 && first == std::string_view(&blob[last_place_]);
+  const std::size_t dropped =
+      1 + (repeats ? first_bytes : 0); // and the empty comment that a blob begins with
+  const auto place = [&](std::uint32_t old) {
+    if (old == 0) return old;
+    return old < dropped ? last_place_ : static_cast<std::uint32_t>(old - dropped + blob.size());
+  };
+  for (auto &note : rest.notes_v4) note.comment_place = place(note.comment_place);
+  for (auto &note : rest.notes_v6) note.comment_place = place(note.comment_place);
+  const std::uint32_t last = place(rest_last_place);
+  blob.append(rest.comments, dropped);
+  if (last != 0) last_place_ = last;
+  content.notes_v4.insert(content.notes_v4.end(), rest.notes_v4.begin(), rest.notes_v4.end());
+  content.notes_v6.insert(content.notes_v6.end(), rest.notes_v6.begin(), rest.notes_v6.end());
+}
+
+void Sink::append(Sink &&rest, unsigned threads) {
+  unite(content.v4, rest.content.v4, threads);
+  unite(content.v6, rest.content.v6, threads);
+  append_notes(rest.content, rest.last_place_);
+  for (Fault &f : rest.faults) {
+    if (faults.size() == faults_listed_max) break;
+    f.line += content.lines;
+    faults.push_back(std::move(f));
+  }
+  fault_count += rest.fault_count;
+  content.lines += rest.content.lines;
+}
+
+void Sink::sort() {
   sort_entries(content.v4);
   sort_entries(content.v6);
+}
+
+void Sink::finish() {
+  sort();
   content.duplicates = drop_duplicates(content.v4) + drop_duplicates(content.v6);
   sort_notes(content.notes_v4);
   sort_notes(content.notes_v6);

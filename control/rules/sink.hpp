@@ -65,14 +65,18 @@ public:
   [[nodiscard]] bool take(std::uint64_t line, std::string_view text, std::string_view prefix_text,
                           Prefix &out);
 
+  // What a sink took from the lines behind this one's, as if this one had taken it. Both must be sorted.
+  void append(Sink &&rest, unsigned threads);
+  void sort();   // for append()
   void finish(); // sorts, drops duplicates
 
 private:
   [[nodiscard]] std::uint32_t keep(std::string_view comment);
+  void append_notes(ListContent &rest, std::uint32_t rest_last_place);
   std::uint32_t last_place_ = 0; // feeds repeat themselves: "abuse", "abuse", ...
 };
 
-void parse_plain(std::string_view text, Sink &sink);
+void parse_plain(std::string_view text, Sink &sink, unsigned threads);
 void parse_spamhaus_json(std::string_view text, Sink &sink);
 void parse_ipset_save(std::string_view text, Sink &sink);
 

@@ -217,19 +217,23 @@ private:
       ends = runends(block(number));
     }
   }
-  // Number of the n-th bit that is set, n from 1 on: bytes are counted side by side, then bits of one byte.
+  // Number of the n-th bit that is set, n from 1 on: bytes are counted side by side, then the bits of one
+  // byte in the same way. No branch: how many bits precede is as good as random.
   [[nodiscard]] static unsigned nth_bit(std::uint64_t word, unsigned n) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
     std::uint64_t counts = word - (word >> 1 & 0x5555555555555555ull);
     counts = (counts & 0x3333333333333333ull) + (counts >> 2 & 0x3333333333333333ull);
     counts = ((counts + (counts >> 4)) & 0x0F0F0F0F0F0F0F0Full) * ones; // byte i: bits of bytes 0 to i
-    const std::uint64_t reached = ((counts | tops) - n * ones) & tops;  // top bit of bytes with at least n
-    const auto byte = static_cast<unsigned>(std::countr_zero(reached)) / 8 * 8;
-    if (byte > 0) n -= static_cast<unsigned>(counts >> (byte - 8)) & 0xFF;
-    std::uint64_t bits = word >> byte;
-    while (--n > 0) bits &= bits - 1;
-    return byte + static_cast<unsigned>(std::countr_zero(bits));
+    const unsigned byte = first_reaching(counts, n);
+    n -= static_cast<unsigned>((counts << 8) >> byte) & 0xFF;
+    const std::uint64_t spread = ((word >> byte & 0xFF) * ones) & 0x8040201008040201ull; // byte i: bit i
+    const std::uint64_t bits = (((spread + 0x7F7F7F7F7F7F7F7Full) & tops) >> 7) * ones;
+    return byte + first_reaching(bits, n) / 8;
   }
+  // Where the first byte begins that is n or more; bytes are 64 at most.
+  [[nodiscard]] static unsigned first_reaching(std::uint64_t bytes, unsigned n) noexcept {
+    return static_cast<unsigned>(std::countr_zero(((bytes | tops) - n * ones) & tops)) & 0x38;
+  }
+  static constexpr std::uint64_t ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
 
   const std::byte *cells_ = nullptr;
   std::uint64_t block_bytes_ = 0, slots_ = 0;

@@ -1,12 +1,10 @@
-// Which addresses the dataplane's samples name most often: a bounded table in which a newcomer takes
-// the place of the smallest and inherits its count (Space-Saving), so heavy hitters stay.
+// Which addresses the dataplane's samples name most often (workload/heavy_hitters.hpp).
 #pragma once
 
+#include "control/workload/heavy_hitters.hpp"
 #include "weir/wire/messages.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -28,38 +26,20 @@ public:
       Address address;
       address.family = sample.family == Family::ipv6 ? Family::ipv6 : Family::ipv4;
       address.bytes = sample.address;
-      const Key key{address, sample.kind == wire::SampleKind::denied, sample.list};
-      const auto known = rows_.find(key);
-      if (known != rows_.end())
-        ++known->second;
-      else
-        insert(key);
+      hot_.add({address, sample.kind == wire::SampleKind::denied, sample.list});
     }
   }
 
   [[nodiscard]] std::vector<Row> top(std::size_t most) const {
     std::vector<Row> rows;
-    for (const auto &[key, count] : rows_)
+    for (const auto &[key, count, inherited] : hot_.top(most))
       rows.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count});
-    std::ranges::sort(rows, std::greater<>{}, &Row::count);
-    if (rows.size() > most) rows.resize(most);
     return rows;
   }
 
 private:
   using Key = std::tuple<Address, bool, std::uint16_t>;
-
-  void insert(const Key &key) {
-    std::uint64_t inherited = 0;
-    if (rows_.size() >= rows_max) {
-      const auto least = std::ranges::min_element(rows_, {}, [](const auto &row) { return row.second; });
-      inherited = least->second;
-      rows_.erase(least);
-    }
-    rows_.emplace(key, inherited + 1);
-  }
-
-  std::map<Key, std::uint64_t> rows_;
+  workload::HeavyHitters<Key> hot_{rows_max};
 };
 
 } // namespace weir::control

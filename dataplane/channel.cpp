@@ -195,6 +195,7 @@ void Channel::dispatch(PeerId id, Bytes message, int fd) {
                                                      header->payload_bytes, payload.size())});
   switch (header->type) {
   case wire::Type::deltas: return deltas(request, payload);
+  case wire::Type::guard: return guard(request, payload);
   case wire::Type::commit: return commit(request, payload);
   case wire::Type::discard: return discard(request);
   case wire::Type::query: return query(request, payload);
@@ -271,6 +272,22 @@ void Channel::deltas(Request request, Bytes payload) {
   if (about->target == wire::Target::staged) return send(request, wire::Type::applied, bytes_of(answer));
   generations_.after(done->token,
                      [this, request, answer] { send(request, wire::Type::applied, bytes_of(answer)); });
+}
+
+void Channel::guard(Request request, Bytes payload) {
+  const auto about = read_as<wire::Guard>(payload);
+  if (!about || about->count > wire::guard_max ||
+      payload.size() != sizeof *about + about->count * sizeof(wire::GuardedAddress))
+    return refuse(request, malformed("guard"));
+  std::vector<wire::GuardedAddress> addresses(about->count);
+  if (!addresses.empty())
+    std::memcpy(addresses.data(), payload.data() + sizeof *about,
+                addresses.size() * sizeof(wire::GuardedAddress));
+  const auto done = generations_.guard(*about, addresses);
+  if (!done) return refuse(request, done.error());
+  generations_.after(done->token, [this, request, answer = done->guarded] {
+    send(request, wire::Type::guarded, bytes_of(answer));
+  });
 }
 
 void Channel::commit(Request request, Bytes payload) {

@@ -67,6 +67,7 @@ private:
   void stage(Request request, std::span<const std::byte> payload, int fd);
   void staged(Request request, Result<std::unique_ptr<AttachedImage>> image, std::uint64_t verify_us);
   void deltas(Request request, std::span<const std::byte> payload);
+  void guard(Request request, std::span<const std::byte> payload);
   void commit(Request request, std::span<const std::byte> payload);
   void discard(Request request);
   void query(Request request, std::span<const std::byte> payload);

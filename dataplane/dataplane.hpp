@@ -5,6 +5,7 @@
 #include "dataplane/background.hpp"
 #include "dataplane/counters.hpp"
 #include "dataplane/generations.hpp"
+#include "dataplane/guard_meter.hpp"
 #include "dataplane/image_slot.hpp"
 #include "dataplane/port.hpp"
 #include "dataplane/replay_port.hpp"
@@ -47,6 +48,7 @@ public:
   Counters counters;
   ListSlots lists;
   ImageSlot slot;
+  GuardMeter guard_meter;
   Background background;
   Generations generations;
   SampleRings samples;

@@ -143,6 +143,28 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   return done;
 }
 
+Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
+                                                  std::span<const wire::GuardedAddress> addresses) {
+  AttachedImage *image = live();
+  if (image == nullptr || image->generation != about.generation)
+    return fail(Errc::refused, fmt::format("addresses to be guarded in generation {}, but {} is live",
+                                           about.generation, image == nullptr ? 0 : image->generation));
+  for (const wire::GuardedAddress &a : addresses)
+    if ((a.family != Family::ipv4 && a.family != Family::ipv6) ||
+        (a.family == Family::ipv4 &&
+         Address::from_wire(Address{a.family, a.address}.wire()).bytes != a.address))
+      return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
+  GuardDone done{.guarded = {.generation = image->generation}, .token = {}};
+  for (const wire::GuardedAddress &a : addresses) {
+    const filter::SeesawGuarded one = image->writer->guard(Address{a.family, a.address});
+    done.guarded.sealed += one.sealed;
+    done.guarded.waiting += one.waiting;
+    done.guarded.refused += one.refused;
+  }
+  done.token = slot_.start_grace();
+  return done;
+}
+
 Status Generations::commit(const wire::Commit &commit, std::function<void(const Swap &)> done) {
   if (!staged_) return fail(Errc::refused, "nothing is staged");
   if (staged_->generation != commit.generation)

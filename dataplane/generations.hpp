@@ -56,6 +56,14 @@ public:
   // Applies what is new of a batch; deltas already applied are skipped.
   [[nodiscard]] Result<DeltasDone> apply(const wire::Deltas &about, std::span<const wire::Delta> deltas);
 
+  struct GuardDone {
+    wire::Guarded guarded;
+    GraceToken token; // answer when it has passed
+  };
+  // The live image's filter should not accept these addresses.
+  [[nodiscard]] Result<GuardDone> guard(const wire::Guard &about,
+                                        std::span<const wire::GuardedAddress> addresses);
+
   // Publishes the staged image. `done` is called with the swap once every worker has seen it.
   [[nodiscard]] Status commit(const wire::Commit &commit, std::function<void(const Swap &)> done);
 

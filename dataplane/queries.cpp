@@ -40,6 +40,15 @@ Json verdict_json(const Snapshot &s) {
   return json;
 }
 
+Json counters_json(const GuardSnapshot &guard) {
+  return {{"asked", guard.asked},
+          {"accepted", guard.accepted},
+          {"false_accepted", guard.false_accepted},
+          {"denied_asked", guard.denied_asked},
+          {"denied_false_accepted", guard.denied_false_accepted},
+          {"table_asked", guard.table_asked}};
+}
+
 Json stats(const Snapshot &s) {
   Json json = verdict_json(s);
   json["lists"] = Json::object();
@@ -52,12 +61,9 @@ Json stats(const Snapshot &s) {
     json["generations"][std::to_string(generation)] = packets;
   json["without_image"] = s.without_image;
   json["lookups"] = {{"probes", s.probes}, {"second_lines", s.second_lines}};
-  json["guard"] = {{"asked", s.guard.asked},
-                   {"accepted", s.guard.accepted},
-                   {"false_accepted", s.guard.false_accepted},
-                   {"denied_asked", s.guard.denied_asked},
-                   {"denied_false_accepted", s.guard.denied_false_accepted},
-                   {"table_asked", s.guard.table_asked}};
+  json["guard"] = counters_json(s.guard);
+  json["guard_generation"] = counters_json(s.guard_generation);
+  json["guard_generation"]["generation"] = s.guard_since;
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <tuple>
 
 namespace weir::dataplane {
 namespace {
@@ -106,12 +107,10 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   snapshot.without_image = sum(counters, &WorkerCounters::without_image);
   snapshot.probes = sum(counters, &WorkerCounters::probes);
   snapshot.second_lines = sum(counters, &WorkerCounters::second_lines);
-  snapshot.guard = {.asked = sum(counters, &WorkerCounters::guard_asked),
-                    .accepted = sum(counters, &WorkerCounters::guard_accepted),
-                    .false_accepted = sum(counters, &WorkerCounters::guard_false),
-                    .denied_asked = sum(counters, &WorkerCounters::guard_denied_asked),
-                    .denied_false_accepted = sum(counters, &WorkerCounters::guard_denied_false),
-                    .table_asked = sum(counters, &WorkerCounters::allow_table_asked)};
+  snapshot.guard = guard_counters(counters);
+  std::tie(snapshot.guard_since, snapshot.guard_generation) =
+      dataplane.guard_meter.under_generation(counters);
+  if (snapshot.guard_since == 0) snapshot.guard_since = dataplane.slot.live_generation();
   snapshot.samples_dropped = sum(counters, &WorkerCounters::samples_dropped);
   snapshot.generations = dataplane.generations.packets_by_generation();
   snapshot.swaps = dataplane.generations.swaps();

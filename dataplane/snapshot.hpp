@@ -19,12 +19,6 @@ struct PortSnapshot {
   std::uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0, rx_missed = 0, tx_refused = 0;
 };
 
-struct GuardSnapshot { // the filter in front of the allow tables, as in WorkerCounters
-  std::uint64_t asked = 0, accepted = 0, false_accepted = 0;
-  std::uint64_t denied_asked = 0, denied_false_accepted = 0;
-  std::uint64_t table_asked = 0;
-};
-
 struct WorkerSnapshot {
   unsigned id = 0, lcore = 0;
   std::uint64_t packets = 0, bursts = 0, busy_cycles = 0, idle_cycles = 0;
@@ -40,8 +34,10 @@ struct Snapshot {
   std::map<std::uint64_t, std::uint64_t> generations;       // packets judged under each
   std::uint64_t without_image = 0;
   std::uint64_t probes = 0, second_lines = 0; // keys asked of a table; of them, in need of a second line
-  GuardSnapshot guard;
-  std::vector<Swap> swaps; // the last thousand
+  GuardSnapshot guard;                        // since the start
+  GuardSnapshot guard_generation;             // since guard_since came into force
+  std::uint64_t guard_since = 0;              // a generation
+  std::vector<Swap> swaps;                    // the last thousand
   std::uint64_t swap_count = 0;
   std::vector<PortSnapshot> ports;
   std::vector<WorkerSnapshot> workers;

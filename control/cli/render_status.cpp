@@ -46,6 +46,12 @@ std::string short_plan(const Json &plan) {
   return text_in(plan, "predictor") + (front ? ", bloom" : "") + (allow != "none" ? ", " + allow : "");
 }
 
+// What was asked for, and why the image was built once more since.
+std::string cause_text(const Json &generation) {
+  const std::string again = text_in(child(generation, "plan"), "built_for", "");
+  return text_in(generation, "cause") + (again.empty() ? "" : "; then " + again);
+}
+
 std::string policy_text(const Json &policy) {
   if (!policy.is_object()) return "-";
   std::string text;
@@ -127,8 +133,7 @@ std::string render_generations(const Json &answer, std::int64_t now) {
                bytes_text(count_in(generation, "image_bytes")), short_plan(child(generation, "plan")),
                milliseconds_text(number_in(generation, "build_ms")),
                trained.is_object() ? milliseconds_text(number_in(trained, "train_ms")) : "-",
-               short_digest(generation), text_in(generation, "cause"),
-               flag_in(generation, "live") ? "live" : ""});
+               short_digest(generation), cause_text(generation), flag_in(generation, "live") ? "live" : ""});
   }
   return table.empty() ? "no generation yet\n" : table.text();
 }

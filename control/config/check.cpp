@@ -83,6 +83,9 @@ void settle_confirm(Config &config, const Places &places, Faults &faults) {
   if (config.allow.bits_per_key && config.allow.filter == AllowFilter::none)
     faults.add(places.bits_per_key, "allow.bits_per_key",
                "there is no filter to give bits to; take it out or write filter: seesaw or cuckoo");
+  if (config.allow.adaptive && config.allow.filter != AllowFilter::seesaw)
+    faults.add(places.adaptive, "allow.adaptive",
+               "only a Seesaw filter can learn addresses late; take it out or write filter: seesaw");
 }
 
 void check_list(const List &l, bool action_given, const auto &add) {

@@ -35,6 +35,7 @@ struct Places {
   int last_list = 0;             // the line of `lists`
   std::optional<int> confirm;    // where allow.confirm stands
   int bits_per_key = 0;          // where allow.bits_per_key stands
+  int adaptive = 0;              // likewise
 };
 
 // Also settles the defaults that depend on other keys: policy.match and allow.confirm.

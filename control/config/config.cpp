@@ -304,6 +304,11 @@ void Reader::allow(const Node &node, const std::string &path) {
                                                           {"none", AllowFilter::none},
                                                           {"seesaw", AllowFilter::seesaw},
                                                           {"cuckoo", AllowFilter::cuckoo}})},
+       {"adaptive",
+        [this](const Node &n, const std::string &where) {
+          places_.adaptive = line_of(n);
+          boolean(config.allow.adaptive)(n, where);
+        }},
        {"bits_per_key", [this](const Node &n, const std::string &where) {
           unsigned bits = 0;
           number(bits, allow_bits_per_key_min, allow_bits_per_key_max)(n, where);

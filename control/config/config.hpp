@@ -66,6 +66,7 @@ struct List {
 struct Allow {
   AllowFilter filter = AllowFilter::automatic;
   std::optional<unsigned> bits_per_key; // of the filter; none: the planner's
+  bool adaptive = false; // a Seesaw filter's cells have a bit for addresses that become hot late
 };
 inline constexpr unsigned allow_bits_per_key_min = 6, allow_bits_per_key_max = 64;
 

@@ -45,6 +45,7 @@ Status Engine::start(OnChange first_load) {
   }
   expire(); // what ran out while nobody looked
   pusher_.start();
+  watch_filter();
   if (const std::string unconfirmed = store_.note("unconfirmed"); !unconfirmed.empty()) {
     const std::size_t space = unconfirmed.find(' ');
     start_confirm(std::stoull(unconfirmed.substr(0, space)), std::stoull(unconfirmed.substr(space + 1)));

@@ -15,7 +15,8 @@
 //
 // An overlay that is half full, or a filter in front of the allow tables that has outgrown its plan
 // (engine_overlay.cpp), begins a change without new rules: an image built in the background takes up what
-// the overlay holds, before it is full, with a filter that suits the entries there are now.
+// the overlay holds, before it is full, with a filter that suits the entries there are now. A filter that
+// errs more often than planned (engine_filter.cpp) does the same.
 //
 // Any failure before the commit leaves everything as it was. Without a dataplane the image is kept
 // and the generation recorded; it is pushed when one connects.
@@ -34,6 +35,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,8 @@ struct EngineOptions {
   store::Options store;
   bool log = false;                                                 // say on stderr what happens
   push::Clock::duration retry_wait = std::chrono::milliseconds(50); // for the dataplane's socket
+  push::Clock::duration filter_look_wait =
+      std::chrono::seconds(5); // how often its filter is held against the plan
 };
 
 struct NewEntry {
@@ -165,6 +169,11 @@ private:
   void image_fills();
   void look_at_image();
 
+  // engine_filter.cpp
+  void watch_filter();
+  void look_at_filter();
+  void guard_hot_addresses();
+
   // engine_changes.cpp
   void submit(Change change);
   void next();
@@ -201,6 +210,10 @@ private:
   SwapNote last_swap_;
   plan::HitMeter hits_;
   bool looking_at_image_ = false;
+  std::set<Address> guarded_late_; // in generation guarded_generation_
+  std::uint64_t guarded_generation_ = 0;
+  push::Clock::time_point filter_rebuild_not_before_{};
+  push::Clock::duration filter_rebuild_wait_{};
   double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
   Background background_; // last, so that its threads have ended before anything else goes

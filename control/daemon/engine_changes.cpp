@@ -283,6 +283,7 @@ void Engine::record(bool in_force) {
   store::GenerationRecord record = live_record_;
   if (change.image) {
     record.digest = change.image->digest;
+    if (change.replaces != 0) change.image->plan.built_for = change.cause;
     record.plan_json = plan::to_json(change.image->plan);
     record.image_bytes = change.image->image_bytes;
     const build::BuildReport &report = change.image->report;
@@ -293,6 +294,7 @@ void Engine::record(bool in_force) {
   }
   if (!change.counts_json.empty()) record.counts_json = change.counts_json;
   record.id = change.generation;
+  if (new_rules) filter_rebuild_wait_ = {};
   if (new_rules) {
     record.applied_at = now_s();
     record.cause = change.cause;

@@ -62,19 +62,20 @@ plan::HitMeter::Reading lookups_of(const Json &report) {
           packets_of(report, "reasons", "deny") + packets_of(report, "reasons", "allow")};
 }
 
-// What the filter in front of the allow tables did since the dataplane started; null: it was never asked.
+// What the filter in front of the allow tables did under the live generation; null: it was never asked.
 Json measured_filter(const Json &report) {
-  const auto count = [&](const char *name) { return static_cast<double>(count_of(report, "guard", name)); };
+  constexpr const char *guard = "guard_generation";
+  const auto count = [&](const char *name) { return static_cast<double>(count_of(report, guard, name)); };
   const double absent = count("asked") - (count("accepted") - count("false_accepted"));
   if (count("asked") == 0) return nullptr;
-  Json measured{{"asked", count_of(report, "guard", "asked")},
-                {"denied_asked", count_of(report, "guard", "denied_asked")},
-                {"table_asked", count_of(report, "guard", "table_asked")}};
+  Json measured{{"asked", count_of(report, guard, "asked")},
+                {"denied_asked", count_of(report, guard, "denied_asked")},
+                {"table_asked", count_of(report, guard, "table_asked")}};
   if (absent > 0) measured["rate"] = count("false_accepted") / absent;
   if (count("denied_asked") > 0)
     measured["denied_rate"] = count("denied_false_accepted") / count("denied_asked");
   const std::uint64_t packets =
-      packets_of(report, "families", "ipv4") + packets_of(report, "families", "ipv6");
+      count_of(report, "generations", std::to_string(count_of(report, guard, "generation")).c_str());
   if (packets > 0) measured["table_asked_per_packet"] = count("table_asked") / static_cast<double>(packets);
   return measured;
 }

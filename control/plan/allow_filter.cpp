@@ -132,7 +132,8 @@ Status take_seesaw(AllowFilterPlan &plan, const Vulnerable &vulnerable, const co
   const auto sized =
       size_seesaw({.keys = plan.planned_keys,
                    .bits_total = bits_total,
-                   .costs = CostCurve::of(costs, cost_elsewhere(vulnerable, config, hit_ratio))});
+                   .costs = CostCurve::of(costs, cost_elsewhere(vulnerable, config, hit_ratio)),
+                   .adaptive = config.allow.adaptive});
   if (!sized) return std::unexpected(sized.error());
   const auto bytes = build::seesaw_bytes(sized->params);
   if (!bytes) return std::unexpected(bytes.error());

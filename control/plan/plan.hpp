@@ -121,6 +121,7 @@ struct Plan {
   std::string build_from; // what that follows from
   std::optional<Trained> trained;
   std::optional<GuardBuilt> guard_built;
+  std::string built_for; // why there was a new image without new rules; empty: there are new rules
 };
 
 // `input` needs lists and sides only. Does not refuse for lack of memory: `fits` says it, and

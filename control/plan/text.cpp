@@ -91,6 +91,10 @@ std::string json_allow_filter(const Plan &plan) {
   return text + "},";
 }
 
+std::string json_built_for(const Plan &plan) {
+  return plan.built_for.empty() ? "" : fmt::format(R"("built_for":"{}",)", json_text(plan.built_for));
+}
+
 std::string allow_filter_text(const AllowFilterPlan &f) {
   std::string text = fmt::format("allow filter {}: {}\n", f.chosen, f.why);
   if (f.bytes == 0) return text;
@@ -153,12 +157,12 @@ std::string to_json(const Plan &plan) {
       R"({{"predictor":"{}","front_filter":"{}","predicted_lines":{:.4f},"predicted_ns":{:.2f},"image_bytes":{},)"
       R"("predictor_bytes":{},"front_bytes":{},"build_ms":{:.1f},"build_from":"{}","hit_ratio":{:.6f},)"
       R"("hit_ratio_measured":{},"calibration":"{}","why":"{}","chosen":{},"candidates":[{}],"tables":[{}],)"
-      R"({}{}"memory":{}}})",
+      R"({}{}{}"memory":{}}})",
       name_of(plan.chosen.predictor), name_of(plan.chosen.front_filter), chosen.cost.lines, chosen.cost.ns,
       plan.image_bytes, chosen.cost.predictor_bytes, chosen.cost.front_bytes, plan.build_ms, plan.build_from,
       plan.workload.hit_ratio, plan.workload.measured(), json_text(plan.calibration), json_text(why(plan)),
       json(chosen), json_list(plan.candidates), json_list(plan.tables), json_trained(plan.trained),
-      json_allow_filter(plan), json_memory(plan));
+      json_allow_filter(plan), json_built_for(plan), json_memory(plan));
 }
 
 std::string to_text(const Plan &plan) {

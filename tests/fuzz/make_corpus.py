@@ -117,7 +117,7 @@ def filters():
 
 # ---- wire messages -----------------------------------------------------------------------------
 
-MAGIC, VERSION = 0x52494557, 2
+MAGIC, VERSION = 0x52494557, 3
 STORE = bytes(range(16))
 
 
@@ -150,6 +150,10 @@ def messages():
     yield "samples", message(10, struct.pack("<BBHI", 2, 4, 1, 0) + bytes((203, 0, 113, 9)).ljust(16, b"\0"), request=0)
     yield "refused", message(11, struct.pack("<II", 8, 0) + b"sequence 21 expected")
     yield "discard", message(12, b"")
+    guard = struct.pack("<B7x", 4) + bytes((203, 0, 113, 9)).ljust(16, b"\0")
+    yield "guard", message(13, struct.pack("<QII", 4, 1, 0) + guard)
+    yield "guard_too_many", message(13, struct.pack("<QII", 4, 2, 0) + guard)
+    yield "guarded", message(14, struct.pack("<QIIII", 4, 3, 1, 0, 0))
     yield "wrong_magic", message(12, b"", magic=0x12345678)
     yield "wrong_version", message(12, b"", version=1)
     yield "unknown_type", message(99, b"")

@@ -247,6 +247,59 @@ INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                                          Kind::guarded_by_cuckoo),
                          kind_name);
 
+// With an adaptive bit, what could not be sealed at once is as soon as the keys there have gone.
+TEST(LateGuards, refuse_an_address_in_the_live_image_once_keys_have_come_and_gone) {
+  const std::uint64_t seed = test::seed_or(9);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  State state;
+  const auto host = [](std::uint32_t n) { return Prefix{Address::from_host(0x0A000000 + 7 * n), 32}; };
+  for (std::uint32_t n = 0; n < 2000; ++n) state.rules[1][host(n)] = 1;
+  const Inputs allow(state.rules[1]);
+  build::BuildInput in;
+  in.lists = {{"a", 1, Side::allow}};
+  in.allow = {allow.v4, allow.v6};
+  in.guard.params = build::SeesawParams{.planned_keys = 2000,
+                                        .cell_words = 500, // four cells a key
+                                        .modulator_words = 60,
+                                        .hashes = 4,
+                                        .positive_bits = 3,
+                                        .adaptive = true};
+  const ImageMemory memory = ImageMemory::build(in);
+  auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+  const image::ImageView &view = writer.view();
+  const auto accepts = [&](const Address &a) {
+    return view.guard.contains(hash_v4(a.wire(), view.seeds_v4[32]));
+  };
+  std::vector<Address> hot; // accepted in error
+  for (std::uint32_t n = 0; hot.size() < 100; ++n)
+    if (const Address a = Address::from_host(0x0A000001 + 7 * n); accepts(a)) hot.push_back(a);
+  unsigned waiting = 0;
+  for (const Address &a : hot) waiting += writer.guard(a).waiting;
+  EXPECT_GT(waiting, 100u) << "their cells are in use";
+  EXPECT_EQ(writer.guard(Address::from_host(0x0A000000)).sealed, 0u) << "an allowed address is left out";
+  for (unsigned round = 0; round < 40; ++round) { // every key is replaced about twice
+    std::vector<Prefix> present;
+    for (const auto &[p, list] : state.rules[1]) present.push_back(p);
+    for (unsigned i = 0; i < 100; ++i) {
+      const Prefix out = present[random() % present.size()];
+      (void)writer.apply(delta(Side::allow, out, std::nullopt));
+      state.rules[1].erase(out);
+    }
+    writer.grace_passed();
+    while (state.rules[1].size() < 2000) {
+      const Prefix p = host(static_cast<std::uint32_t>(2000 + random() % 100'000));
+      ASSERT_NE(writer.apply(delta(Side::allow, p, 1)), Change::needs_rebuild);
+      state.rules[1][p] = 1;
+    }
+    state.expect_guarded(writer);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  unsigned still = 0;
+  for (const Address &a : hot) still += accepts(a);
+  EXPECT_LT(still, 40u) << "of a hundred";
+}
+
 TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses_nothing) {
   const std::uint64_t seed = test::seed_or(7);
   WEIR_TRACE_SEED(seed);

@@ -38,6 +38,7 @@ public:
     options.state = folder_.path();
     options.store = store_options_;
     options.retry_wait = std::chrono::milliseconds(5);
+    options.filter_look_wait = std::chrono::milliseconds(20);
     engine_ = std::make_unique<control::Engine>(*loop_, std::move(*store), options);
     const Status started = engine_->start();
     ASSERT_TRUE(started) << started.error().message;

@@ -186,6 +186,19 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
   case wire::Type::commit:
     type = wire::Type::committed;
     return commit(load_unaligned<wire::Commit>(payload.data()));
+  case wire::Type::guard: {
+    type = wire::Type::guarded;
+    const auto about = load_unaligned<wire::Guard>(payload.data());
+    if (!live_ || about.generation != live_->generation) return fail(Errc::refused, "that is not live");
+    wire::Guarded done{.generation = about.generation};
+    for (std::uint32_t i = 0; i < about.count; ++i) {
+      const auto one = load_unaligned<wire::GuardedAddress>(payload.data() + sizeof about +
+                                                            i * sizeof(wire::GuardedAddress));
+      guarded_.push_back({one.family, one.address});
+      done.sealed += live_->writer->guard(guarded_.back()).sealed;
+    }
+    return bytes_of(done);
+  }
   case wire::Type::discard:
     type = wire::Type::staged;
     staged_.reset();
@@ -197,7 +210,10 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
         R"({"lost":0,"lists":{},"reasons":{},"generations":{},"verdict":"drop","reason":"deny",)"
         R"("list":"bans","path":[],"overlays":[)" +
         (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"guard":)" +
-        (live_ ? guard_json(live_->writer->guard()) : "null") + "}";
+        (live_ ? guard_json(live_->writer->guard()) : "null") + R"(,"guard_generation":{"generation":)" +
+        std::to_string(live_ ? live_->generation : 0) + R"(,"asked":)" + std::to_string(filter_asked_) +
+        R"(,"accepted":)" + std::to_string(filter_wrong_) + R"(,"false_accepted":)" +
+        std::to_string(filter_wrong_) + "}}";
     const auto *from = reinterpret_cast<const std::byte *>(json.data());
     text.insert(text.end(), from, from + json.size());
     return text;
@@ -255,6 +271,7 @@ Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted)
   if (live_ && live_->store_id == staged_->store_id && live_->sequence > staged_->sequence)
     return fail(Errc::bad_sequence, "acknowledged entries would be lost");
   live_ = std::move(staged_);
+  filter_asked_ = filter_wrong_ = 0;
   return bytes_of(wire::Committed{live_->generation, 1000});
 }
 
@@ -273,6 +290,17 @@ wire::Hello FakeDataplane::hello() const {
 void FakeDataplane::set_hook(Hook hook) {
   const std::lock_guard lock(mutex_);
   hook_ = std::move(hook);
+}
+
+std::vector<Address> FakeDataplane::guarded() const {
+  const std::lock_guard lock(mutex_);
+  return guarded_;
+}
+
+void FakeDataplane::filter_did(std::uint64_t asked, std::uint64_t wrong) {
+  const std::lock_guard lock(mutex_);
+  filter_asked_ = asked;
+  filter_wrong_ = wrong;
 }
 
 void FakeDataplane::hang_up() {

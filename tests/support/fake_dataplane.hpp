@@ -59,6 +59,11 @@ public:
   // Of the filter in front of the live image's allow tables; none: it has none.
   [[nodiscard]] std::optional<image::GuardLoad> guard() const;
 
+  // What the filter did under the live generation: questions about addresses of which no list has any, and
+  // how many it accepted. A new image begins anew.
+  void filter_did(std::uint64_t asked, std::uint64_t wrong);
+  [[nodiscard]] std::vector<Address> guarded() const; // addresses that guard messages have named, in order
+
 private:
   struct Attached;
 
@@ -79,6 +84,8 @@ private:
   Hook hook_;
   std::unique_ptr<Attached> live_, staged_;
   std::uint64_t stages_ = 0, deltas_ = 0;
+  std::uint64_t filter_asked_ = 0, filter_wrong_ = 0;
+  std::vector<Address> guarded_;
   std::thread thread_;
 };
 

@@ -84,6 +84,28 @@ TEST_F(ChannelTest, a_truncated_image_is_refused) {
   expect_refused("", [](auto &bytes) { bytes.resize(10); });
 }
 
+TEST_F(ChannelTest, late_guards_are_taken_for_the_live_generation_alone_and_only_whole) {
+  const auto ask = [&](std::uint64_t generation, std::uint32_t count, std::size_t sent) {
+    const wire::Guard head{.generation = generation, .count = count};
+    std::vector<wire::GuardedAddress> addresses(sent);
+    std::vector<std::byte> payload(sizeof head + addresses.size() * sizeof(wire::GuardedAddress));
+    std::memcpy(payload.data(), &head, sizeof head);
+    if (!addresses.empty())
+      std::memcpy(payload.data() + sizeof head, addresses.data(), payload.size() - sizeof head);
+    return control_->ask(wire::Type::guard, payload);
+  };
+  const WireMessage done = ask(7, 2, 2);
+  ASSERT_TRUE(done.is(wire::Type::guarded)) << done.refusal();
+  EXPECT_EQ(done.as<wire::Guarded>().generation, 7u);
+  EXPECT_EQ(done.as<wire::Guarded>().sealed, 0u) << "there is no filter";
+  const WireMessage other = ask(8, 1, 1);
+  ASSERT_TRUE(other.is(wire::Type::refused));
+  EXPECT_NE(other.refusal().find("7 is live"), std::string::npos) << other.refusal();
+  EXPECT_TRUE(ask(7, 2, 1).is(wire::Type::refused)) << "cut short";
+  EXPECT_TRUE(ask(7, wire::guard_max + 1, wire::guard_max + 1).is(wire::Type::refused)) << "too many";
+  expect_unchanged();
+}
+
 // Rewrites the first section entry and both checksums over it, so that only the entry is wrong.
 void edit_section(std::vector<std::byte> &bytes, const std::function<void(image::SectionEntry &)> &edit) {
   auto header = load_unaligned<image::ImageHeader>(bytes.data());

@@ -123,6 +123,9 @@ TEST(Config, an_allow_filter_is_chosen_by_name_with_its_bits) {
              "weir.yaml:2: allow.confirm: \"always\" is not one of on_conflict, exact");
   EXPECT_EQ(good("version: 1\nallow: {filter: cuckoo}\n").allow.filter, AllowFilter::cuckoo);
   EXPECT_HAS(refused("version: 1\nallow: {filter: cukoo}\n"), "weir.yaml:2: allow.filter: \"cukoo\"");
+  EXPECT_TRUE(good("version: 1\nallow: {filter: seesaw, adaptive: true}\n").allow.adaptive);
+  EXPECT_HAS(refused("version: 1\nallow:\n  adaptive: true\n"),
+             "weir.yaml:3: allow.adaptive: only a Seesaw filter can learn addresses late");
   EXPECT_HAS(refused("version: 1\nallow: {bits_per_key: 5}\n"),
              "weir.yaml:2: allow.bits_per_key: \"5\" is not a whole number from 6 to 64");
   EXPECT_HAS(refused("version: 1\nallow:\n  filter: none\n  bits_per_key: 20\n"),

@@ -118,6 +118,48 @@ TEST_P(EngineFilter, that_outgrows_its_plan_is_built_anew_and_larger) {
   EXPECT_EQ(bench.engine().last_error(), "");
 }
 
+// A filter of a page for three entries hardly ever errs.
+TEST_P(EngineFilter, that_errs_more_often_than_planned_is_built_anew_and_generations_say_why) {
+  dataplane.filter_did(1'000'000, 29);
+  const auto end = push::Clock::now() + std::chrono::milliseconds(200);
+  (void)bench.run_until([&] { return push::Clock::now() > end; });
+  EXPECT_EQ(dataplane.stages(), images) << "29 may be bad luck";
+  dataplane.filter_did(1'000'000, 5'000);
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.stages() == images + 1; }));
+  ASSERT_TRUE(bench.run_until_live());
+  const store::GenerationRecord &record = bench.engine().live_record();
+  EXPECT_NE(record.plan_json.find("accepted 0.5 % of 1000000 questions about addresses that are not allowed"),
+            std::string::npos)
+      << record.plan_json;
+  EXPECT_EQ(record.cause, "first load") << "the rules are those that it brought";
+  dataplane.filter_did(1'000'000, 5'000);
+  const auto later = push::Clock::now() + std::chrono::milliseconds(200);
+  (void)bench.run_until([&] { return push::Clock::now() > later; });
+  EXPECT_EQ(dataplane.stages(), images + 1) << "not again within a minute";
+}
+
+TEST_P(EngineFilter, learns_of_denied_addresses_that_become_hot_if_it_can_favour_some) {
+  const Address hot = parse_address("10.7.7.7").value(), cold = parse_address("10.8.8.8").value();
+  std::uint64_t count = 7;
+  bench.engine().hot_denied = [&] { return std::vector<plan::HotAddress>{{hot, count}, {cold, 2}}; };
+  const auto look = [&] {
+    const auto end = push::Clock::now() + std::chrono::milliseconds(120);
+    (void)bench.run_until([&] { return push::Clock::now() > end; });
+  };
+  look();
+  EXPECT_TRUE(dataplane.guarded().empty()) << "seven samples may be chance";
+  count = 8;
+  look();
+  if (GetParam() == std::string("cuckoo")) {
+    EXPECT_TRUE(dataplane.guarded().empty());
+    return;
+  }
+  EXPECT_EQ(dataplane.guarded(), std::vector<Address>{hot}) << "once, and no other";
+  ASSERT_TRUE(bench.apply());
+  look();
+  EXPECT_EQ(dataplane.guarded().size(), 2u) << "a new filter is told again";
+}
+
 TEST_P(EngineFilter, never_hears_of_the_deletion_of_an_entry_that_is_not_there) {
   const std::uint64_t deltas = dataplane.deltas();
   const auto absent = change({"10.9.9.9"}, false);

@@ -63,6 +63,12 @@ public:
     if (!none()) ++waiting_[key.bits];
   }
 
+  // A negative that should not be accepted, learnt late. A cuckoo filter favours nobody: nothing is done.
+  filter::SeesawGuarded guard(KeyHash negative) noexcept {
+    auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_);
+    return seesaw != nullptr ? seesaw->guard(negative) : filter::SeesawGuarded{};
+  }
+
   // No reader is left that met one of the waiting keys in a table, or a slot before its fingerprint was
   // copied.
   void grace_passed() {

@@ -101,6 +101,20 @@ public:
     if (fell) (*grace_)(); // who began with the chain has ended before any key leaves its predicted line
   }
 
+  // The filter of the allow side should not take this address for allowed, whichever length a worker asks
+  // for. Lengths at which it is allowed are left out.
+  filter::SeesawGuarded guard(const Address &address) {
+    filter::SeesawGuarded all;
+    for_each_length_asked(address, [&](KeyHash h, std::uint32_t value) {
+      if (value != 0) return;
+      const filter::SeesawGuarded one = guard_.guard(h);
+      all.sealed += one.sealed;
+      all.waiting += one.waiting;
+      all.refused += one.refused;
+    });
+    return all;
+  }
+
   // A grace period has passed since the last apply(): freed slots may be refilled.
   void grace_passed() {
     for (auto &s : v4_) s.table.grace_passed();
@@ -202,6 +216,24 @@ private:
     if (put != Put<Line>::waits || wait == Wait::never) return put;
     writer.table.pass_grace();
     return writer.table.put_into(table2, key, value, h);
+  }
+
+  // Calls visit(hash, value) for each length at which a worker asks the allow tables about this address.
+  void for_each_length_asked(const Address &address, const auto &visit) const {
+    constexpr auto allow = static_cast<unsigned>(Side::allow);
+    for (unsigned length = address_bits(address.family) + 1; length-- > 0;) {
+      const Address key = masked(address, length);
+      if (address.family == Family::ipv6) {
+        if (!view_.lengths_v6[allow].has(length)) continue;
+        const table::KeyV6 key6 = table::KeyV6::load(key.bytes.data());
+        const KeyHash h = hash_v6(&key6, view_.seeds_v6[length]);
+        visit(h, view_.v6[allow].find(key6, length, h));
+      } else if (length > table::short_length_max &&
+                 (view_.lengths_v4[allow].cell(address.wire()) & table::length_bit(length)) != 0) {
+        const KeyHash h = hash_v4(key.wire(), view_.seeds_v4[length]);
+        visit(h, view_.v4[allow].find(key.wire(), length, h));
+      }
+    }
   }
 
   // Overlay if the key is there or the table is full; else the table.

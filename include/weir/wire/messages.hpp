@@ -12,12 +12,16 @@
 //      | <--- committed {swap latency} --------- |   all workers have seen it
 //      | ---- deltas (target live) ------------> |   while staged, control sends these to both
 //      | <--- applied {n} ---------------------- |
+//      | ---- guard {generation, addresses} ---> |   the allow side's filter should not accept these
+//      | <--- guarded {what could be done} ----- |   after a grace period
 //      | ---- query {json} --------------------> |   stats, explain, info
 //      | <--- answer {json}, more flag --------- |
 //      | <--- samples {Sample...} -------------- |   unasked
 //
 // Every request is answered by exactly one message (answers to a query may span several) carrying
-// the request's id: staged, applied, committed, answer, or refused with an Errc and a sentence.
+// the request's id: staged, applied, committed, guarded, answer, or refused with an Errc and a sentence.
+// What is to be guarded is no rule: it has no place in the order of deltas, and one that is lost costs rate
+// alone, until the next image.
 #pragma once
 
 #include "weir/image/layout.hpp"
@@ -29,7 +33,7 @@
 namespace weir::wire {
 
 inline constexpr std::uint32_t magic = 0x52494557; // "WEIR"
-inline constexpr std::uint16_t version = 2;
+inline constexpr std::uint16_t version = 3;
 inline constexpr std::size_t message_bytes_max = 128 * 1024;
 
 enum class Type : std::uint16_t {
@@ -45,6 +49,8 @@ enum class Type : std::uint16_t {
   samples = 10,
   refused = 11,
   discard = 12, // drop the staged image, if any; answered by `staged` with generation 0
+  guard = 13,
+  guarded = 14,
 };
 
 struct Header {
@@ -112,6 +118,29 @@ struct Applied {
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(Applied) == 24);
+
+struct GuardedAddress {
+  Family family = Family::ipv4;
+  std::array<std::uint8_t, 7> reserved{};
+  std::array<std::uint8_t, 16> address{}; // as Address::bytes
+};
+static_assert(sizeof(GuardedAddress) == 24 && std::has_unique_object_representations_v<GuardedAddress>);
+
+struct Guard {                  // followed by `count` GuardedAddress
+  std::uint64_t generation = 0; // that must be live, else refused
+  std::uint32_t count = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(Guard) == 16);
+inline constexpr std::size_t guard_max = 1024; // addresses a message
+
+struct Guarded { // positions of the addresses in the filter's cells
+  std::uint64_t generation = 0;
+  std::uint32_t sealed = 0, waiting = 0; // now or before; once the keys there have gone
+  std::uint32_t refused = 0;             // in use, and cells have no bit to remember it
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(Guarded) == 24);
 
 struct Commit {
   std::uint64_t generation = 0;

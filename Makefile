@@ -252,12 +252,24 @@ lint-scripts:
 lint-laws: $(BIN)/tests/tidy
 	$(Q)$< --gtest_brief=1
 
+# What nearly every file begins with is read once for all: libraries alone, no header of this tree.
+PCH.program := algorithm array chrono cstring expected filesystem functional map memory optional span sstream string \
+               unordered_map vector fmt/format.h
+PCH.tests := $(filter-out fmt/%,$(PCH.program)) gtest/gtest.h
+PCH_FILES := build/lint/program.pch build/lint/tests.pch
+pch_of = build/lint/$(if $(filter $(addprefix tests/,unit/% property/% functional/% system/% tidy/%),$(1)),tests,program).pch
+
+$(PCH_FILES): build/lint/%.pch: Makefile
+	@mkdir -p $(@D)
+	$(Q)printf '#include <%s>\n' $(PCH.$*) >$(@:.pch=.hpp)
+	$(Q)$(CLANG) $(LINT_FLAGS) -MD -MP -MF $(@:.pch=.d) -MT $@ -x c++-header $(@:.pch=.hpp) -o $@
+
 # clang reads each file, as second compiler and as clang-tidy; again only after it or a header changed.
-build/lint/%.ok: %.cpp .clang-tidy tests/.clang-tidy
+build/lint/%.ok: %.cpp .clang-tidy tests/.clang-tidy | $(PCH_FILES)
 	@mkdir -p $(@D)
 	@echo "  LINT $<"
 	$(Q)$(CLANG) $(LINT_FLAGS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
-	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
+	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) -include-pch $(call pch_of,$<) 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
 	@touch $@
 
 # ---- fuzz --------------------------------------------------------------------------------------

@@ -174,6 +174,16 @@ Breaches strangers_at_the_top(const Tree &tree) {
   return out;
 }
 
+// A lock that is let go in the statement that takes it; of other types clang-tidy finds it in programs.
+Breaches locks_without_names(const Tree &tree) {
+  static const std::regex words(
+      R"(^\s*std::(lock_guard|scoped_lock|unique_lock|shared_lock)\b(<[^;]*>)?\s*[({])");
+  Breaches out;
+  for (const File &file : tree.files)
+    if (file.is_source()) match_lines(file, file.code, words, "holds nothing: give it a name", out);
+  return out;
+}
+
 // Spelled in halves, so that this file does not break its own law.
 Breaches unfinished_business(const Tree &tree) {
   static const std::regex words("\\b(TO"
@@ -241,6 +251,11 @@ const std::vector<Law> &laws() {
        headers_that_need_company,
        {{"include/weir/key/b.hpp", "#pragma once\nstd::string f();\n"}},
        "include/weir/key/b.hpp"},
+      {"locks_have_names",
+       locks_without_names,
+       {{"tests/unit/c.cpp",
+         "void f() {\n  const std::lock_guard lock(m);\n  std::lock_guard<std::mutex>{m};\n}\n"}},
+       "tests/unit/c.cpp:3"},
       {"the_top_level_is_as_listed", strangers_at_the_top, {{"scratch/a.cpp", "int a;\n"}}, "scratch"},
       {"nothing_is_left_to_do",
        unfinished_business,

@@ -76,6 +76,13 @@ TEST(CliRender, a_cuckoo_filter_has_one_rate_for_all) {
               HasSubstr("  accepts in error: predicted 0.2 % of all, 0.4 % when full\n"));
 }
 
+TEST(CliRender, generations_say_why_an_image_was_built_once_more) {
+  const Json answer = Json::parse(R"json({"generations": [
+    {"generation": 3, "applied_at": 1699992800, "cause": "apply", "counts": {}, "live": true,
+     "plan": {"predictor": "inline_bits", "built_for": "push: the filter errs"}}]})json");
+  EXPECT_THAT(render_generations(answer, now), HasSubstr("apply; then push: the filter errs"));
+}
+
 TEST(CliRender, status_says_when_nothing_is_enforced_and_when_the_dataplane_is_away) {
   const std::string text =
       render_status(Json::parse(R"json({"generation": 0, "dataplane": {"connected": false}})json"), now);

@@ -299,9 +299,10 @@ bench-now: $(BIN)/weir-bench $(PROGRAMS)
 
 FIGURE_DATA := $(addprefix build/bench/,lookup.jsonl prefixes.jsonl workers.jsonl)
 LAB_DATA := $(addprefix build/lab/,latency.dat parameters.dat rates_urls.dat rates_ycsb.dat rates_addresses.dat ada.dat)
+STACK_DATA := $(addprefix build/lab/stack_,urls.dat bases.dat shift.dat skew.dat depth.dat when.dat early.dat)
 
 .PHONY: figures-now
-figures-now: $(FIGURE_DATA) $(LAB_DATA)
+figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_DATA)
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -311,5 +312,9 @@ $(FIGURE_DATA) &: | $(BIN)/weir-bench
 $(LAB_DATA) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab
 	$(Q)tests/figures/filters.py $(BIN)/weir-lab build/lab
+
+$(STACK_DATA) &: | $(BIN)/weir-lab
+	@mkdir -p build/lab
+	$(Q)tests/figures/stacked.py $(BIN)/weir-lab build/lab
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

@@ -23,11 +23,11 @@ inline constexpr double layer_overhead_bits = 8 * 64 + 256;
   return (layers + 1) * layer_overhead_bits + 128 * layers;
 }
 // How many keys come to a layer is a matter of chance: the variance of the bits that they take, and room
-// for two standard deviations of all layers together.
+// for four standard deviations, since what one layer lets through too much adds to the layers below.
 [[nodiscard]] inline double chance_of(double bits, double keys) noexcept {
   return bits * bits / std::max(keys, 1.0);
 }
-[[nodiscard]] inline double room_for(double variance) noexcept { return 2 * std::sqrt(variance); }
+[[nodiscard]] inline double room_for(double variance) noexcept { return 4 * std::sqrt(variance); }
 
 // Bits a key of a Bloom filter with this rate, with the better of two whole numbers of functions:
 // m/n = -k / ln(1 - a^(1/k)).

@@ -1,6 +1,6 @@
 #!/bin/bash
 # usage: draw_filters.sh LAB_FOLDER OUT_FOLDER [TERMINAL]
-# Draws the figures of docs/filters.md from what filters.py measured. TERMINAL is gnuplot's, for looking
+# Draws the figures of docs/filters.md from what filters.py and stacked.py measured. TERMINAL is gnuplot's, for looking
 # at them as bitmaps: "pngcairo noenhanced size 860,720".
 set -eu
 from=$1 to=$2 terminal=${3:-}
@@ -18,3 +18,4 @@ draw seesaw_parameters filters_parameters
 for keyset in urls ycsb addresses; do draw "seesaw_rates_$keyset" filters_rates "$keyset"; done
 draw seesaw_latency filters_latency
 draw seesaw_ada filters_ada
+for part in rates robust when; do draw "stacked_$part" "stacked_$part"; done

@@ -91,7 +91,7 @@ struct SeesawReport {
 struct CommandLine {
   std::optional<int> exit_code;
   SeesawTask task;
-  bool is_stacked = false;
+  bool is_stacked = false, is_stacking = false;
   StackedTask stacked; // then in place of `task`
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

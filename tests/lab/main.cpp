@@ -1,5 +1,6 @@
 // weir-lab: what filters let through, and what they take, beside one another.
 #include "tests/lab/lab.hpp"
+#include "tests/lab/stacking.hpp"
 
 #include <fmt/core.h>
 
@@ -19,6 +20,10 @@ template <class Report> int show(const weir::Result<Report> &report) {
 int main(int argc, char **argv) {
   const weir::lab::CommandLine line = weir::lab::read_command_line(argc, argv);
   if (line.exit_code) return *line.exit_code;
+  if (line.is_stacking) {
+    fmt::print("{}\n", weir::lab::stacking_json());
+    return 0;
+  }
   return line.is_stacked ? show(weir::lab::run_stacked(line.stacked))
                          : show(weir::lab::run_seesaw(line.task));
 }

@@ -106,9 +106,12 @@ CommandLine read_command_line(int argc, char **argv) {
   add_seesaw(*app.add_subcommand("seesaw", seesaw_summary), line.task);
   CLI::App &stacked = *app.add_subcommand("stacked", stacked_summary);
   add_stacked(stacked, line.stacked);
+  const CLI::App &stacking =
+      *app.add_subcommand("stacking", "when to stack: curves of the formulas and the planner");
   try {
     app.parse(argc, argv);
     line.is_stacked = stacked.parsed();
+    line.is_stacking = stacking.parsed();
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
   }

@@ -147,7 +147,7 @@ TEST(StackedSize, free_rates_are_no_worse_than_a_grid_of_them) {
       for (double c = 0.001; c < 0.6; c *= 1.2) {
         const std::array<double, 3> rates{a, b, c};
         const double left =
-            0.999 * *task.bits_total - task.positives * (bloom_bits_per_key(a) + b * bloom_bits_per_key(c));
+            0.998 * *task.bits_total - task.positives * (bloom_bits_per_key(a) + b * bloom_bits_per_key(c));
         if (left > 0) least = std::min(least, goal.wrong(rates, left / (a * bloom_bits_per_key(b))));
       }
   EXPECT_LE(solve_continuous(goal, 3, solve_continuous(goal, 1, {})).wrong, least);

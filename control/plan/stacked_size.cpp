@@ -62,12 +62,17 @@ Result<StackPlan> size_stack(const StackTask &task) {
   if (const Status ok = check(task); !ok) return std::unexpected(ok.error());
   Goal goal(task);
   const Choice single = solve(goal, 1, {});
-  const StackPlan one = allocate_stack(goal, single).plan;
+  const auto fits = [&task](const StackPlan &plan) {
+    return plan.bits <= task.bits_total.value_or(plan.bits);
+  };
+  StackPlan one = allocate_stack(goal, single).plan;
+  if (!fits(one)) one = {}; // not even its headers do
   StackPlan best = one;
   for (unsigned attempt = 0; attempt < attempts_max; ++attempt) {
     AllocatedStack stack = allocate_stack(goal, best_depth(goal));
     if (stack.plan.layers.empty()) break;
-    if (stack.spare >= 0 && worth_of(goal, stack.plan) < worth_of(goal, best)) best = std::move(stack.plan);
+    if (stack.spare >= 0 && fits(stack.plan) && worth_of(goal, stack.plan) < worth_of(goal, best))
+      best = std::move(stack.plan);
     if (stack.spare >= 0 && stack.spare < close_enough * task.bits_total.value_or(1)) break;
     goal.leave_out(-stack.spare * (1 + attempt)); // real sizes have steps, which small changes miss
   }

@@ -233,6 +233,7 @@ TEST(StackedSize, refuses_tasks_that_make_no_sense) {
   EXPECT_EQ(code([](StackTask &t) { t.depth_max = 4; }), Errc::usage);
   EXPECT_EQ(code([](StackTask &t) { t.base = StackBase::quotient, t.bits_total = 1e6; }), Errc::refused);
   EXPECT_EQ(code([](StackTask &t) { t.efpb_max = 1e-9; }), Errc::refused);
+  EXPECT_EQ(code([](StackTask &t) { t.bits_total = 500; }), Errc::refused) << "less than its headers";
 }
 
 // ---- advice --------------------------------------------------------------------------------------

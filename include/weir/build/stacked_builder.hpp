@@ -151,7 +151,7 @@ template <class Filter>
     shape = shape_of_digits<Filter>(keys, planned.digits);
   } else {
     const double bits = planned.bits * keys / std::max(planned.keys, 1.0);
-    shape = Filter::shape_for(keys, std::max<std::uint64_t>(64, static_cast<std::uint64_t>(bits)));
+    shape = Filter::shape_for(keys, static_cast<std::uint64_t>(std::max(bits, 64.0)));
   }
   if (shape) return *shape;
   return fail(Errc::usage, "no filter of this kind for " + std::to_string(static_cast<std::uint64_t>(keys)) +

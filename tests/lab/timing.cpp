@@ -95,6 +95,7 @@ private:
     const auto singly = [&](const std::vector<KeyHash> &keys) {
       return ns_for_one(keys.size(), [&] { answers = filter.count_singly(keys); });
     };
+    answers = filter.count_singly(questions.mixed); // brings back what the others have put out of the caches
     samples_[e].mixed.push_back(singly(questions.mixed));
     samples_[e].present.push_back(singly(questions.present));
     samples_[e].absent.push_back(singly(questions.absent));

@@ -142,12 +142,13 @@ template <bool Lean = true, class Work>
 // Of a key.
 [[nodiscard]] constexpr unsigned functions_a_line(unsigned hashes) noexcept { return hashes <= 4 ? 2 : 3; }
 
-// A key's places: its functions in the cells, two to a line, then the modulator, then the backups, which
-// lie in the first function's line. To be asked for in this order, each once, backups as often as needed.
+// A key's places: its functions in the cells, two or three to a line, then the modulator, then the backups,
+// which lie in the first function's line. To be asked for in this order, each once, backups as often as
+// needed.
 //
 // Every line takes a number of its own, a multiple of the key's hash; the upper part names the line, what
-// is left of it the places within. Two functions to a line cost a present key half the lines, and no rate
-// that can be measured; three cost 8 % (docs/filters.md).
+// is left of it the places within. Two functions to a line cost no rate that can be measured, three 5 to
+// 10 % of it (docs/decisions.md).
 class SeesawWalk {
 public:
   explicit SeesawWalk(KeyHash key) noexcept : key_(key.bits ^ key.bits >> 32) {}

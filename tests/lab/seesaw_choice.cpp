@@ -28,8 +28,8 @@ Status force(const ForcedShape &forced, const Needs &needs, build::SeesawParams 
   p = build::seesaw_split(p, bits, forced.modulator_share.value_or(modulator_share));
   if (!forced.cells_per_key) return {};
   const auto cells = static_cast<std::uint64_t>(*forced.cells_per_key * static_cast<double>(needs.keys));
-  p.cell_words =
-      filter::CellArray::words_for(cells, p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0));
+  const unsigned width = p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0);
+  p.cell_words = round_up(filter::CellArray::words_for(cells, width), 8); // whole lines
   if ((p.cell_words + 1) * 64 > bits)
     return fail(Errc::usage, "so many cells leave no room for a modulator: ask for more --bits or fewer "
                              "--cells-per-key");

@@ -89,6 +89,15 @@ TEST(Seesaw, shapes_with_code_of_their_own_are_read_as_any_other) {
   EXPECT_EQ(lean, 10u); // 2 to 6 functions
 }
 
+TEST(Seesaw, a_budget_is_divided_into_whole_lines_of_cells) {
+  for (const std::uint64_t words : {100u, 1'003u, 77'777u}) {
+    const build::SeesawParams p = build::seesaw_split({}, words * 64 + 5, 0.1);
+    EXPECT_EQ(p.cell_words % 8, 0u);
+    EXPECT_EQ(p.cell_words + p.modulator_words, words);
+    EXPECT_NEAR(static_cast<double>(p.modulator_words), 0.1 * static_cast<double>(words), 8);
+  }
+}
+
 TEST(Seesaw, a_key_takes_two_functions_or_three_to_a_line_and_its_backups_to_the_first) {
   std::mt19937_64 random(7);
   for (const unsigned hashes : {3u, 5u, 8u}) {

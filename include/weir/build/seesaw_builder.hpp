@@ -24,13 +24,18 @@ struct SeesawParams {
   friend bool operator==(const SeesawParams &, const SeesawParams &) = default;
 };
 
-// Divides a budget: `modulator_share` of the words to the modulator, at least one to each.
+// Divides a budget: `modulator_share` of the words to the modulator, at least one to each, and whole lines to
+// the cells where there is a line's worth: functions that share less than a line err alike too often.
 [[nodiscard]] inline SeesawParams seesaw_split(SeesawParams params, std::uint64_t bits_total,
                                                double modulator_share) {
   const std::uint64_t words = std::max<std::uint64_t>(bits_total / 64, 2);
   const auto asked = static_cast<std::uint64_t>(modulator_share * static_cast<double>(words));
   params.modulator_words = std::clamp<std::uint64_t>(asked, 1, words - 1);
   params.cell_words = words - params.modulator_words;
+  if (const std::uint64_t over = params.cell_words % 8; params.cell_words > 8) {
+    params.cell_words -= over;
+    params.modulator_words += over;
+  }
   return params;
 }
 

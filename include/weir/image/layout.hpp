@@ -190,7 +190,7 @@ static_assert(sizeof(ChainHeader) == 64 && std::has_unique_object_representation
 // fields mean is said in filter/seesaw.hpp; counts are kept by the one writer (mutable).
 inline constexpr std::uint8_t seesaw_walk = 1; // 0: each function had a line of its own
 struct SeesawHeader {
-  std::uint32_t cell_words;      // of 64 bits, at least 1
+  std::uint32_t cell_words;      // of 64 bits, at least 1; a multiple of 8 serves best
   std::uint32_t modulator_words; // of 64 bits, at least 1
   std::uint8_t hashes;           // k
   std::uint8_t backups;          // functions that a key may be moved to

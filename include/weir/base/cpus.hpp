@@ -43,9 +43,8 @@ namespace weir {
 [[nodiscard]] inline std::vector<unsigned> cpus_beside(std::vector<unsigned> all,
                                                        const std::vector<unsigned> &workers) {
   std::vector<unsigned> rest;
-  std::ranges::copy_if(all, std::back_inserter(rest), [&](unsigned cpu) {
-    return std::ranges::find(workers, cpu) == workers.end();
-  });
+  std::ranges::copy_if(all, std::back_inserter(rest),
+                       [&](unsigned cpu) { return std::ranges::find(workers, cpu) == workers.end(); });
   return rest.empty() ? all : rest;
 }
 

@@ -7,6 +7,7 @@
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/quotient_filter.hpp"
+#include "weir/filter/split_block_filter.hpp"
 
 #include <chrono>
 
@@ -164,6 +165,7 @@ Status run_base(StackedReport &report) {
   case plan::StackBase::cuckoo: return run_over<filter::CuckooFilter>(report);
   case plan::StackBase::quotient: return run_over<filter::QuotientFilter>(report);
   case plan::StackBase::fuse: return run_with<build::BinaryFuse, build::BinaryFuse>(report);
+  case plan::StackBase::split_block: return run_over<filter::SplitBlockFilter>(report);
   }
   return fail(Errc::usage, "no such base filter");
 }

@@ -24,7 +24,8 @@ Examples:
   weir-lab stacked --urls --iops 1000,40000                the whole cost with disks and with an SSD behind
 )";
 
-const std::vector<std::string> bases{"bloom", "cuckoo", "cqf", "fuse"}; // in the order of StackBase
+const std::vector<std::string> bases{"bloom", "cuckoo", "cqf", "fuse",
+                                     "split_block"}; // in the order of StackBase
 
 template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
@@ -37,7 +38,7 @@ void add_stacked(CLI::App &app, StackedTask &t) {
          [&t](const std::string &name) {
            t.base = plan::StackBase(std::ranges::find(bases, name) - bases.begin());
          },
-         "of the layers: bloom, cuckoo, cqf or fuse")
+         "of the layers: bloom, cuckoo, cqf, fuse or split_block")
       ->check(CLI::IsMember(bases).description(""))
       ->default_str("bloom");
   app.add_option("--positives", t.positives, "present keys")

@@ -91,6 +91,8 @@ Status check_claim(const image::ImageHeader &header, const Claim &claim) {
 void name_slots(AttachedImage &image, ListSlots &slots) {
   for (const image::ListEntry &list : image.view.lists)
     image.slot_of_list[list.number] = slots.slot_of(image::list_name(image.view, list.number));
+  if (image.view.stack.judges())
+    image.slot_of_list[image::compact_list] = slots.slot_of(image::compact_list_name);
 }
 
 Result<Fd> make_memfd(std::uint64_t bytes, int node) {

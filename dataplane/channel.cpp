@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace weir::dataplane {
 namespace {
@@ -28,6 +29,17 @@ template <class T> Bytes bytes_of(const T &value) { return std::as_bytes(std::sp
 template <class T> std::optional<T> read_as(Bytes payload) {
   if (payload.size() < sizeof(T)) return std::nullopt;
   return load_unaligned<T>(payload.data());
+}
+
+// A payload of one About and as many Items as it says; nothing, when the size is wrong.
+template <class About, class Item>
+std::optional<std::pair<About, std::vector<Item>>> read_list(Bytes payload, std::size_t most) {
+  const auto about = read_as<About>(payload);
+  if (!about || about->count > most || payload.size() != sizeof *about + about->count * sizeof(Item))
+    return std::nullopt;
+  std::vector<Item> items(about->count);
+  if (!items.empty()) std::memcpy(items.data(), payload.data() + sizeof *about, items.size() * sizeof(Item));
+  return std::pair(*about, std::move(items));
 }
 
 Error malformed(const char *what) {
@@ -196,6 +208,7 @@ void Channel::dispatch(PeerId id, Bytes message, int fd) {
   switch (header->type) {
   case wire::Type::deltas: return deltas(request, payload);
   case wire::Type::guard: return guard(request, payload);
+  case wire::Type::relieve: return relieve(request, payload);
   case wire::Type::commit: return commit(request, payload);
   case wire::Type::discard: return discard(request);
   case wire::Type::query: return query(request, payload);
@@ -255,38 +268,38 @@ void Channel::staged(Request request, Result<std::unique_ptr<AttachedImage>> ima
 }
 
 void Channel::deltas(Request request, Bytes payload) {
-  const auto about = read_as<wire::Deltas>(payload);
-  if (!about || about->count > wire::deltas_max ||
-      payload.size() != sizeof *about + about->count * sizeof(wire::Delta))
-    return refuse(request, malformed("deltas"));
-  std::vector<wire::Delta> list(about->count);
-  if (!list.empty())
-    std::memcpy(list.data(), payload.data() + sizeof *about, list.size() * sizeof(wire::Delta));
-
-  const auto done = generations_.apply(*about, list);
+  const auto asked = read_list<wire::Deltas, wire::Delta>(payload, wire::deltas_max);
+  if (!asked) return refuse(request, malformed("deltas"));
+  const auto &[about, list] = *asked;
+  const auto done = generations_.apply(about, list);
   if (!done) return refuse(request, done.error());
   const wire::Applied answer{.sequence = done->sequence,
-                             .target = about->target,
+                             .target = about.target,
                              .in_overlay = done->in_overlay,
-                             .filter_strained = done->filter_strained ? 1u : 0u};
-  if (about->target == wire::Target::staged) return send(request, wire::Type::applied, bytes_of(answer));
+                             .filter_strained = done->filter_strained ? 1u : 0u,
+                             .stack_strained = done->stack_strained ? 1u : 0u};
+  if (about.target == wire::Target::staged) return send(request, wire::Type::applied, bytes_of(answer));
   generations_.after(done->token,
                      [this, request, answer] { send(request, wire::Type::applied, bytes_of(answer)); });
 }
 
 void Channel::guard(Request request, Bytes payload) {
-  const auto about = read_as<wire::Guard>(payload);
-  if (!about || about->count > wire::guard_max ||
-      payload.size() != sizeof *about + about->count * sizeof(wire::GuardedAddress))
-    return refuse(request, malformed("guard"));
-  std::vector<wire::GuardedAddress> addresses(about->count);
-  if (!addresses.empty())
-    std::memcpy(addresses.data(), payload.data() + sizeof *about,
-                addresses.size() * sizeof(wire::GuardedAddress));
-  const auto done = generations_.guard(*about, addresses);
+  const auto asked = read_list<wire::Guard, wire::GuardedAddress>(payload, wire::guard_max);
+  if (!asked) return refuse(request, malformed("guard"));
+  const auto done = generations_.guard(asked->first, asked->second);
   if (!done) return refuse(request, done.error());
   generations_.after(done->token, [this, request, answer = done->guarded] {
     send(request, wire::Type::guarded, bytes_of(answer));
+  });
+}
+
+void Channel::relieve(Request request, Bytes payload) {
+  const auto asked = read_list<wire::Relieve, wire::RelievedAddress>(payload, wire::relieve_max);
+  if (!asked) return refuse(request, malformed("relieve"));
+  const auto done = generations_.relieve(asked->first, asked->second);
+  if (!done) return refuse(request, done.error());
+  generations_.after(done->token, [this, request, answer = done->relieved] {
+    send(request, wire::Type::relieved, bytes_of(answer));
   });
 }
 

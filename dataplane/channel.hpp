@@ -68,6 +68,7 @@ private:
   void staged(Request request, Result<std::unique_ptr<AttachedImage>> image, std::uint64_t verify_us);
   void deltas(Request request, std::span<const std::byte> payload);
   void guard(Request request, std::span<const std::byte> payload);
+  void relieve(Request request, std::span<const std::byte> payload);
   void commit(Request request, std::span<const std::byte> payload);
   void discard(Request request);
   void query(Request request, std::span<const std::byte> payload);

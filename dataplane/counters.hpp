@@ -69,7 +69,12 @@ struct alignas(cache_line_bytes) WorkerCounters {
   Counter guard_denied_asked; // as guard_asked, of addresses that the deny side matched
   Counter guard_denied_false; // as guard_false, of these
   Counter allow_table_asked;  // probes of an allow table, one a prefix length in use
-  unsigned lcore = 0;         // set before the worker starts
+  // The stacked filter of denied hosts.
+  Counter stack_asked;    // addresses the filter was asked about
+  Counter stack_accepted; // of them, those it took for denied
+  Counter stack_false;    // of these, in front of a table, those that no table has
+  Counter stack_denied;   // packets that were dropped on its word alone
+  unsigned lcore = 0;     // set before the worker starts
   alignas(cache_line_bytes) std::array<Counter, list_slots> lists;
   std::array<Counter, ethertypes> non_ip; // by EtherType; an LLC length counts under 0
 

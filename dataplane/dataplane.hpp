@@ -10,6 +10,7 @@
 #include "dataplane/port.hpp"
 #include "dataplane/replay_port.hpp"
 #include "dataplane/samples.hpp"
+#include "dataplane/stack_meter.hpp"
 #include "dataplane/worker.hpp"
 #include "weir/base/result.hpp"
 
@@ -49,6 +50,7 @@ public:
   ListSlots lists;
   ImageSlot slot;
   GuardMeter guard_meter;
+  StackMeter stack_meter;
   Background background;
   Generations generations;
   SampleRings samples;

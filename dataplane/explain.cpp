@@ -59,17 +59,36 @@ std::string predicted_text(const image::SideView<Line> &view, const typename Lin
   return text + "no match: absent";
 }
 
-// Where the lookup of one prefix goes and ends, line by line.
+// What the filter of denied hosts says of one.
 template <class Line>
-std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, KeyHash h) {
+std::string stack_text(const image::DenyStackView &stack, const typename Line::Key &key, KeyHash h) {
+  if (!stack.contains(h)) return "stacked filter: absent";
+  if (!stack.judges()) return "stacked filter: yes; ";
+  if (stack.spares(key)) return "stacked filter: yes, but the address is never to be denied";
+  const image::DenyStackHeader &planned = stack.planned();
+  return fmt::format(
+      "stacked filter: denied; it judges alone, with a predicted false positive rate of {:.3g} "
+      "% ({:.3g} % for an address nobody knew of)",
+      100 * image::stack_rate(planned.efpr), 100 * image::stack_rate(planned.efpb));
+}
+
+// Where the lookup of one prefix goes and ends, line by line. `stack`: what is to be asked; null: nothing.
+template <class Line>
+std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, KeyHash h,
+                       const image::DenyStackView *stack) {
   const auto key = key_of(prefix.address, static_cast<const Line *>(nullptr));
   if (!view.overlay.empty())
     if (const std::uint32_t v = view.overlay.find(key, prefix.length, h))
       return table::is_tombstone(v) ? "overlay: removed, absent" : "overlay: match";
   if (!view.front.empty() && !view.front.contains(h)) return "front filter: absent";
+  std::string text;
+  if (stack != nullptr) {
+    text = stack_text<Line>(*stack, key, h);
+    if (stack->judges() || !stack->contains(h)) return text;
+  }
   const table::TableView<Line> &t = view.table;
-  if (view.chain.in_force()) return predicted_text(view, key, prefix.length, h);
-  std::string text = fmt::format("table 1 line {:#x}: ", reduce(table::half1(h), t.count1));
+  if (view.chain.in_force()) return text + predicted_text(view, key, prefix.length, h);
+  text += fmt::format("table 1 line {:#x}: ", reduce(table::half1(h), t.count1));
   if (const std::string hit = slot_text(t.line1(h), key, prefix.length); !hit.empty()) return text + hit;
   if (!t.may_be_in2(h)) return text + "no match, group bit clear: absent";
   text += fmt::format("no match, group bit set; table 2 line {:#x}: ", reduce(table::half2(h), t.count2));
@@ -104,7 +123,10 @@ GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &
       guard.accepted += accepts;
       text = fmt::format("{}: {}", image::name_of(view.guard.kind()), accepts ? "yes; " : "no");
     }
-    if (accepts) text += v4 ? probe_text(view.v4[s], prefix, h) : probe_text(view.v6[s], prefix, h);
+    const bool in_stack = side == Side::deny && prefix.is_host() && !view.stack.empty();
+    const image::DenyStackView *stack = in_stack ? &view.stack : nullptr;
+    if (accepts)
+      text += v4 ? probe_text(view.v4[s], prefix, h, stack) : probe_text(view.v6[s], prefix, h, stack);
     out.path.push_back({fmt::format("{} /{}", image::name_of(side), length), std::move(text)});
   }
   return guard;

@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace weir::dataplane {
 namespace {
 
@@ -35,10 +37,17 @@ Status check(const wire::Delta &delta, const AttachedImage &image) {
       delta.family == Family::ipv6 || Address::from_wire(address.wire()).bytes == address.bytes;
   if (!spare_bytes_zero || masked(address, delta.length) != address)
     return fail(Errc::parse, "a delta has address bits beyond its prefix length");
-  if (delta.op == wire::DeltaOp::set && image.slot_of_list[delta.list] == 0)
+  if (delta.op == wire::DeltaOp::set &&
+      (delta.list >= image::lists_max || image.slot_of_list[delta.list] == 0))
     return fail(Errc::needs_rebuild,
                 fmt::format("list number {} is not in generation {}", delta.list, image.generation));
   return {};
+}
+
+bool is_sound(const wire::GuardedAddress &a) {
+  if (a.family == Family::ipv6) return true;
+  return a.family == Family::ipv4 &&
+         Address::from_wire(Address{a.family, a.address}.wire()).bytes == a.address;
 }
 
 void flush_to_disk(const std::filesystem::path &path, int flags) {
@@ -130,6 +139,7 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   DeltasDone done{.sequence = image.sequence,
                   .in_overlay = batch.in_overlay,
                   .filter_strained = batch.filter_strained,
+                  .stack_strained = batch.stack_strained,
                   .token = slot_.start_grace()};
   if (*image.in_force)
     last_change_ = done.token;
@@ -149,17 +159,38 @@ Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
   if (image == nullptr || image->generation != about.generation)
     return fail(Errc::refused, fmt::format("addresses to be guarded in generation {}, but {} is live",
                                            about.generation, image == nullptr ? 0 : image->generation));
-  for (const wire::GuardedAddress &a : addresses)
-    if ((a.family != Family::ipv4 && a.family != Family::ipv6) ||
-        (a.family == Family::ipv4 &&
-         Address::from_wire(Address{a.family, a.address}.wire()).bytes != a.address))
-      return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
+  if (!std::ranges::all_of(addresses, is_sound))
+    return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
   GuardDone done{.guarded = {.generation = image->generation}, .token = {}};
   for (const wire::GuardedAddress &a : addresses) {
     const filter::SeesawGuarded one = image->writer->guard(Address{a.family, a.address});
     done.guarded.sealed += one.sealed;
     done.guarded.waiting += one.waiting;
     done.guarded.refused += one.refused;
+  }
+  done.token = slot_.start_grace();
+  return done;
+}
+
+Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about,
+                                                      std::span<const wire::RelievedAddress> addresses) {
+  AttachedImage *image = live();
+  if (image == nullptr || image->generation != about.generation)
+    return fail(Errc::refused, fmt::format("addresses to be relieved in generation {}, but {} is live",
+                                           about.generation, image == nullptr ? 0 : image->generation));
+  if (!image->view.stack.judges())
+    return fail(Errc::refused,
+                fmt::format("generation {} has no filter that judges alone", image->generation));
+  if (!std::ranges::all_of(addresses, is_sound))
+    return fail(Errc::parse, "an address to be relieved has an unknown family or spare bytes");
+  RelieveDone done{.relieved = {.generation = image->generation}, .token = {}};
+  for (const wire::RelievedAddress &a : addresses) {
+    const Address address{a.family, a.address};
+    const image::Change change = image->writer->relieve(address);
+    done.relieved.relieved += change == image::Change::overlay;
+    done.relieved.unchanged += change == image::Change::unchanged;
+    done.relieved.no_room += change == image::Change::needs_rebuild;
+    if (staged_) (void)staged_->writer->relieve(address); // no room there: denied until it is found again
   }
   done.token = slot_.start_grace();
   return done;

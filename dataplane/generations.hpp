@@ -51,6 +51,7 @@ public:
     std::uint64_t sequence = 0;
     std::uint32_t in_overlay = 0;
     bool filter_strained = false;
+    bool stack_strained = false;
     GraceToken token; // acknowledge when it has passed
   };
   // Applies what is new of a batch; deltas already applied are skipped.
@@ -63,6 +64,15 @@ public:
   // The live image's filter should not accept these addresses.
   [[nodiscard]] Result<GuardDone> guard(const wire::Guard &about,
                                         std::span<const wire::GuardedAddress> addresses);
+
+  struct RelieveDone {
+    wire::Relieved relieved;
+    GraceToken token; // answer when it has passed
+  };
+  // No rule denies these hosts: a filter that judges is not to deny them in the live image, nor in the
+  // staged.
+  [[nodiscard]] Result<RelieveDone> relieve(const wire::Relieve &about,
+                                            std::span<const wire::RelievedAddress> addresses);
 
   // Publishes the staged image. `done` is called with the swap once every worker has seen it.
   [[nodiscard]] Status commit(const wire::Commit &commit, std::function<void(const Swap &)> done);

@@ -1,13 +1,9 @@
-// What the filter in front of the allow tables did, since the dataplane started and under the generation in
-// force. Workers count without a look at generations; the service thread takes the counters down when a
-// generation is in force on every worker, and what came before is subtracted.
+// What the filter in front of the allow tables did (generation_meter.hpp).
 #pragma once
 
-#include "dataplane/counters.hpp"
+#include "dataplane/generation_meter.hpp"
 
 #include <cstdint>
-#include <mutex>
-#include <utility>
 
 namespace weir::dataplane {
 
@@ -41,24 +37,6 @@ struct GuardSnapshot { // as in WorkerCounters
   return all;
 }
 
-// Any thread may ask.
-class GuardMeter {
-public:
-  void generation_live(std::uint64_t generation, const Counters &counters) {
-    const std::lock_guard lock(mutex_);
-    since_ = generation;
-    before_ = guard_counters(counters);
-  }
-  // The generation, and the counters under it.
-  [[nodiscard]] std::pair<std::uint64_t, GuardSnapshot> under_generation(const Counters &counters) const {
-    const std::lock_guard lock(mutex_);
-    return {since_, guard_counters(counters) - before_};
-  }
-
-private:
-  mutable std::mutex mutex_;
-  std::uint64_t since_ = 0; // the image that was there at the start: everything counts
-  GuardSnapshot before_;
-};
+using GuardMeter = GenerationMeter<guard_counters>;
 
 } // namespace weir::dataplane

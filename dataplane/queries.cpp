@@ -49,6 +49,13 @@ Json counters_json(const GuardSnapshot &guard) {
           {"table_asked", guard.table_asked}};
 }
 
+Json counters_json(const StackSnapshot &stack) {
+  return {{"asked", stack.asked},
+          {"accepted", stack.accepted},
+          {"false_accepted", stack.false_accepted},
+          {"denied", stack.denied}};
+}
+
 Json stats(const Snapshot &s) {
   Json json = verdict_json(s);
   json["lists"] = Json::object();
@@ -64,6 +71,9 @@ Json stats(const Snapshot &s) {
   json["guard"] = counters_json(s.guard);
   json["guard_generation"] = counters_json(s.guard_generation);
   json["guard_generation"]["generation"] = s.guard_since;
+  json["stack"] = counters_json(s.stack);
+  json["stack_generation"] = counters_json(s.stack_generation);
+  json["stack_generation"]["generation"] = s.guard_since;
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});
@@ -133,6 +143,28 @@ Json guard_json(const image::ImageWriter &writer) {
   return json;
 }
 
+// The stacked filter of denied hosts, with the rates that were planned; null: none.
+Json stack_json(const image::ImageWriter &writer) {
+  const image::DenyStackView &stack = writer.view().stack;
+  if (stack.empty()) return nullptr;
+  const image::DenyStackHeader &planned = stack.planned();
+  const filter::StackHeader built = stack.built();
+  return {{"role", image::name_of(static_cast<image::StackRole>(planned.role))},
+          {"base", filter::name_of(stack.kind())},
+          {"fuse_below", stack.fuse_below()},
+          {"depth", stack.depth()},
+          {"hosts", built.positives},
+          {"hosts_now", std::max(built.positives, writer.stack().keys())},
+          {"planned_hosts", planned.planned_keys},
+          {"known", built.known},
+          {"bytes", stack.bytes()},
+          {"psi", image::stack_rate(planned.psi)},
+          {"efpr", image::stack_rate(planned.efpr)},
+          {"efpb", image::stack_rate(planned.efpb)},
+          {"spared", planned.spared_v4 + planned.spared_v6},
+          {"strained", writer.stack().is_strained()}};
+}
+
 Json info(const Dataplane &dataplane) {
   Json json{{"pid", getpid()}, {"workers", dataplane.setup.workers}, {"memory", dataplane.setup.memory}};
   const auto guard = dataplane.generations.lock();
@@ -150,6 +182,7 @@ Json info(const Dataplane &dataplane) {
   json["lists"] = live->view.lists.size();
   json["overlays"] = overlays(live->view);
   json["guard"] = guard_json(*live->writer);
+  json["stack"] = stack_json(*live->writer);
   return json;
 }
 

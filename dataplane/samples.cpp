@@ -19,33 +19,66 @@ void touch(rte_ring *ring) {
   rte_ring_sp_enqueue_bulk_elem(ring, all.data(), sizeof(wire::Sample), ring_samples - 1, nullptr);
   rte_ring_sc_dequeue_bulk_elem(ring, all.data(), sizeof(wire::Sample), ring_samples - 1, nullptr);
 }
-} // namespace
 
-void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
-  if (ring_ == nullptr) return;
-  if (until_next_ >= burst.count) {
-    until_next_ -= burst.count;
-    return;
-  }
-  for (unsigned i = until_next_; i < burst.count; i += one_in_) {
-    put(burst, i, counters);
-    until_next_ = i + one_in_;
-  }
-  until_next_ -= burst.count;
-}
-
-void Sampler::put(const Burst &burst, unsigned packet, WorkerCounters &counters) noexcept {
+[[nodiscard]] wire::Sample sample_of(const Burst &burst, unsigned packet, bool destination) noexcept {
   const ParsedPacket &parsed = burst.parsed_as(packet);
   const Decision &decision = burst.decisions[packet];
-  if (!parsed.is_ip() || burst.image == nullptr) return;
-  const Address address =
-      address_at(parsed, frame_of(burst.packets[packet]),
-                 burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
+  const Address address = address_at(parsed, frame_of(burst.packets[packet]),
+                                     destination ? parsed.destination_offset : parsed.source_offset);
   wire::Sample sample;
   sample.kind = decision.verdict == Verdict::drop ? wire::SampleKind::denied : wire::SampleKind::passed;
   sample.family = address.family;
   sample.list = decision.list == Decision::no_list ? 0 : decision.list;
   sample.address = address.bytes;
+  return sample;
+}
+} // namespace
+
+void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
+  if (ring_ == nullptr) return;
+  take_some(burst, counters);
+  if (burst.image != nullptr && burst.image->view.stack.judges()) take_denials(burst, counters);
+}
+
+void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
+  if (until_next_ >= burst.count) {
+    until_next_ -= burst.count;
+    return;
+  }
+  for (unsigned i = until_next_; i < burst.count; i += one_in_) {
+    until_next_ = i + one_in_;
+    if (!burst.parsed_as(i).is_ip() || burst.image == nullptr) continue;
+    wire::Sample sample = sample_of(burst, i, burst.judges_destination);
+    if (burst.decisions[i].reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
+    put(sample, counters);
+  }
+  until_next_ -= burst.count;
+}
+
+void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcept {
+  for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    if (burst.decisions[i].list != image::compact_list) continue;
+    if (denials_until_next_ != 0) {
+      --denials_until_next_;
+      continue;
+    }
+    const bool either = burst.match == Match::either;
+    const bool by_source = either && image::value::list_of(burst.lookup.deny(2 * i)) == image::compact_list;
+    wire::Sample sample = sample_of(burst, i, either ? !by_source : burst.judges_destination);
+    sample.flags = wire::sample_by_stack;
+    sample.one_in = denials_one_in_;
+    put(sample, counters);
+    const unsigned used = rte_ring_count(ring_);
+    if (used > ring_samples / 2)
+      denials_one_in_ = std::min<std::uint16_t>(denials_one_in_ * 2, denials_one_in_max);
+    else if (used < ring_samples / 8)
+      denials_one_in_ = std::max<std::uint16_t>(denials_one_in_ / 2, 1);
+    denials_until_next_ = denials_one_in_ - 1u;
+  }
+}
+
+void Sampler::put(wire::Sample sample, WorkerCounters &counters) noexcept {
   if (rte_ring_sp_enqueue_elem(ring_, &sample, sizeof sample) != 0) counters.samples_dropped.add(1);
 }
 
@@ -68,9 +101,11 @@ Result<SampleRings> SampleRings::create(unsigned workers) {
 std::vector<wire::Sample> SampleRings::collect(std::size_t max) {
   std::vector<wire::Sample> samples(max);
   std::size_t count = 0;
-  for (const auto &ring : rings_)
-    count += rte_ring_sc_dequeue_burst_elem(ring.get(), samples.data() + count, sizeof(wire::Sample),
-                                            static_cast<unsigned>(max - count), nullptr);
+  for (std::size_t i = 0; i < rings_.size(); ++i)
+    count +=
+        rte_ring_sc_dequeue_burst_elem(rings_[(first_ + i) % rings_.size()].get(), samples.data() + count,
+                                       sizeof(wire::Sample), static_cast<unsigned>(max - count), nullptr);
+  if (!rings_.empty()) first_ = (first_ + 1) % rings_.size();
   samples.resize(count);
   return samples;
 }

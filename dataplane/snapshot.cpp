@@ -111,6 +111,8 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   std::tie(snapshot.guard_since, snapshot.guard_generation) =
       dataplane.guard_meter.under_generation(counters);
   if (snapshot.guard_since == 0) snapshot.guard_since = dataplane.slot.live_generation();
+  snapshot.stack = stack_counters(counters);
+  snapshot.stack_generation = dataplane.stack_meter.under_generation(counters).second;
   snapshot.samples_dropped = sum(counters, &WorkerCounters::samples_dropped);
   snapshot.generations = dataplane.generations.packets_by_generation();
   snapshot.swaps = dataplane.generations.swaps();

@@ -37,6 +37,7 @@ struct Snapshot {
   GuardSnapshot guard;                        // since the start
   GuardSnapshot guard_generation;             // since guard_since came into force
   std::uint64_t guard_since = 0;              // a generation
+  StackSnapshot stack, stack_generation;      // likewise
   std::vector<Swap> swaps;                    // the last thousand
   std::uint64_t swap_count = 0;
   std::vector<PortSnapshot> ports;

@@ -116,6 +116,17 @@ int guard(const char *, const char *, rte_tel_data *data) {
   });
 }
 
+int stack(const char *, const char *, rte_tel_data *data) {
+  return with_dataplane(data, [&](const Dataplane &d) {
+    const StackSnapshot s = take_snapshot(d).stack;
+    add_number(data, "asked", s.asked);
+    add_number(data, "accepted", s.accepted);
+    add_number(data, "false_accepted", s.false_accepted);
+    add_number(data, "denied", s.denied);
+    return 0;
+  });
+}
+
 int swap(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     const auto swaps = d.generations.swaps();
@@ -154,6 +165,7 @@ void register_commands() {
   rte_telemetry_register_cmd("/weir/lists", lists, "Hits of each list. Parameter: first list (64 a page)");
   rte_telemetry_register_cmd("/weir/drops", drops, "Dropped packets by reason");
   rte_telemetry_register_cmd("/weir/guard", guard, "What the filter in front of the allow tables did");
+  rte_telemetry_register_cmd("/weir/stack", stack, "What the stacked filter of denied hosts did");
   rte_telemetry_register_cmd("/weir/swap", swap, "Number of swaps and the latest");
   rte_telemetry_register_cmd("/weir/explain", explain_address, "Verdict for an address. Parameter: address");
 }

@@ -22,6 +22,11 @@ void count_lookups(const table::BurstLookup::Cost &cost, WorkerCounters &counter
   counters.probes.add(cost.probes);
   counters.second_lines.add(cost.second_lines);
   counters.allow_table_asked.add(cost.guard.table_asked);
+  if (cost.stack.asked != 0) {
+    counters.stack_asked.add(cost.stack.asked);
+    counters.stack_accepted.add(cost.stack.accepted);
+    counters.stack_false.add(cost.stack.refuted);
+  }
   if (cost.guard.asked == 0) return;
   counters.guard_asked.add(cost.guard.asked);
   counters.guard_accepted.add(cost.guard.accepted);

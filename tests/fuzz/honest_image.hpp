@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/fuzz/fuzz.hpp"
+#include "weir/build/deny_stack_builder.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/image/reader.hpp"
 
@@ -32,39 +33,53 @@ struct Buffer {
 
 inline constexpr std::uint32_t test_hosts[] = {0, 0x0A000001, 0x0A000002, 0xC0000201, 0xFFFFFFFF};
 
-inline const Buffer &honest_image() {
-  static const Buffer image = [] {
-    std::vector<build::EntryV4> v4;
-    for (const std::uint32_t host : test_hosts) v4.push_back({.host = host, .length = 32, .list = 1});
-    v4.push_back({.host = 0x0A000000, .length = 8, .list = 1});
-    v4.push_back({.host = 0x0A000000, .length = 24, .list = 2});
-    for (std::uint32_t i = 0; i < 64; ++i)
-      v4.push_back({.host = 0x51000000 + i * 7919, .length = 32, .list = 2});
-    std::ranges::sort(v4);
-    std::vector<build::EntryV6> v6;
-    for (std::uint8_t i = 0; i < 40; ++i) {
-      build::EntryV6 entry{.address = {0x20, 0x01, 0x0D, 0xB8, i}, .length = 64, .list = 1};
-      v6.push_back(entry);
-    }
-    const std::vector<build::EntryV4> allowed{{.host = 0x0A000007, .length = 32, .list = 0}};
-    build::BuildInput input;
-    input.lists = {{.name = "ops", .number = 0, .side = image::Side::allow},
-                   {.name = "drop", .number = 1, .side = image::Side::deny},
-                   {.name = "bans", .number = 2, .side = image::Side::deny}};
-    input.deny = {.v4 = v4, .v6 = v6, .front_filter = true};
-    input.allow = {.v4 = allowed, .v6 = {}, .predictor = build::Predictor::chained};
-    const std::vector<build::VulnerableKey> guarded{{{Address::from_host(0x0A000001), 32}, 1},
-                                                    {{Address::from_host(0x0A000002), 32}, 1}};
-    input.guard = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
-                   .guarded = guarded};
-    input.generation = 7;
-    input.seed = 11;
-    Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));
-    require(build::build_image(input, bytes.all()).has_value(), "the honest image is built");
-    require(image::attach(bytes.all()).has_value(), "the honest image is accepted");
-    return bytes;
-  }();
-  return image;
+// `stack`: denied hosts are judged by a stacked filter; otherwise by tables behind a front filter.
+inline Buffer make_honest_image(bool stack) {
+  std::vector<build::EntryV4> v4;
+  for (const std::uint32_t host : test_hosts) v4.push_back({.host = host, .length = 32, .list = 1});
+  v4.push_back({.host = 0x0A000000, .length = 8, .list = 1});
+  v4.push_back({.host = 0x0A000000, .length = 24, .list = 2});
+  for (std::uint32_t i = 0; i < 64; ++i)
+    v4.push_back({.host = 0x51000000 + i * 7919, .length = 32, .list = 2});
+  std::ranges::sort(v4);
+  std::vector<build::EntryV6> v6;
+  for (std::uint8_t i = 0; i < 40; ++i) {
+    build::EntryV6 entry{.address = {0x20, 0x01, 0x0D, 0xB8, i}, .length = 64, .list = 1};
+    v6.push_back(entry);
+  }
+  const std::vector<build::EntryV4> allowed{{.host = 0x0A000007, .length = 32, .list = 0}};
+  build::BuildInput input;
+  input.lists = {{.name = "ops", .number = 0, .side = image::Side::allow},
+                 {.name = "drop", .number = 1, .side = image::Side::deny},
+                 {.name = "bans", .number = 2, .side = image::Side::deny}};
+  input.deny = {.v4 = v4, .v6 = v6, .front_filter = !stack};
+  input.allow = {.v4 = allowed, .v6 = {}, .predictor = build::Predictor::chained};
+  const std::vector<build::VulnerableKey> guarded{{{Address::from_host(0x0A000001), 32}, 1},
+                                                  {{Address::from_host(0x0A000002), 32}, 1}};
+  input.guard = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
+                 .guarded = guarded};
+  input.generation = 7;
+  input.seed = 11;
+  const std::vector<Address> known{Address::from_host(0x0A000005), Address::from_host(0x0A000006)};
+  const std::vector<Prefix> spared{{Address::from_host(0x0A000100), 24}};
+  build::DenyStackPlan plan{
+      .role = image::StackRole::judge, .fuse_below = true, .known = known, .spared = spared};
+  plan.layers = {{.keys = 1, .bits = 6}, {.digits = 4}, {.keys = 1, .bits = 6}};
+  build::DenyStack section;
+  if (stack) {
+    auto made = build::build_deny_stack(input.deny, plan, input.seed);
+    require(made.has_value(), "the honest stack is built");
+    section = std::move(*made);
+    input.stack.section = section.section;
+  }
+  Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));
+  require(build::build_image(input, bytes.all()).has_value(), "the honest image is built");
+  require(image::attach(bytes.all()).has_value(), "the honest image is accepted");
+  return bytes;
+}
+inline const Buffer &honest_image(bool stack = false) {
+  static const Buffer images[2] = {make_honest_image(false), make_honest_image(true)};
+  return images[stack ? 1 : 0];
 }
 
 } // namespace weir::fuzz

@@ -1,7 +1,8 @@
 // The image reader. The input is a list of edits to a small honest image, which are made before the
 // image is attached, with or without repairing the checksums afterwards:
 //
-//   byte 0    bit 0: repair checksums; bit 1: the rest is an image as it stands, no edits
+//   byte 0    bit 0: repair checksums; bit 1: the rest is an image as it stands, no edits; bit 2: the honest
+//             image is one whose denied hosts are judged by a stacked filter
 //   then      [kind 1][place 4, little-endian][value 8] each
 //     kind 0  header and section table     1  the first 64 bytes of section place / 64
 //     kind 2  anywhere                      3  cut to place % size bytes
@@ -69,8 +70,8 @@ void repair_checksums(MutableBytes image) {
 }
 
 // Is a byte different that the honest image's checksums cover?
-bool covered_change(MutableBytes image) {
-  const MutableBytes honest = honest_image().all();
+bool covered_change(MutableBytes image, bool stack) {
+  const MutableBytes honest = honest_image(stack).all();
   if (image.size() < honest.size()) return true;
   const auto differs = [&](std::size_t offset, std::size_t bytes) {
     return std::memcmp(image.data() + offset, honest.data() + offset, bytes) != 0;
@@ -121,13 +122,15 @@ void change_something(MutableBytes image) {
     delta.op = i % 3 == 2 ? wire::DeltaOp::unset : wire::DeltaOp::set;
     delta.side = i % 2 == 0 ? image::Side::allow : image::Side::deny;
     delta.family = i % 4 == 3 ? Family::ipv6 : Family::ipv4;
-    delta.length = static_cast<std::uint8_t>(delta.family == Family::ipv6 ? 48 : 8 + i);
+    const bool v6 = delta.family == Family::ipv6, host = i % 5 == 4;
+    delta.length = static_cast<std::uint8_t>(host ? address_bits(delta.family) : v6 ? 48 : 8 + i);
     delta.list = 1;
     Address address = Address::from_host(0x0A000000 + i * 0x01010101);
     address.family = delta.family;
     delta.address = masked(address, delta.length).bytes;
     require(writer->check(delta).has_value(), "the delta is well formed");
     if (writer->apply(delta) == image::Change::needs_rebuild) break;
+    (void)writer->relieve(address);
     if (i % 8 == 7) writer->grace_passed();
   }
 }
@@ -137,14 +140,14 @@ void change_something(MutableBytes image) {
 FUZZ_TARGET(image, data) {
   if (data.empty()) return;
   const unsigned flags = static_cast<unsigned>(data[0]);
-  const bool repair = (flags & 1) != 0, raw = (flags & 2) != 0;
-  Buffer image(raw ? data.subspan(1) : Bytes(honest_image().all()));
+  const bool repair = (flags & 1) != 0, raw = (flags & 2) != 0, stack = (flags & 4) != 0;
+  Buffer image(raw ? data.subspan(1) : Bytes(honest_image(stack).all()));
   if (!raw) edit(image, data.subspan(1));
   if (repair) repair_checksums(image.all());
 
   const Buffer exact(image.all()); // a cut must be a real end
   const auto view = image::attach(exact.all());
-  require(raw || repair || !view || !covered_change(exact.all()), "a changed image is refused");
+  require(raw || repair || !view || !covered_change(exact.all(), stack), "a changed image is refused");
   if (!view) {
     require(!view.error().message.empty(), "a refusal says why");
     return;

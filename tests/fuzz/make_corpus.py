@@ -62,7 +62,7 @@ def frames():
 
 # ---- image: edits to an honest image, see image.cpp -------------------------------------------------
 
-REPAIR, RAW = 1, 2
+REPAIR, RAW, STACK = 1, 2, 4
 HEADER, SECTION, ANYWHERE, CUT = range(4)
 
 
@@ -89,6 +89,12 @@ def images():
         yield f"section_{section}_zeroed", bytes([REPAIR]) + edit(SECTION, section * 64)
         yield f"section_{section}_huge", bytes([REPAIR]) + edit(SECTION, section * 64, 0xFFFFFFFF_FFFFFFFF)
         yield f"section_{section}_stash", bytes([REPAIR]) + edit(SECTION, section * 64 + 8, 0xFFFFFFFF << 32)
+    yield "stack_honest", bytes([STACK])
+    stack = 16 * 64  # of deny_stacked among the sections
+    for name, place, value in (("role", 0, 2), ("front", 0, 0), ("rate", 24, 1 << 63), ("ranges", 40, 0xFFFFFFFF),
+                               ("ranges_one_more", 40, 2), ("reserved", 56, 1 << 40)):
+        yield "stack_" + name, bytes([REPAIR | STACK]) + edit(SECTION, stack + place, value)
+        yield f"stack_{name}_unrepaired", bytes([STACK]) + edit(SECTION, stack + place, value)
     for size in (0, 100, 191, 192, 700, 4096, 600_000):
         yield f"cut_{size}", bytes([REPAIR]) + edit(CUT, size)
     yield "raw", bytes([RAW]) + b"WEIRIMG1" + bytes(300)
@@ -117,7 +123,7 @@ def filters():
 
 # ---- wire messages -----------------------------------------------------------------------------
 
-MAGIC, VERSION = 0x52494557, 3
+MAGIC, VERSION = 0x52494557, 4
 STORE = bytes(range(16))
 
 
@@ -154,6 +160,9 @@ def messages():
     yield "guard", message(13, struct.pack("<QII", 4, 1, 0) + guard)
     yield "guard_too_many", message(13, struct.pack("<QII", 4, 2, 0) + guard)
     yield "guarded", message(14, struct.pack("<QIIII", 4, 3, 1, 0, 0))
+    yield "relieve", message(15, struct.pack("<QII", 4, 1, 0) + guard)
+    yield "relieve_too_many", message(15, struct.pack("<QII", 4, 2, 0) + guard)
+    yield "relieved", message(16, struct.pack("<QIIII", 4, 1, 0, 0, 0))
     yield "wrong_magic", message(12, b"", magic=0x12345678)
     yield "wrong_version", message(12, b"", version=1)
     yield "unknown_type", message(99, b"")

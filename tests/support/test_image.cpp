@@ -45,6 +45,13 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
   input.generation = options.generation;
   input.seed = options.seed;
 
+  build::DenyStack stack;
+  if (options.stack) {
+    auto made = build::build_deny_stack(input.deny, *options.stack, input.seed);
+    if (!made) throw std::runtime_error(made.error().message);
+    stack = std::move(*made);
+    input.stack = {.section = stack.section, .known = options.stack->known};
+  }
   size_ = build::image_bytes(input);
   memory_.reset(static_cast<std::byte *>(std::aligned_alloc(64, round_up(size_, 64))));
   std::memset(memory_.get(), 0, size_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/support/random_rules.hpp"
+#include "weir/build/deny_stack_builder.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/image/view.hpp"
 
@@ -19,6 +20,7 @@ struct ImageOptions {
   std::optional<build::SeesawParams> guard{}; // a filter in front of the allow tables
   std::vector<build::VulnerableKey> guarded{};
   std::optional<build::CuckooParams> cuckoo{}; // instead of `guard`
+  std::optional<build::DenyStackPlan> stack{}; // of denied hosts
 };
 
 class TestImage {

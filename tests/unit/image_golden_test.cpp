@@ -1,6 +1,6 @@
 // The bytes of format version 3, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
-#include "tests/support/image_memory.hpp"
+#include "tests/support/deny_stack_case.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +15,7 @@ namespace {
 constexpr const char *golden_file = "tests/golden/image_v3.hex";
 constexpr const char *golden_seesaw_file = "tests/golden/image_v3_seesaw.hex";
 constexpr const char *golden_cuckoo_file = "tests/golden/image_v3_cuckoo.hex";
+constexpr const char *golden_stack_file = "tests/golden/image_v3_stack.hex";
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -83,6 +84,29 @@ TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
   in.guard = {};
   in.guard.cuckoo = build::CuckooParams{8, {3, 18}};
   expect_bytes(in, golden_cuckoo_file);
+}
+
+// Compact mode: no table of hosts, ranges that are spared, layers of two kinds.
+TEST(Image, bytes_of_a_stack_that_judges_are_what_they_were) {
+  using test::entry_v4, test::entry_v6;
+  const std::vector<build::EntryV4> deny4{entry_v4("10.0.0.1", 3), entry_v4("10.0.0.9", 3),
+                                          entry_v4("192.0.2.0/24", 3)};
+  const std::vector<build::EntryV6> deny6{entry_v6("2001:db8::1", 3)};
+  const std::vector<Address> known{parse_address("10.0.0.2").value(), parse_address("2001:db8::2").value()};
+  const std::vector<Prefix> spared{parse_prefix("10.0.1.0/24").value(),
+                                   parse_prefix("2001:db8:1::/48").value()};
+  build::BuildInput in;
+  in.lists = {{"bans", 3, image::Side::deny}};
+  in.deny = {deny4, deny6};
+  in.generation = 42;
+  in.seed = 0xC0FFEE;
+  build::DenyStackPlan plan = test::plan_of({.fuse_below = true}, image::StackRole::judge);
+  plan.known = known;
+  plan.spared = spared;
+  plan.psi = 0.25;
+  const build::DenyStack stack = build::build_deny_stack(in.deny, plan, in.seed).value();
+  in.stack.section = stack.section;
+  expect_bytes(in, golden_stack_file);
 }
 
 } // namespace

@@ -31,6 +31,7 @@ struct BuildReport {
   filter::SeesawLoad guard;  // of the Seesaw filter in front of the allow tables; all 0: there is none
   filter::CuckooLoad cuckoo; // likewise of a cuckoo filter
   double guard_accepts = 0;  // the share of the guarded keys that it accepts all the same
+  double stack_accepts = 0;  // likewise of the known negatives of the stack of denied hosts
   unsigned attempts = 1;     // seeds tried; more than one is a curiosity
 };
 
@@ -56,6 +57,31 @@ struct PlannedSection {
 
 [[nodiscard]] inline const SideInput &side_of(const BuildInput &in, Side side) noexcept {
   return side == Side::deny ? in.deny : in.allow;
+}
+
+// Entries that stand in a table: all of them, or those that are no hosts.
+template <class Entry> struct Tabled {
+  std::span<const Entry> entries;
+  std::vector<Entry> some; // what `entries` shows then
+};
+template <class Entry>
+[[nodiscard]] std::uint64_t tabled_count(std::span<const Entry> all, bool without_hosts) noexcept {
+  if (!without_hosts) return all.size();
+  return static_cast<std::uint64_t>(std::ranges::count_if(all, [](const Entry &e) { return !is_host(e); }));
+}
+template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry> all, bool without_hosts) {
+  Tabled<Entry> out{all, {}};
+  if (!without_hosts) return out;
+  std::ranges::copy_if(all, std::back_inserter(out.some), [](const Entry &e) { return !is_host(e); });
+  out.entries = out.some;
+  return out;
+}
+// Does the stack judge the hosts of this side, instead of a table?
+[[nodiscard]] inline bool without_hosts(const BuildInput &in, Side side) noexcept {
+  const Bytes section = in.stack.section;
+  if (side != Side::deny || section.size() < sizeof(image::DenyStackHeader)) return false;
+  const auto header = load_unaligned<image::DenyStackHeader>(section.data());
+  return header.role == static_cast<std::uint8_t>(image::StackRole::judge);
 }
 
 // The fixed order of sections.
@@ -85,15 +111,21 @@ struct PlannedSection {
     const SideInput &s = side_of(in, side);
     const bool front = s.front_filter && side == Side::deny;
     const bool chained = s.predictor == Predictor::chained;
-    per_family(side, Family::ipv4, s.v4.size(), table_size<table::LineV4>(s.v4.size(), s.predictor).bytes(),
+    const std::uint64_t keys4 = tabled_count(s.v4, without_hosts(in, side));
+    const std::uint64_t keys6 = tabled_count(s.v6, without_hosts(in, side));
+    per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(keys4, s.predictor).bytes(),
                sizeof(OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV4>(s.v4.size())} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV4>(s.v4.size(), s.chain_words_v4).bytes() : 0);
-    per_family(side, Family::ipv6, s.v6.size(), table_size<table::LineV6>(s.v6.size(), s.predictor).bytes(),
+               front, chained ? chain_size<table::LineV4>(keys4, s.chain_words_v4).bytes() : 0);
+    per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(keys6, s.predictor).bytes(),
                sizeof(OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV6>(s.v6.size())} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV6>(s.v6.size(), s.chain_words_v6).bytes() : 0);
+               front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6).bytes() : 0);
   }
+  if (!in.stack.section.empty())
+    out.push_back({SectionKind::deny_stacked,
+                   section_mutable | (without_hosts(in, Side::deny) ? 0 : image::section_optional),
+                   in.stack.section.size()});
   if (in.guard.params)
     out.push_back({SectionKind::allow_seesaw, section_mutable | image::section_optional,
                    seesaw_bytes(*in.guard.params).value_or(0)}); // impossible ones are refused before
@@ -148,6 +180,11 @@ template <class Entry>
     if (auto bytes = seesaw_bytes(*in.guard.params); !bytes) return std::unexpected(bytes.error());
   if (in.guard.cuckoo)
     if (auto bytes = cuckoo_bytes(*in.guard.cuckoo); !bytes) return std::unexpected(bytes.error());
+  if (!in.stack.section.empty() && in.deny.front_filter)
+    return fail(Errc::usage, "two filters for the deny side: give it one");
+  if (without_hosts(in, Side::deny) &&
+      std::ranges::any_of(in.lists, [](const ListInput &l) { return l.name == image::compact_list_name; }))
+    return fail(Errc::usage, "a list is called compact, the name under which compact mode counts: rename it");
   if (Status ok = check_entries(in.deny.v4, "deny"); !ok) return ok;
   if (Status ok = check_entries(in.deny.v6, "deny"); !ok) return ok;
   if (Status ok = check_entries(in.allow.v4, "allow"); !ok) return ok;
@@ -178,6 +215,7 @@ public:
       write_lengths_v6(side, s.v6);
     }
     if (!write_guard(report)) return false;
+    std::ranges::copy(in_.stack.section, section(SectionKind::deny_stacked).begin());
     seal();
     return true;
   }
@@ -212,7 +250,9 @@ private:
   }
 
   template <class Line, class Entry>
-  [[nodiscard]] bool write_family(Side side, std::span<const Entry> entries, TableReport &report) {
+  [[nodiscard]] bool write_family(Side side, std::span<const Entry> all, TableReport &report) {
+    const Tabled<Entry> in_table = tabled(all, without_hosts(in_, side));
+    const std::span<const Entry> entries = in_table.entries;
     const auto kind = [&](SectionKind deny_v4) {
       return image::detail::kind_of(deny_v4, side, Line::family);
     };
@@ -229,7 +269,7 @@ private:
       train_chain(builder.view(), side, kind(SectionKind::deny_v4_chained), report);
     auto *overlay =
         reinterpret_cast<image::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
-    overlay->lines = overlay_lines<Line>(entries.size());
+    overlay->lines = overlay_lines<Line>(all.size());
     if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
     return true;
   }
@@ -368,6 +408,9 @@ private:
   std::uint64_t seed = input.seed;
   for (;;) {
     if (detail::ImageWriteUp(input, plan, seed, out).write(report)) break;
+    if (!input.stack.section.empty())
+      return fail(Errc::bad_image, "no table came out of this seed, and the stack belongs to it: build both "
+                                   "with another");
     if (++report.attempts > attempts_max)
       return fail(Errc::bad_image, "no table came out of " + std::to_string(attempts_max) + " seeds");
     seed = remix({seed}, report.attempts);
@@ -385,6 +428,7 @@ private:
   }
   if (Status ok = detail::verify_guard(*view, input, report.guard_accepts); !ok)
     return std::unexpected(ok.error());
+  report.stack_accepts = detail::stack_accepts(*view, input.stack.known);
   report.verify_ms = detail::ms_since(verify_start);
   return report;
 }

@@ -26,10 +26,16 @@ namespace weir::build::detail {
   return table::KeyV6::load(e.address.data());
 }
 
-// Asks entries through the real view, prefetching ahead.
+[[nodiscard]] inline bool is_host(const EntryV4 &e) noexcept { return e.length == 32; }
+[[nodiscard]] inline bool is_host(const EntryV6 &e) noexcept { return e.length == 128; }
+
+// Asks entries through the real view, prefetching ahead. A stack that judges knows hosts, not their lists.
 template <class Line, class Entry>
-[[nodiscard]] Status ask_some_keys(const image::SideView<Line> &view, std::span<const Entry> entries,
-                                   std::span<const std::uint64_t> seeds, const auto &way_is_open) {
+[[nodiscard]] Status ask_some_keys(const image::ImageView &view, image::Side side,
+                                   std::span<const Entry> entries, std::span<const std::uint64_t> seeds,
+                                   const auto &way_is_open) {
+  const auto on = static_cast<std::size_t>(side);
+  const bool judged = view.judges_hosts(on);
   constexpr std::size_t window = 32;
   KeyHash hashes[window];
   for (std::size_t from = 0; from < entries.size(); from += window) {
@@ -37,12 +43,13 @@ template <class Line, class Entry>
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
       hashes[i] = table::hash_of(key_of(e), seeds[e.length]);
-      view.prefetch(hashes[i]);
+      view.sides<Line>()[on].prefetch(hashes[i]);
     }
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
-      const std::uint32_t wanted = image::value::make(e.list, e.length);
-      if (view.find(key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
+      const std::uint32_t wanted =
+          judged && is_host(e) ? image::DenyStackView::denial<Line> : image::value::make(e.list, e.length);
+      if (view.find<Line>(on, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
         return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
                                          std::to_string(e.length));
     }
@@ -51,15 +58,15 @@ template <class Line, class Entry>
 }
 
 template <class Line, class Entry>
-[[nodiscard]] Status ask_every_key(const image::SideView<Line> &view, std::span<const Entry> entries,
-                                   std::span<const std::uint64_t> seeds, const auto &way_is_open,
-                                   unsigned threads) {
+[[nodiscard]] Status ask_every_key(const image::ImageView &view, image::Side side,
+                                   std::span<const Entry> entries, std::span<const std::uint64_t> seeds,
+                                   const auto &way_is_open, unsigned threads) {
   std::vector<Status> parts(entries.size() < entries_worth_a_thread ? 1 : threads);
   const auto count = static_cast<unsigned>(parts.size());
   in_parallel(count, [&](unsigned part) {
     const Range r = part_of(entries.size(), part, count);
     parts[part] =
-        ask_some_keys<Line, Entry>(view, entries.subspan(r.begin, r.end - r.begin), seeds, way_is_open);
+        ask_some_keys<Line, Entry>(view, side, entries.subspan(r.begin, r.end - r.begin), seeds, way_is_open);
   });
   for (Status &s : parts)
     if (!s) return std::move(s);
@@ -80,9 +87,10 @@ template <class Line, class Entry>
     if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
     return image::value::length_of(table::short_value(cell)) >= e.length;
   };
-  if (Status ok = ask_every_key(view.v4[n], in.v4, view.seeds_v4, open_v4, threads); !ok) return ok;
+  if (Status ok = ask_every_key<table::LineV4>(view, side, in.v4, view.seeds_v4, open_v4, threads); !ok)
+    return ok;
   const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[n].has(e.length); };
-  return ask_every_key(view.v6[n], in.v6, view.seeds_v6, open_v6, threads);
+  return ask_every_key<table::LineV6>(view, side, in.v6, view.seeds_v6, open_v6, threads);
 }
 
 [[nodiscard]] inline KeyHash hash_of(const Prefix &p, std::span<const std::uint64_t> seeds) noexcept {
@@ -113,6 +121,16 @@ void for_each_guarded_key(const SideInput &allow, std::span<const std::uint64_t>
   if (!in.guard.guarded.empty())
     accepts = static_cast<double>(accepted) / static_cast<double>(in.guard.guarded.size());
   return {};
+}
+
+// The share of known negatives that the stack of denied hosts accepts.
+[[nodiscard]] inline double stack_accepts(const image::ImageView &view, std::span<const Address> known) {
+  if (view.stack.empty() || known.empty()) return 0;
+  std::uint64_t accepted = 0;
+  for (const Address &a : known)
+    accepted += view.stack.contains(
+        hash_of(Prefix{a, static_cast<std::uint8_t>(address_bits(a.family))}, view.seeds_v6));
+  return static_cast<double>(accepted) / static_cast<double>(known.size());
 }
 
 } // namespace weir::build::detail

@@ -72,12 +72,20 @@ struct GuardInput {
   std::span<const VulnerableKey> guarded; // of a Seesaw filter, in the order given
 };
 
+// Denied hosts as a stacked filter: the section that build_deny_stack() has made of the same entries for the
+// same seed (build/deny_stack_builder.hpp). Where it judges, hosts of the deny side get no table.
+struct StackInput {
+  Bytes section{};                // empty: no such filter
+  std::span<const Address> known; // the negatives that it was told of, to be asked about at the end
+};
+
 struct BuildInput {
   Policy policy;
   std::vector<ListInput> lists;
   SideInput deny;
   SideInput allow;
   GuardInput guard;
+  StackInput stack;
   std::uint64_t generation = 0;
   image::StoreId store_id{};
   std::uint64_t sequence = 0;

@@ -77,10 +77,11 @@ enum class SectionKind : std::uint32_t {
 
   allow_seesaw = 36, // SeesawHeader, cells, modulator: filter in front of the allow tables [SSCF]
 
+  deny_stacked = 37, // DenyStackHeader, ranges, layers: denied hosts of both families [Stacked]
+
   allow_cuckoo = 40, // CuckooHeader, words: the other kind of filter there
 
   // Reserved for what is to come; refused today unless flagged optional.
-  deny_stacked = 37,   // stacked filter [Stacked]
   offender_model = 38, // stable learned filter [SLBF]
   class_map = 39,      // names the list of an address in compact mode
 };
@@ -105,7 +106,11 @@ enum class Side : std::uint8_t { deny = 0, allow = 1 };
 }
 
 inline constexpr std::size_t list_name_bytes_max = 55;
-inline constexpr std::uint32_t lists_max = 65'535; // values carry the list number plus one in 16 bits
+// Values carry the list number plus one in 16 bits. The last one is nobody's list: a host denied by a filter
+// that judges alone (compact mode) is counted there, since no table says which list it is on.
+inline constexpr std::uint32_t lists_max = 65'534;
+inline constexpr std::uint16_t compact_list = lists_max;
+inline constexpr std::string_view compact_list_name = "compact";
 
 struct ListsHeader {
   std::uint32_t count;
@@ -223,6 +228,57 @@ struct CuckooHeader {
 };
 static_assert(sizeof(CuckooHeader) == 64 && std::has_unique_object_representations_v<CuckooHeader>);
 static_assert(offsetof(CuckooHeader, planned_keys) == 8 && offsetof(CuckooHeader, reserved) == 24);
+
+// ---- denied hosts as a stacked filter ------------------------------------------------------------
+
+// Its word about a host of the deny side: IPv4 /32, IPv6 /128. Shorter prefixes are not in it.
+enum class StackRole : std::uint8_t {
+  front = 0, // rejects: absent; accepts: ask the table
+  judge = 1, // compact mode: the last word, there is no table of hosts
+};
+[[nodiscard]] constexpr std::string_view name_of(StackRole role) noexcept {
+  return role == StackRole::judge ? "judge" : "front";
+}
+
+// Rates in the image are whole numbers of these parts.
+inline constexpr double stack_rate_unit = 1e-12;
+inline constexpr std::uint64_t stack_rate_max = 1'000'000'000'000;
+[[nodiscard]] constexpr std::uint64_t stack_rate_parts(double rate) noexcept {
+  const double parts = rate / stack_rate_unit + 0.5;
+  if (!(parts > 0)) return 0;
+  return parts < static_cast<double>(stack_rate_max) ? static_cast<std::uint64_t>(parts) : stack_rate_max;
+}
+[[nodiscard]] constexpr double stack_rate(std::uint64_t parts) noexcept {
+  return static_cast<double>(parts) * stack_rate_unit;
+}
+
+// Then the ranges, IPv4 first, padded to 64 bytes, then a stack as filter/stacked_view.hpp has it.
+inline constexpr unsigned deny_stack_depth_max = 9;
+struct DenyStackHeader {
+  std::uint8_t role; // StackRole
+  std::array<std::uint8_t, 7> reserved0;
+  std::uint64_t planned_keys;         // hosts that there is room for
+  std::uint64_t psi, efpr, efpb;      // as planned, in stack_rate_unit
+  std::uint32_t spared_v4, spared_v6; // ranges: addresses that a judge never denies
+  std::array<std::uint8_t, 16> reserved;
+};
+static_assert(sizeof(DenyStackHeader) == 64 && std::has_unique_object_representations_v<DenyStackHeader>);
+static_assert(offsetof(DenyStackHeader, psi) == 16 && offsetof(DenyStackHeader, spared_v4) == 40);
+
+// Both ends belong to it; ranges ascend and never overlap.
+struct SparedV4 {
+  std::uint32_t first, last; // as numbers
+};
+struct SparedV6 {
+  std::array<std::uint8_t, 16> first, last; // network order
+};
+static_assert(sizeof(SparedV4) == 8 && sizeof(SparedV6) == 32);
+
+[[nodiscard]] constexpr std::uint64_t deny_stack_offset(std::uint32_t spared_v4,
+                                                        std::uint32_t spared_v6) noexcept {
+  return round_up(sizeof(DenyStackHeader) + spared_v4 * sizeof(SparedV4) + spared_v6 * sizeof(SparedV6),
+                  cache_line_bytes);
+}
 
 // ---- values ------------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ namespace detail {
   if (kind == SectionKind::policy) return "policy";
   if (kind == SectionKind::lists) return "lists";
   if (kind == SectionKind::allow_seesaw) return "allow_seesaw";
+  if (kind == SectionKind::deny_stacked) return "deny_stacked";
   if (kind == SectionKind::allow_cuckoo) return "allow_cuckoo";
   if (n >= 32 && n < 32 + chains.size()) return chains[n - 32];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
@@ -229,6 +230,17 @@ template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes sect
   return GuardView{};
 }
 
+// An absent section is an empty view.
+[[nodiscard]] inline Result<DenyStackView> read_stack(const Sections &s) {
+  const Bytes section = s.of(SectionKind::deny_stacked);
+  if (section.empty()) return DenyStackView{};
+  if (!s.of(SectionKind::deny_v4_front).empty() || !s.of(SectionKind::deny_v6_front).empty())
+    return bad("two filters stand in front of the deny tables, at most one may");
+  auto stack = DenyStackView::attach(section);
+  if (!stack) return bad_section(SectionKind::deny_stacked, stack.error().message);
+  return stack;
+}
+
 [[nodiscard]] inline Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<LengthMapHeader>(section);
   if (!h || section.size() != length_map_bytes) return bad_section(kind, "missing or of the wrong size");
@@ -340,6 +352,9 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   auto guard = detail::read_guard(*sections);
   if (!guard) return std::unexpected(guard.error());
   view.guard = *guard;
+  auto stack = detail::read_stack(*sections);
+  if (!stack) return std::unexpected(stack.error());
+  view.stack = *stack;
   for (const Side side : {Side::deny, Side::allow}) {
     const auto n = static_cast<std::size_t>(side);
     if (Status ok = detail::read_side(*sections, side, view.v4[n]); !ok) return std::unexpected(ok.error());
@@ -359,7 +374,8 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
     rest &= ~(1u << top);
     const unsigned length = top + table::short_length_max + 1;
     const std::uint32_t key = wire & wire_mask_v4(length);
-    if (const std::uint32_t v = view.v4[n].find(key, length, hash_v4(key, view.seeds_v4[length]))) return v;
+    if (const std::uint32_t v = view.find<table::LineV4>(n, key, length, hash_v4(key, view.seeds_v4[length])))
+      return v;
   }
   const std::uint32_t covering = table::short_value(cell);
   return covering != 0 ? covering : table::read_acquire(*map.default_value);
@@ -373,7 +389,8 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
     if (!view.lengths_v6[n].has(l)) continue;
     const table::KeyV6 mask = table::key_mask_v6(l);
     const table::KeyV6 key{whole.low & mask.low, whole.high & mask.high};
-    if (const std::uint32_t v = view.v6[n].find(key, l, hash_v6(&key, view.seeds_v6[l]))) return v;
+    if (const std::uint32_t v = view.find<table::LineV6>(n, key, l, hash_v6(&key, view.seeds_v6[l])))
+      return v;
   }
   return 0;
 }
@@ -387,6 +404,7 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
 
 // Name of a list number, empty when the image has no such list.
 [[nodiscard]] inline std::string_view list_name(const ImageView &view, std::uint32_t list_number) noexcept {
+  if (list_number == compact_list) return compact_list_name;
   for (const ListEntry &l : view.lists)
     if (l.number == list_number) return l.name.data();
   return {};

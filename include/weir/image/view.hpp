@@ -4,6 +4,7 @@
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"
+#include "weir/image/deny_stack_view.hpp"
 #include "weir/image/guard_view.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/table/chained_predictor.hpp"
@@ -58,12 +59,35 @@ struct ImageView {
   // Of what the allow tables are asked for, both families: IPv4 from length 17 on, IPv6 of all lengths.
   // Never refuses a key of theirs; empty(): no filter, ask the tables.
   GuardView guard;
+  // Of denied hosts, both families; empty(): no such filter.
+  DenyStackView stack;
   table::LengthMapV4 lengths_v4[2];
   table::LengthsV6 lengths_v6[2];
   std::span<const ListEntry> lists; // numbers are unique
   std::uint64_t seeds_v4[33] = {};  // length_seed() of every length
   std::uint64_t flips_v4[33] = {};  // xxh3::flip_v4() of each
   std::uint64_t seeds_v6[129] = {};
+
+  // Hosts of this side are judged by the stack, no table has them.
+  [[nodiscard]] bool judges_hosts(std::size_t side) const noexcept {
+    return side == static_cast<std::size_t>(Side::deny) && stack.judges();
+  }
+  // The value of exactly (key, length) on a side.
+  template <class Line>
+  [[nodiscard]] std::uint32_t find(std::size_t side, const typename Line::Key &key, unsigned length,
+                                   KeyHash h) const noexcept {
+    const SideView<Line> &of = sides<Line>()[side];
+    if (length != address_bits(Line::family) || !judges_hosts(side)) return of.find(key, length, h);
+    if (!of.overlay.empty())
+      if (const std::uint32_t v = of.overlay.find(key, length, h)) return table::is_tombstone(v) ? 0 : v;
+    return stack.judge<Line>(key, h);
+  }
+  template <class Line> [[nodiscard]] const SideView<Line> *sides() const noexcept {
+    if constexpr (Line::family == Family::ipv4)
+      return v4;
+    else
+      return v6;
+  }
 };
 static_assert(std::is_trivially_copyable_v<ImageView>);
 

@@ -9,12 +9,18 @@
 // A filter in front of the allow tables is kept in step (guard_writer.hpp): an added key is in it before a
 // table has it, a removed one leaves it a grace period after the tables.
 //
+// A stacked filter of denied hosts takes a host before any table does (deny_stack_writer.hpp). Where it
+// judges alone there is no table of hosts: a removed host, and one that it denies wrongly, stand in the
+// overlay as tombstones; an added one is in the filter, or in the overlay where the filter does not answer
+// for it.
+//
 // On a side with a chained predictor in force nothing moves, and a new key goes where the chain sends
 // its readers, when there is room in that one line, else to the overlay. give_up_exactness() turns such a
 // side into one that follows the lines' group bits and takes everything in place.
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/deny_stack_writer.hpp"
 #include "weir/image/guard_writer.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/table/table_writer.hpp"
@@ -49,7 +55,10 @@ public:
     if (!view) return std::unexpected(view.error());
     auto guard = open_guard(image, *view);
     if (!guard) return std::unexpected(guard.error());
-    return ImageWriter(*view, std::move(*guard), std::make_shared<Grace>(std::move(grace)));
+    auto stack = open_stack(image, *view);
+    if (!stack) return std::unexpected(stack.error());
+    return ImageWriter(*view, std::move(*guard), std::move(*stack),
+                       std::make_shared<Grace>(std::move(grace)));
   }
 
   // The staged image goes live: from now on readers have to be waited for.
@@ -84,6 +93,7 @@ public:
     std::uint32_t in_overlay = 0;
     bool needs_rebuild = false;
     bool filter_strained = false; // the filter of the allow side has outgrown its plan: a new image is due
+    bool stack_strained = false;  // so has that of denied hosts
   };
   // The same as apply() for each in turn, with grace periods shared: keys that need room that is not
   // free yet wait for one another, and the batch for one grace period. All must have passed check().
@@ -115,6 +125,20 @@ public:
     return all;
   }
 
+  // No rule denies this host: the filter that judges hosts is not to deny it either. In the overlay a value
+  // that came as a delta stays.
+  [[nodiscard]] Change relieve(const Address &host) {
+    constexpr auto deny = static_cast<unsigned>(Side::deny);
+    if (!view_.judges_hosts(deny)) return Change::unchanged;
+    if (host.family == Family::ipv4) {
+      const std::uint32_t key = host.wire();
+      return relieve(view_.v4[deny], v4_[deny], key, hash_v4(key, view_.seeds_v4[32]));
+    }
+    const table::KeyV6 key = table::KeyV6::load(host.bytes.data());
+    return relieve(view_.v6[deny], v6_[deny], key, hash_v6(&key, view_.seeds_v6[128]));
+  }
+  [[nodiscard]] const DenyStackWriter &stack() const noexcept { return stack_; }
+
   // A grace period has passed since the last apply(): freed slots may be refilled.
   void grace_passed() {
     for (auto &s : v4_) s.table.grace_passed();
@@ -140,8 +164,8 @@ private:
     std::uint32_t front_blocks = 0;
   };
 
-  ImageWriter(const ImageView &view, GuardWriter guard, std::shared_ptr<Grace> grace)
-      : view_(view), grace_(std::move(grace)), guard_(std::move(guard)) {
+  ImageWriter(const ImageView &view, GuardWriter guard, DenyStackWriter stack, std::shared_ptr<Grace> grace)
+      : view_(view), grace_(std::move(grace)), guard_(std::move(guard)), stack_(std::move(stack)) {
     const std::shared_ptr<Seeds> seeds = std::make_shared<Seeds>();
     std::copy(std::begin(view.seeds_v4), std::end(view.seeds_v4), seeds->v4);
     std::copy(std::begin(view.seeds_v6), std::end(view.seeds_v6), seeds->v6);
@@ -180,6 +204,11 @@ private:
       return open_guard_as<filter::CuckooWriter>(section_of(image, view, SectionKind::allow_cuckoo));
     }
     return GuardWriter{};
+  }
+
+  [[nodiscard]] static Result<DenyStackWriter> open_stack(MutableBytes image, const ImageView &view) {
+    if (view.stack.empty()) return DenyStackWriter{};
+    return DenyStackWriter::adopt(section_of(image, view, SectionKind::deny_stacked), view.stack);
   }
 
   // A section's header stands right before its lines or blocks.
@@ -264,6 +293,55 @@ private:
     return writer.table.erase(key, length, h) ? Change::in_place : Change::unchanged;
   }
 
+  // Before a host of the deny side is in a table. False: its readers have to find it in the overlay.
+  [[nodiscard]] bool enter_stack(KeyHash h) { return view_.stack.contains(h) || stack_.insert(h); }
+
+  // store() for a side whose hosts are in the stack.
+  template <class Line>
+  [[nodiscard]] Change store_host(const SideView<Line> &view, SideWriter<Line> &writer,
+                                  const typename Line::Key &key, std::uint32_t value, KeyHash h, Wait wait) {
+    const bool entered = enter_stack(h);
+    if (entered && !view_.stack.judges()) return store(view, writer, key, value, h, wait);
+    const bool judged = entered && !view_.stack.spares(key);
+    if (judged && (view.overlay.empty() || view.overlay.find(key, value::length_of(value), h) == 0))
+      return Change::in_place;
+    return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
+  }
+
+  template <class Line>
+  [[nodiscard]] static Change deny_no_more(SideWriter<Line> &writer, const typename Line::Key &key,
+                                           KeyHash h) {
+    const std::uint32_t tombstone = table::make_tombstone(address_bits(Line::family));
+    return writer.overlay.put(key, tombstone, h) ? Change::overlay : Change::needs_rebuild;
+  }
+  template <class Line>
+  [[nodiscard]] Change relieve(const SideView<Line> &view, SideWriter<Line> &writer,
+                               const typename Line::Key &key, KeyHash h) {
+    const bool said = !view.overlay.empty() && view.overlay.find(key, address_bits(Line::family), h) != 0;
+    if (said || view_.stack.judge<Line>(key, h) == 0) return Change::unchanged;
+    return deny_no_more(writer, key, h);
+  }
+
+  // What a worker will find for (key, length) of side n becomes `value`; 0: nothing.
+  template <class Line>
+  [[nodiscard]] Change put(unsigned n, const typename Line::Key &key, unsigned length, std::uint32_t value,
+                           KeyHash h, Wait wait) {
+    const auto [view, writer] = side<Line>(n);
+    const bool in_stack = n == static_cast<unsigned>(Side::deny) && length == address_bits(Line::family) &&
+                          !view_.stack.empty();
+    if (value != 0)
+      return in_stack ? store_host(*view, *writer, key, value, h, wait)
+                      : store(*view, *writer, key, value, h, wait);
+    return in_stack && view_.stack.judges() ? deny_no_more(*writer, key, h)
+                                            : remove(*view, *writer, key, length, h);
+  }
+  template <class Line> [[nodiscard]] auto side(unsigned n) noexcept {
+    if constexpr (Line::family == Family::ipv4)
+      return std::pair(&view_.v4[n], &v4_[n]);
+    else
+      return std::pair(&view_.v6[n], &v6_[n]);
+  }
+
   // Around what puts a key into a table of side n or takes it out, for keys that workers ask a table for.
   // `had`: it is there now.
   [[nodiscard]] Change guarded(unsigned n, KeyHash h, bool had, bool will_have, Wait wait,
@@ -301,17 +379,18 @@ private:
     const auto n = static_cast<unsigned>(d.side);
     const table::KeyV6 key = table::KeyV6::load(d.address.data());
     const KeyHash h = hash_v6(&key, view_.seeds_v6[d.length]);
-    const std::uint32_t now = view_.v6[n].find(key, d.length, h);
+    const std::uint32_t now = view_.find<table::LineV6>(n, key, d.length, h);
     if (d.op == wire::DeltaOp::unset) {
       if (now == 0) return Change::unchanged;
-      return guarded(n, h, true, false, wait, [&] { return remove(view_.v6[n], v6_[n], key, d.length, h); });
+      return guarded(n, h, true, false, wait,
+                     [&] { return put<table::LineV6>(n, key, d.length, 0, h, wait); });
     }
     const std::uint32_t value = value::make(d.list, d.length);
     if (now == value) return Change::unchanged;
     auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[n].in_use[d.length / 64]);
     table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
     return guarded(n, h, now != 0, true, wait,
-                   [&] { return store(view_.v6[n], v6_[n], key, value, h, wait); });
+                   [&] { return put<table::LineV6>(n, key, d.length, value, h, wait); });
   }
 
   [[nodiscard]] Change apply_v4(const wire::Delta &d, Wait wait) {
@@ -320,7 +399,7 @@ private:
     const std::uint32_t value = d.op == wire::DeltaOp::set ? value::make(d.list, d.length) : 0;
     if (d.length == 0) return set_default(n, value);
     const KeyHash h = hash_v4(wire, view_.seeds_v4[d.length]);
-    const std::uint32_t now = view_.v4[n].find(wire, d.length, h);
+    const std::uint32_t now = view_.find<table::LineV4>(n, wire, d.length, h);
     if (now == value) return Change::unchanged;
     const bool is_short = d.length <= table::short_length_max; // workers find it in the length map
     if (value == 0) {
@@ -328,14 +407,15 @@ private:
         uncover(n, wire, d.length);
         return remove(view_.v4[n], v4_[n], wire, d.length, h);
       }
-      note_length(n, wire, d.length);
-      return guarded(n, h, true, false, wait, [&] { return remove(view_.v4[n], v4_[n], wire, d.length, h); });
+      if (d.length != 32) note_length(n, wire, d.length); // a filter's word alone is no host below the cell
+      return guarded(n, h, true, false, wait,
+                     [&] { return put<table::LineV4>(n, wire, d.length, 0, h, wait); });
     }
     mark_in_use(n, d.length);
     if (!is_short) {
       return guarded(n, h, now != 0, true, wait, [&] {
         note_length(n, wire, d.length);
-        return store(view_.v4[n], v4_[n], wire, value, h, wait);
+        return put<table::LineV4>(n, wire, d.length, value, h, wait);
       });
     }
     const Change done = store(view_.v4[n], v4_[n], wire, value, h, wait);
@@ -409,6 +489,7 @@ private:
   SideWriter<table::LineV4> v4_[2];
   SideWriter<table::LineV6> v6_[2];
   GuardWriter guard_;
+  DenyStackWriter stack_;
 };
 
 // Deltas that wait are kept in order. A later one for the same prefix must not overtake them, so it
@@ -418,6 +499,7 @@ inline ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const wire::Del
   BatchDone done = apply_in_turn(deltas);
   relieve_guard();
   done.filter_strained = guard_.is_strained();
+  done.stack_strained = stack_.is_strained();
   return done;
 }
 

@@ -10,7 +10,8 @@
 // prefetched together; a side with hosts alone does not look at its length map. IPv6 bursts with more
 // probes than there is room for answer one question at a time, with the same result. Where a filter
 // guards the allow side it is asked first, or, with `confirm: on_conflict`, only about what the deny side
-// matched (guarded.hpp); addresses that nothing denies have no allow answer then.
+// matched (guarded.hpp); addresses that nothing denies have no allow answer then. Hosts of the deny side may
+// have a stacked filter in front of their table, or instead of it (image/deny_stack_view.hpp).
 //
 //   BurstLookup burst;                    // about 200 KiB, most of it untouched: not on the stack
 //   burst.begin(view, kernels);
@@ -40,17 +41,26 @@ class BurstLookup {
 public:
   static constexpr unsigned slots_max = 64;
 
+  // The stack of denied hosts. Bursts that answer one question at a time are not in it.
+  struct StackTally {
+    unsigned asked = 0;    // addresses
+    unsigned accepted = 0; // of them
+    unsigned refuted = 0;  // of these, in front of a table: no table has them
+  };
+
   // What the burst cost, for the planner and for `status`.
   struct Cost {
     unsigned probes = 0;       // (address, length, side) asked of a table
     unsigned second_lines = 0; // of them, how many went on to table 2
     GuardTally guard;
+    StackTally stack;
   };
 
   void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
     view_ = &view;
     kernels_ = &kernels;
     const bool late = view.policy.confirm == Confirm::on_conflict;
+    stack_ = view.stack.empty() ? nullptr : &view.stack;
     guard_ = view.guard.empty() ? Guard::none : late ? Guard::asked_on_conflict : Guard::asked_first;
     asked_v4_ = asked_v6_ = 0;
     busy_v4_ = busy_v6_ = {};
@@ -180,6 +190,9 @@ private:
   }
 
   static constexpr unsigned allow_side = static_cast<unsigned>(image::Side::allow);
+  [[nodiscard]] const image::DenyStackView *stack_of(unsigned side) const noexcept {
+    return side == allow_side ? nullptr : stack_;
+  }
 
   void aim_v4(unsigned side, Targets &targets) noexcept {
     if (side == allow_side && guard_ == Guard::asked_on_conflict) return say_everywhere(side, 0);
@@ -193,12 +206,12 @@ private:
     known_v4_[side].clear();
     read_all_cells_[side] = false;
     if (lengths == only_hosts)
-      v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
+      add_hosts(side, [&] { return kernels_->signs(map.signs, key_v4_.data(), asked_v4_).hosts; });
     else
       look_into_cells(side);
     if (side == allow_side && guard_ == Guard::asked_first)
       let_through_v4_ = ask_guard(v4_[side], answers_v4(side));
-    v4_[side].each([&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_)); });
+    v4_[side].each([&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_, stack_of(side))); });
   }
 
   // Usually what the burst before said as well: then its answers still stand there.
@@ -216,7 +229,7 @@ private:
     const CellSigns signs = kernels_->signs(map.signs, key_v4_.data(), asked_v4_);
     const bool as_hosts = 4 * static_cast<unsigned>(std::popcount(signs.hosts)) >= 3 * asked_v4_;
     if (as_hosts)
-      v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32); // its probes set every answer
+      add_hosts(side, [&] { return signs.hosts; }); // its probes set every answer
     else
       std::fill_n(answers_v4(side), asked_v4_, 0);
     const std::uint64_t some = as_hosts ? signs.more : signs.more | signs.hosts;
@@ -226,6 +239,13 @@ private:
     late_[side] = {some, wanted, as_hosts ? 1u : 0u};
     for (std::uint64_t rest = some; rest != 0; rest &= rest - 1)
       __builtin_prefetch(&map.cells[LengthMapV4::index(key_v4_[std::countr_zero(rest)])]);
+  }
+
+  // Every question asks for a host. A table knows where there are none; a filter that judges is to be asked
+  // about addresses alone that have hosts below their /16, whatever the burst.
+  void add_hosts(unsigned side, const auto &hosts_below_them) noexcept {
+    v4_[side].add_all(key_v4_.data(), asked_v4_, view_->flips_v4[32], 32);
+    if (view_->judges_hosts(side)) v4_[side].judge_only(hosts_below_them());
   }
 
   // All at once; some of the questions have probes of the lengths in `wanted`.
@@ -251,7 +271,8 @@ private:
         add_lengths(side, q, known.lengths & late.wanted);
       }
       Targets targets;
-      v4_[side].each_from(late.first_batch, [&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_)); });
+      v4_[side].each_from(late.first_batch,
+                          [&](auto &b) { targets.add(b.aim(view_->v4[side], *kernels_, stack_of(side))); });
       targets.prefetch_rest();
     }
   }
@@ -271,6 +292,7 @@ private:
     });
     if (side == allow_side && guard_ == Guard::asked_first)
       tally(let_through_v4_, asked_v4_, answers_v4(0), answers);
+    if (stack_of(side) != nullptr) tally_stack(v4_[side], answers);
     known_v4_[side].give(answers);
     if (read_all_cells_[side]) kernels_->or_else(answers, short_v4_[side], asked_v4_);
     if (default_v4_[side] == 0) return;
@@ -320,7 +342,7 @@ private:
   void aim_probes_v6(unsigned side, Targets &targets) noexcept {
     if (side == allow_side && guard_ == Guard::asked_first)
       let_through_v6_ = ask_guard(v6_[side], answers_v6(side));
-    v6_[side].each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_)); });
+    v6_[side].each([&](auto &b) { targets.add(b.aim(view_->v6[side], *kernels_, stack_of(side))); });
   }
 
   void add_length_v6(unsigned side, unsigned length) noexcept {
@@ -337,12 +359,25 @@ private:
       count(b, side);
     });
     if (!crowded_v6_[side]) {
+      if (stack_of(side) != nullptr) tally_stack(v6_[side], answers_v6(side));
       if (side == allow_side && guard_ == Guard::asked_first)
         tally(let_through_v6_, asked_v6_, answers_v6(0), answers_v6(side));
       return;
     }
     for (unsigned q = 0; q < asked_v6_; ++q)
       answers_v6(side)[q] = image::lookup_v6(*view_, static_cast<image::Side>(side), &key_v6_[q]);
+  }
+
+  // A host that a table has is the longest match of its address.
+  template <class Line> void tally_stack(ProbeBatches<Line> &batches, const std::uint32_t *answers) noexcept {
+    batches.each([&](const ProbeBatch<Line> &b) {
+      cost_.stack.asked += b.asked_stack();
+      cost_.stack.accepted += static_cast<unsigned>(std::popcount(b.let_through()));
+      if (stack_->judges()) return;
+      for (std::uint64_t rest = b.let_through(); rest != 0; rest &= rest - 1)
+        cost_.stack.refuted +=
+            image::value::length_of(answers[std::countr_zero(rest)]) != address_bits(Line::family);
+    });
   }
 
   template <class Batch> void count(const Batch &batch, unsigned side) noexcept {
@@ -386,6 +421,7 @@ private:
 
   const image::ImageView *view_ = nullptr;
   const Kernels *kernels_ = &portable_kernels;
+  const image::DenyStackView *stack_ = nullptr; // the view's, unless that is empty
   unsigned asked_v4_ = 0, asked_v6_ = 0;
   std::uint32_t default_v4_[2] = {};
   bool crowded_v6_[2] = {};

@@ -8,8 +8,9 @@
 //
 //   add / add_all -> aim -> probe_first -> settle -> finish        the stages of burst_lookup.hpp
 //
-// With an overlay, a front filter or a guard in the way, the probes that they settle are taken out of the
-// arrays between the stages, so that what follows sees dense arrays again.
+// With an overlay, a front filter, a stack or a guard in the way, the probes that they settle are taken out
+// of the arrays between the stages, so that what follows sees dense arrays again. A stack is asked about
+// probes for hosts alone; where it judges, it settles those too that it accepts.
 #pragma once
 
 #include "weir/image/view.hpp"
@@ -61,13 +62,18 @@ public:
   static_assert(capacity % kernel_lanes == 0);
 
   void clear() noexcept {
-    count_ = open_ = asked_table_ = 0;
+    count_ = open_ = asked_table_ = asked_stack_ = 0;
+    let_through_ = 0;
+    judged_ = ~std::uint64_t{0};
     one_each_ = hashed_ = false;
   }
   [[nodiscard]] bool takes_more() const noexcept { return !one_each_ && count_ < capacity; }
   [[nodiscard]] bool any() const noexcept { return count_ != 0; }
   [[nodiscard]] unsigned asked_table() const noexcept { return asked_table_; }
   [[nodiscard]] unsigned second_lines() const noexcept { return open_; }
+  [[nodiscard]] unsigned asked_stack() const noexcept { return asked_stack_; }
+  // Questions for hosts that the stack accepted.
+  [[nodiscard]] std::uint64_t let_through() const noexcept { return let_through_; }
 
   // `seed` in the form that the hash kernel of the family takes.
   void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
@@ -92,32 +98,36 @@ public:
     count_ = count;
   }
 
+  // After add_all(): where a stack judges, it has a word about these questions alone.
+  void judge_only(std::uint64_t questions) noexcept { judged_ = questions; }
+
   // Takes out the probes that `guard` knows to be absent. Before aim(); bit q of the result: question q
   // keeps a probe.
   std::uint64_t ask_guard(const auto &guard, const Kernels &kernels, std::uint32_t *answers) noexcept {
     hash(kernels);
     name_questions(answers);
-    unsigned left = 0;
     std::uint64_t questions = 0;
-    for (filter::HitMask rest = guard.contains_batch(std::span(hash_).first(count_)); rest != 0;
-         rest &= rest - 1) {
-      const auto i = static_cast<unsigned>(std::countr_zero(rest));
-      questions |= std::uint64_t{1} << question_[i];
-      move(i, left++);
-    }
-    count_ = left;
+    const filter::HitMask hits = guard.contains_batch(std::span(hash_).first(count_));
+    for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1)
+      questions |= std::uint64_t{1} << question_[static_cast<unsigned>(std::countr_zero(rest))];
+    keep(hits);
     hashed_ = true;
     return questions;
   }
 
-  // Where in memory the first answer stands, to be prefetched.
-  std::span<const void *const> aim(const Side &view, const Kernels &kernels) noexcept {
+  // Where in memory the first answer stands, to be prefetched. `stack`: of the side; null: none.
+  std::span<const void *const> aim(const Side &view, const Kernels &kernels,
+                                   const image::DenyStackView *stack = nullptr) noexcept {
     if (count_ == 0) return {};
     if (!hashed_) hash(kernels);
-    if (view.front.empty())
-      aim_at_lines(view, kernels);
+    stack_ = stack;
+    if (stack != nullptr && stack->first_blocks().empty()) return {}; // it sends for its lines itself
+    if (stack != nullptr)
+      aim_at_blocks(stack->first_blocks(), stack->first_family(), kernels);
+    else if (!view.front.empty())
+      aim_at_blocks(view.front, filter::SplitBlockBloom::layer, kernels);
     else
-      aim_at_blocks(view, kernels);
+      aim_at_lines(view, kernels);
     return {target_.data(), count_};
   }
 
@@ -127,8 +137,11 @@ public:
     if (count_ == 0) return;
     if (!view.overlay.empty()) [[unlikely]]
       ask_overlay(view, answers);
-    if (!view.front.empty()) {
-      ask_front(view, kernels, answers);
+    if (stack_ != nullptr || !view.front.empty()) {
+      if (stack_ != nullptr)
+        ask_stack(kernels, answers);
+      else
+        ask_front(view, kernels, answers);
       aim_at_lines(view, kernels);
       for (unsigned i = 0; i < count_; ++i) send_for(target_[i]);
       state_ = State::aimed;
@@ -182,9 +195,10 @@ private:
         target_[i] = &t.line1(hash_[i]);
   }
 
-  void aim_at_blocks(const Side &view, const Kernels &kernels) noexcept {
-    kernels.mix(hash_.data(), count_, filter::SplitBlockBloom::layer, mixed_.data());
-    for (unsigned i = 0; i < count_; ++i) target_[i] = &view.front.block_for(mixed_[i]);
+  void aim_at_blocks(const filter::SplitBlockBloom &front, std::uint64_t layer,
+                     const Kernels &kernels) noexcept {
+    kernels.mix(hash_.data(), count_, layer, mixed_.data());
+    for (unsigned i = 0; i < count_; ++i) target_[i] = &front.block_for(mixed_[i]);
   }
 
   void probe(const Kernels &kernels, std::uint32_t *answers, std::span<const void *const> behind) noexcept {
@@ -266,13 +280,64 @@ private:
     count_ = left;
   }
 
-  unsigned count_ = 0;       // probes
-  unsigned open_ = 0;        // of them, how many wait for table 2
-  unsigned asked_table_ = 0; // of them, how many the table was asked
-  unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
-  bool one_each_ = false;    // probe i is question i
-  bool hashed_ = false;      // already, for the guard
-  bool led_ = false;         // by a chained predictor: one line each
+  // Bit i: probe i asks for a host.
+  [[nodiscard]] std::uint64_t hosts() const noexcept {
+    std::uint64_t hosts = 0;
+    for (unsigned i = 0; i < count_; ++i) hosts |= std::uint64_t{tag_[i] == host_tag} << i;
+    return hosts;
+  }
+  // Bit i: the stack accepts probe i, one of `asked`. The kernels ask its first layer, where they can.
+  [[nodiscard]] std::uint64_t accepted_by_stack(std::uint64_t asked, const Kernels &kernels) noexcept {
+    if (stack_->first_blocks().empty()) return stack_->contains_batch(std::span(hash_).first(count_)) & asked;
+    std::uint64_t accepted = 0;
+    const unsigned left = kernels.bloom(stack_->first_blocks(), mixed_.data(), count_, open_index_.data());
+    for (unsigned n = 0; n < left; ++n) {
+      const unsigned i = open_index_[n];
+      if ((asked >> i & 1) != 0) accepted |= std::uint64_t{stack_->contains(hash_[i])} << i;
+    }
+    return accepted;
+  }
+
+  void ask_stack(const Kernels &kernels, std::uint32_t *answers) noexcept {
+    name_questions(answers);
+    const std::uint64_t hosts = this->hosts();
+    std::uint64_t asked = hosts, stay = 0;
+    if (stack_->judges() && ~judged_ != 0)
+      for (unsigned i = 0; i < count_; ++i)
+        if ((judged_ >> question_[i] & 1) == 0) asked &= ~(std::uint64_t{1} << i);
+    asked_stack_ = static_cast<unsigned>(std::popcount(asked));
+    for (std::uint64_t rest = accepted_by_stack(asked, kernels); rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      let_through_ |= std::uint64_t{1} << question_[i];
+      if (!stack_->judges())
+        stay |= std::uint64_t{1} << i;
+      else if (!stack_->spares(key_[i]))
+        offer(answers[question_[i]], image::DenyStackView::denial<Line>);
+    }
+    keep(stay | (all_probes() & ~hosts));
+  }
+  [[nodiscard]] std::uint64_t all_probes() const noexcept {
+    return count_ == 0 ? 0 : ~std::uint64_t{0} >> (capacity - count_);
+  }
+  void keep(std::uint64_t probes) noexcept {
+    unsigned left = 0;
+    for (; probes != 0; probes &= probes - 1) move(static_cast<unsigned>(std::countr_zero(probes)), left++);
+    count_ = left;
+  }
+
+  static constexpr std::uint32_t host_tag = length_tag(address_bits(Line::family));
+
+  unsigned count_ = 0;            // probes
+  unsigned open_ = 0;             // of them, how many wait for table 2
+  unsigned asked_table_ = 0;      // of them, how many the table was asked
+  unsigned uniform_ = 0;          // leading places of seed_ and tag_ known to be equal
+  unsigned asked_stack_ = 0;      // probes for hosts that the stack was asked about
+  std::uint64_t let_through_ = 0; // of them, questions
+  std::uint64_t judged_ = 0;      // questions
+  const image::DenyStackView *stack_ = nullptr;
+  bool one_each_ = false; // probe i is question i
+  bool hashed_ = false;   // already, for the guard
+  bool led_ = false;      // by a chained predictor: one line each
   enum class State : std::uint8_t { aimed, probed, settled };
   State state_ = State::aimed;
   const Key *keys_ = nullptr; // key_, or the questions' own
@@ -307,6 +372,7 @@ public:
     if (!batch_[used_ - 1].takes_more()) batch_[used_++].clear();
     batch_[used_ - 1].add(key, seed, length, question);
   }
+  void judge_only(std::uint64_t questions) noexcept { batch_[0].judge_only(questions); }
   // Before any other probe, and without answers yet.
   void add_all(const typename Line::Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
     batch_[0].add_all(keys, count, seed, length);

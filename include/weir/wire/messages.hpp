@@ -14,14 +14,16 @@
 //      | <--- applied {n} ---------------------- |
 //      | ---- guard {generation, addresses} ---> |   the allow side's filter should not accept these
 //      | <--- guarded {what could be done} ----- |   after a grace period
+//      | ---- relieve {generation, addresses} -> |   compact mode: no rule denies these hosts
+//      | <--- relieved {what could be done} ---- |   after a grace period
 //      | ---- query {json} --------------------> |   stats, explain, info
 //      | <--- answer {json}, more flag --------- |
 //      | <--- samples {Sample...} -------------- |   unasked
 //
 // Every request is answered by exactly one message (answers to a query may span several) carrying
-// the request's id: staged, applied, committed, guarded, answer, or refused with an Errc and a sentence.
-// What is to be guarded is no rule: it has no place in the order of deltas, and one that is lost costs rate
-// alone, until the next image.
+// the request's id: staged, applied, committed, guarded, relieved, answer, or refused with an Errc and a
+// sentence. What is to be guarded or relieved is no rule: it has no place in the order of deltas, and one
+// that is lost costs rate alone, until the next image.
 #pragma once
 
 #include "weir/image/layout.hpp"
@@ -33,7 +35,7 @@
 namespace weir::wire {
 
 inline constexpr std::uint32_t magic = 0x52494557; // "WEIR"
-inline constexpr std::uint16_t version = 3;
+inline constexpr std::uint16_t version = 4;
 inline constexpr std::size_t message_bytes_max = 128 * 1024;
 
 enum class Type : std::uint16_t {
@@ -51,6 +53,8 @@ enum class Type : std::uint16_t {
   discard = 12, // drop the staged image, if any; answered by `staged` with generation 0
   guard = 13,
   guarded = 14,
+  relieve = 15,
+  relieved = 16,
 };
 
 struct Header {
@@ -115,7 +119,7 @@ struct Applied {
   Target target = Target::live;
   std::uint32_t in_overlay = 0;      // of this batch
   std::uint32_t filter_strained = 0; // 1: the allow side's filter has outgrown its plan, an image is due
-  std::uint32_t reserved = 0;
+  std::uint32_t stack_strained = 0;  // 1: so has the stacked filter of denied hosts
 };
 static_assert(sizeof(Applied) == 24);
 
@@ -142,6 +146,27 @@ struct Guarded { // positions of the addresses in the filter's cells
 };
 static_assert(sizeof(Guarded) == 24);
 
+// Hosts that a stacked filter denies wrongly: from now on, and in the image that is staged as well, they are
+// denied by rules that came as deltas and by prefixes alone. The sender has made sure that no rule names
+// them.
+struct Relieve {                // followed by `count` RelievedAddress
+  std::uint64_t generation = 0; // that must be live, else refused
+  std::uint32_t count = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(Relieve) == 16);
+using RelievedAddress = GuardedAddress;
+inline constexpr std::size_t relieve_max = 1024; // addresses a message
+
+struct Relieved { // addresses
+  std::uint64_t generation = 0;
+  std::uint32_t relieved = 0;  // were denied by the filter, and are not any more
+  std::uint32_t unchanged = 0; // were not, or a rule that came as a delta denies them
+  std::uint32_t no_room = 0;   // the overlay is full: an image is due
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(Relieved) == 24);
+
 struct Commit {
   std::uint64_t generation = 0;
   std::uint64_t sequence = 0; // the staged image must have reached it, else refused bad_sequence
@@ -164,11 +189,16 @@ struct Refused {          // followed by the message text
 
 enum class SampleKind : std::uint8_t { passed = 1, denied = 2, filter_false_positive = 3 };
 
+// What else is known of a sampled packet.
+inline constexpr std::uint16_t sample_by_default = 1; // no list matched: a negative of the deny side
+inline constexpr std::uint16_t sample_by_stack = 2;   // denied by a stacked filter alone: to be checked
+
 struct Sample {
   SampleKind kind = SampleKind::passed;
   Family family = Family::ipv4;
-  std::uint16_t list = 0; // for denied
-  std::uint32_t reserved = 0;
+  std::uint16_t list = 0;   // for denied
+  std::uint16_t flags = 0;  // sample_by_...
+  std::uint16_t one_in = 0; // it stands for so many packets of its sort; 0: one in as many as ever
   std::array<std::uint8_t, 16> address{};
 };
 static_assert(sizeof(Sample) == 24);

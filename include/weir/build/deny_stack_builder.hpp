@@ -1,0 +1,210 @@
+// Denied hosts to a stacked filter, as the image's section deny_stacked has it [Stacked Alg. 1].
+//
+// Positives are the hosts among the deny entries: IPv4 /32, IPv6 /128. Their hashes are the tables', so the
+// section belongs to one image seed and has to be made again for another. Known negatives are addresses; one
+// that is a positive as well costs room and nothing else.
+//
+// Layers get the bits that were planned for each key, for the keys that really come; the rates in the
+// section's header are those of what was given, by the base filters' own models. A stack that judges carries
+// the ranges that no filter may deny: at a lookup they are asked exactly, after the filter has accepted.
+//
+// Errors: usage, for impossible plans, and for an entry that lies in a spared range; those of build_stack().
+#pragma once
+
+#include "weir/build/image_check.hpp"
+#include "weir/build/input.hpp"
+#include "weir/build/peeled_filter.hpp"
+#include "weir/build/stacked_builder.hpp"
+#include "weir/image/deny_stack_view.hpp"
+#include "weir/key/text.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weir::build {
+
+struct DenyStackPlan {
+  image::StackRole role = image::StackRole::front;
+  filter::FilterKind base = filter::FilterKind::split_block_bloom; // or bloom, binary_fuse
+  bool fuse_below = false;                                         // even layers are binary fuse filters
+  std::vector<LayerSize> layers;                                   // 1, 3 ... 9
+  double room = 1;                // how many times the hosts of the build are to fit
+  double psi = 0;                 // share of negative questions that ask for known ones
+  std::span<const Address> known; // negatives
+  std::span<const Prefix> spared; // that a judge never denies
+};
+
+struct DenyStack {
+  std::vector<std::byte> section;
+  StackCounts counts;
+  std::vector<double> rates; // of each layer, as built
+  double efpr = 0, efpb = 0; // predicted from them, as in the section's header
+};
+
+namespace detail {
+
+[[nodiscard]] inline Address last_of(const Prefix &p) noexcept {
+  Address last = p.address;
+  for (unsigned bit = p.length; bit < address_bits(p.family()); ++bit)
+    last.bytes[bit / 8] = static_cast<std::uint8_t>(last.bytes[bit / 8] | 0x80u >> bit % 8);
+  return last;
+}
+
+struct SparedRanges {
+  std::vector<image::SparedV4> v4;
+  std::vector<image::SparedV6> v6;
+};
+// Prefixes are apart or within one another: of those the widest stays.
+[[nodiscard]] inline SparedRanges spared_ranges(std::span<const Prefix> spared) {
+  std::vector<Prefix> sorted(spared.begin(), spared.end());
+  std::ranges::sort(sorted);
+  SparedRanges out;
+  for (const Prefix &p : sorted) {
+    const Address last = last_of(p);
+    if (p.family() == Family::ipv4) {
+      if (out.v4.empty() || p.address.host() > out.v4.back().last)
+        out.v4.push_back({p.address.host(), last.host()});
+    } else if (out.v6.empty() || p.address.bytes > out.v6.back().last) {
+      out.v6.push_back({p.address.bytes, last.bytes});
+    }
+  }
+  return out;
+}
+
+[[nodiscard]] inline std::vector<KeyHash> host_hashes(const SideInput &deny, std::uint64_t seed) {
+  std::vector<KeyHash> keys;
+  keys.reserve(deny.v4.size());
+  for (const EntryV4 &e : deny.v4)
+    if (e.length == 32) keys.push_back(hash_v4(key_of(e), length_seed(seed, 32)));
+  for (const EntryV6 &e : deny.v6)
+    if (e.length == 128) keys.push_back(hash_v6(e.address.data(), length_seed(seed, 128)));
+  return keys;
+}
+
+[[nodiscard]] inline KeyHash host_hash(const Address &a, std::uint64_t seed) noexcept {
+  return a.family == Family::ipv4 ? hash_v4(a.wire(), length_seed(seed, 32))
+                                  : hash_v6(a.bytes.data(), length_seed(seed, 128));
+}
+
+[[nodiscard]] inline Status check_spared(const SideInput &deny, const SparedRanges &ranges) {
+  const auto fault = [](const Address &a) {
+    return fail(Errc::usage, "deny entry " + to_string(a) + " lies in a range that is never to be denied");
+  };
+  for (const EntryV4 &e : deny.v4)
+    if (e.length == 32 && image::lies_in(std::span<const image::SparedV4>(ranges.v4), e.host))
+      return fault(address_of(e));
+  for (const EntryV6 &e : deny.v6)
+    if (e.length == 128 && image::lies_in(std::span<const image::SparedV6>(ranges.v6), e.address))
+      return fault(address_of(e));
+  return {};
+}
+
+template <class Odd, class Even>
+[[nodiscard]] std::vector<double> rates_of(const BuiltStack<Odd, Even> &built) {
+  std::vector<double> rates;
+  for (std::size_t i = 0; i < built.counts.keys.size(); ++i) {
+    const auto keys = static_cast<double>(built.counts.keys[i]);
+    rates.push_back(i % 2 == 0 ? Odd::rate(built.stack.odd()[i / 2].shape(), keys)
+                               : Even::rate(built.stack.even()[i / 2].shape(), keys));
+  }
+  return rates;
+}
+
+// As planned, and a cache line at least: deep layers may come to have a handful of keys.
+class DenyStackShapes {
+public:
+  explicit DenyStackShapes(const DenyStackPlan &plan) : plan_(plan) {}
+
+  template <class Filter>
+  [[nodiscard]] Result<typename Filter::Shape> operator()(std::size_t layer, std::uint64_t keys) const {
+    constexpr double bits_min = 8 * cache_line_bytes;
+    LayerSize size = plan_.layers[layer - 1];
+    const double room = static_cast<double>(keys) * (layer % 2 == 1 ? plan_.room : 1);
+    if (size.digits == 0 && size.bits * room < bits_min * size.keys) {
+      size.keys = std::max(room, 1.0);
+      size.bits = bits_min;
+    }
+    return layer_shape<Filter>(size, room);
+  }
+
+private:
+  const DenyStackPlan &plan_;
+};
+
+template <class Odd, class Even>
+[[nodiscard]] Result<DenyStack>
+build_deny_stack_of(std::span<const KeyHash> hosts, std::span<const KeyHash> known,
+                    const SparedRanges &ranges, const DenyStackPlan &plan, std::uint64_t seed) {
+  const auto depth = static_cast<unsigned>(plan.layers.size());
+  auto built = build_stack<Odd, Even>(depth, DenyStackShapes(plan), hosts, known, seed);
+  if (!built) return std::unexpected(built.error());
+  DenyStack out;
+  out.rates = rates_of(*built);
+  out.efpr = stacked_efpr(out.rates, plan.psi);
+  out.efpb = unknown_rate(out.rates);
+  out.counts = std::move(built->counts);
+  const image::DenyStackHeader header{
+      .role = static_cast<std::uint8_t>(plan.role),
+      .reserved0 = {},
+      .planned_keys = static_cast<std::uint64_t>(static_cast<double>(hosts.size()) * plan.room),
+      .psi = image::stack_rate_parts(plan.psi),
+      .efpr = image::stack_rate_parts(out.efpr),
+      .efpb = image::stack_rate_parts(out.efpb),
+      .spared_v4 = static_cast<std::uint32_t>(ranges.v4.size()),
+      .spared_v6 = static_cast<std::uint32_t>(ranges.v6.size()),
+      .reserved = {}};
+  const std::uint64_t begin = image::deny_stack_offset(header.spared_v4, header.spared_v6);
+  out.section.resize(begin + stack_section_bytes(built->stack));
+  auto write = [at = out.section.data()](const void *from, std::size_t bytes) mutable {
+    if (bytes != 0) std::memcpy(at, from, bytes);
+    at += bytes;
+  };
+  write(&header, sizeof header);
+  write(ranges.v4.data(), ranges.v4.size() * sizeof(image::SparedV4));
+  write(ranges.v6.data(), ranges.v6.size() * sizeof(image::SparedV6));
+  write_stack(built->stack, out.counts, MutableBytes(out.section).subspan(begin));
+  return out;
+}
+
+template <class Odd, class... Rest>
+[[nodiscard]] Result<DenyStack> build_deny_stack_over(const DenyStackPlan &plan, const Rest &...rest) {
+  return plan.fuse_below ? build_deny_stack_of<Odd, BinaryFuse>(rest...)
+                         : build_deny_stack_of<Odd, Odd>(rest...);
+}
+
+} // namespace detail
+
+// Of the deny entries of an image that will be built with this seed.
+[[nodiscard]] inline Result<DenyStack> build_deny_stack(const SideInput &deny, const DenyStackPlan &plan,
+                                                        std::uint64_t seed) {
+  using filter::FilterKind;
+  if (plan.layers.size() > image::deny_stack_depth_max)
+    return fail(Errc::usage, std::to_string(plan.layers.size()) + " layers, at most " +
+                                 std::to_string(image::deny_stack_depth_max));
+  if (!(plan.room >= 1) || !(plan.psi >= 0 && plan.psi <= 1))
+    return fail(Errc::usage, "a stack has room for 1 times its hosts or more, and psi lies between 0 and 1");
+  const detail::SparedRanges ranges = detail::spared_ranges(plan.spared);
+  if (Status ok = detail::check_spared(deny, ranges); !ok) return std::unexpected(ok.error());
+  const std::vector<KeyHash> hosts = detail::host_hashes(deny, seed);
+  std::vector<KeyHash> known;
+  known.reserve(plan.known.size());
+  for (const Address &a : plan.known) known.push_back(detail::host_hash(a, seed));
+  switch (plan.base) {
+  case FilterKind::split_block_bloom:
+    return detail::build_deny_stack_over<filter::SplitBlockFilter>(plan, hosts, known, ranges, plan, seed);
+  case FilterKind::bloom:
+    return detail::build_deny_stack_over<filter::Bloom>(plan, hosts, known, ranges, plan, seed);
+  case FilterKind::binary_fuse:
+    return detail::build_deny_stack_of<BinaryFuse, BinaryFuse>(hosts, known, ranges, plan, seed);
+  default:
+    return fail(Errc::usage,
+                std::string("a ") + name_of(plan.base) +
+                    " does not serve a packet path: take split-block Bloom, Bloom or binary fuse");
+  }
+}
+
+} // namespace weir::build

@@ -1,0 +1,220 @@
+// Denied hosts as a stacked filter, as a reader sees them [Stacked]: section deny_stacked.
+//
+// The keys are hashes as the tables have them: of an IPv4 address at /32, of an IPv6 address at /128; one
+// filter serves both families. It never rejects a host that is in it, and accepts others at the rates that
+// planned() tells. Two roles:
+//
+//   front   before the tables of the deny side: what it rejects no table has
+//   judge   compact mode: what it accepts is denied, under the list number `compact_list`, unless the address
+//           lies in a spared range. The overlay is asked before it and has the last word
+//
+// Odd layers are split-block Bloom filters, which the kernels of a burst can ask, Bloom filters, or binary
+// fuse filters, which do not change in place. Even layers are of the same kind, or binary fuse filters.
+//
+// Cost: one line for most absent hosts, two for most present ones. Errors of attach(): bad_image, and why.
+#pragma once
+
+#include "weir/filter/binary_fuse.hpp"
+#include "weir/filter/bloom.hpp"
+#include "weir/filter/split_block_filter.hpp"
+#include "weir/filter/stacked_view.hpp"
+#include "weir/image/layout.hpp"
+#include "weir/table/line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace weir::image {
+
+// The parts of a section; the stack itself is not looked into.
+template <class Byte> struct OpenDenyStack {
+  const DenyStackHeader *header = nullptr;
+  std::span<const SparedV4> spared_v4;
+  std::span<const SparedV6> spared_v6;
+  std::span<Byte> stack;
+};
+
+template <class Range> [[nodiscard]] bool ranges_ascend(std::span<const Range> ranges) noexcept {
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    if (ranges[i].last < ranges[i].first || (i > 0 && ranges[i].first <= ranges[i - 1].last)) return false;
+  return true;
+}
+
+template <class Byte> [[nodiscard]] Result<OpenDenyStack<Byte>> open_deny_stack(std::span<Byte> section) {
+  const auto bad = [](const char *why) { return fail(Errc::bad_image, std::string(why)); };
+  OpenDenyStack<Byte> open;
+  if (section.size() < sizeof(DenyStackHeader)) return bad("too short");
+  const auto &h = *reinterpret_cast<const DenyStackHeader *>(section.data());
+  if (h.role > static_cast<std::uint8_t>(StackRole::judge))
+    return fail(Errc::bad_image, "role " + std::to_string(h.role) + ", known are 0 and 1");
+  if (h.reserved0 != decltype(h.reserved0){} || h.reserved != decltype(h.reserved){})
+    return bad("reserved bytes are not zero");
+  if (std::max({h.psi, h.efpr, h.efpb}) > stack_rate_max) return bad("a planned rate lies above 1");
+  const std::uint64_t begin = deny_stack_offset(h.spared_v4, h.spared_v6);
+  if (section.size() < begin) return bad("size does not match its ranges");
+  const auto *v4 = reinterpret_cast<const SparedV4 *>(section.data() + sizeof h);
+  const auto *v6 = reinterpret_cast<const SparedV6 *>(v4 + h.spared_v4);
+  open.spared_v4 = {v4, h.spared_v4};
+  open.spared_v6 = {v6, h.spared_v6};
+  if (!ranges_ascend(open.spared_v4) || !ranges_ascend(open.spared_v6))
+    return bad("its ranges are out of order");
+  const std::size_t ranges = sizeof h + open.spared_v4.size_bytes() + open.spared_v6.size_bytes();
+  for (std::size_t i = ranges; i < begin; ++i)
+    if (section[i] != std::byte{0}) return bad("reserved bytes are not zero");
+  open.header = &h;
+  open.stack = section.subspan(begin);
+  return open;
+}
+
+// Is it within one of the ranges?
+template <class Range, class Address>
+[[nodiscard]] bool lies_in(std::span<const Range> ranges, const Address &address) noexcept {
+  const auto next = std::ranges::upper_bound(ranges, address, {}, &Range::first);
+  return next != ranges.begin() && !(std::prev(next)->last < address);
+}
+
+class DenyStackView {
+public:
+  DenyStackView() = default; // none: do not ask it
+
+  [[nodiscard]] static Result<DenyStackView> attach(Bytes section) {
+    const auto open = open_deny_stack(section);
+    if (!open) return std::unexpected(open.error());
+    const auto parts = filter::open_stack(open->stack);
+    if (!parts) return std::unexpected(parts.error());
+    if (parts->header.depth > deny_stack_depth_max)
+      return fail(Errc::bad_image, std::to_string(parts->header.depth) + " layers, at most " +
+                                       std::to_string(deny_stack_depth_max));
+    DenyStackView view;
+    view.header_ = open->header;
+    view.built_ = parts->header;
+    view.bytes_ = section.size();
+    view.spared_v4_ = open->spared_v4;
+    view.spared_v6_ = open->spared_v6;
+    view.judges_ = open->header->role == static_cast<std::uint8_t>(StackRole::judge);
+    const std::vector<Bytes> &layers = parts->layers;
+    view.kind_ = kind_of(layers[0]);
+    if (const Status on = view.attach_layers(open->stack, kind_of(layers[layers.size() > 1 ? 1 : 0])); !on)
+      return std::unexpected(on.error());
+    if (view.kind_ == filter::FilterKind::split_block_bloom) view.show_blocks(layers[0]);
+    return view;
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return header_ == nullptr; }
+  [[nodiscard]] bool judges() const noexcept { return judges_; }
+  // Of odd layers and of even ones.
+  [[nodiscard]] filter::FilterKind kind() const noexcept { return kind_; }
+  [[nodiscard]] bool fuse_below() const noexcept { return fuse_below_; }
+  // Of what it was planned for; in the section, where nothing of it changes.
+  [[nodiscard]] const DenyStackHeader &planned() const noexcept { return *header_; }
+  [[nodiscard]] const filter::StackHeader &built() const noexcept { return built_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] unsigned depth() const noexcept {
+    return of_layers(0u, [](const auto &stack) noexcept { return stack.depth(); });
+  }
+
+  [[nodiscard]] bool contains(KeyHash key) const noexcept {
+    return of_layers(false, [&](const auto &stack) noexcept { return stack.contains(key); });
+  }
+  [[nodiscard]] filter::HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    return of_layers(filter::HitMask{0},
+                     [&](const auto &stack) noexcept { return stack.contains_batch(keys); });
+  }
+
+  // Layer 1 for the kernels of a burst, and the number that its mixed hashes are made with. empty(): it has
+  // no such form.
+  [[nodiscard]] const filter::SplitBlockBloom &first_blocks() const noexcept { return first_; }
+  [[nodiscard]] std::uint64_t first_family() const noexcept { return first_family_; }
+
+  // Does a rule say that this address is never to be denied by a filter?
+  [[nodiscard]] bool spares(std::uint32_t wire) const noexcept {
+    return !spared_v4_.empty() && lies_in(spared_v4_, byteswap32(wire));
+  }
+  [[nodiscard]] bool spares(const table::KeyV6 &key) const noexcept {
+    if (spared_v6_.empty()) return false;
+    std::array<std::uint8_t, 16> address;
+    std::memcpy(address.data(), &key, sizeof key);
+    return lies_in(spared_v6_, address);
+  }
+
+  // A judge's word about a host: the value that stands for its denial, or 0.
+  template <class Line>
+  [[nodiscard]] std::uint32_t judge(const typename Line::Key &key, KeyHash h) const noexcept {
+    return contains(h) && !spares(key) ? denial<Line> : 0;
+  }
+  template <class Line>
+  static constexpr std::uint32_t denial = value::make(compact_list, address_bits(Line::family));
+
+private:
+  // A kind that there is none of, for a layer that is cut.
+  [[nodiscard]] static filter::FilterKind kind_of(Bytes layer) noexcept {
+    if (layer.size() < sizeof(filter::FilterHeader)) return {};
+    return static_cast<filter::FilterKind>(load_unaligned<filter::FilterHeader>(layer.data()).kind);
+  }
+  [[nodiscard]] Status attach_layers(Bytes stack, filter::FilterKind even) {
+    switch (kind_) {
+    case filter::FilterKind::split_block_bloom: return attach_over<filter::SplitBlockView>(stack, even);
+    case filter::FilterKind::bloom: return attach_over<filter::BloomView>(stack, even);
+    case filter::FilterKind::binary_fuse: return attach_over<filter::BinaryFuseView>(stack, even);
+    default:
+      return fail(Errc::bad_image,
+                  "layer 1 is no split-block Bloom, Bloom or binary fuse filter, build it again");
+    }
+  }
+  template <class Odd> [[nodiscard]] Status attach_over(Bytes stack, filter::FilterKind even) {
+    fuse_below_ = even == filter::FilterKind::binary_fuse;
+    return fuse_below_ ? attach_as<filter::StackedView<Odd, filter::BinaryFuseView>>(stack)
+                       : attach_as<filter::StackedView<Odd>>(stack);
+  }
+  template <class Stack> [[nodiscard]] Status attach_as(Bytes stack) {
+    const auto attached = Stack::attach(stack);
+    if (!attached) return std::unexpected(attached.error());
+    layers_.template emplace<Stack>(*attached);
+    return {};
+  }
+  void show_blocks(Bytes layer) noexcept {
+    const auto header = load_unaligned<filter::FilterHeader>(layer.data());
+    first_ = {reinterpret_cast<const filter::Block *>(layer.data() + sizeof header),
+              filter::SplitBlockShape::of(header.shape).blocks};
+    first_family_ = filter::hash_family(filter::SplitBlockBloom::layer, header.layer);
+  }
+
+  template <class Answer> [[nodiscard]] Answer of_layers(Answer none, const auto &ask) const noexcept {
+    return std::visit(
+        [&]<class Stack>(const Stack &stack) noexcept -> Answer {
+          if constexpr (std::is_same_v<Stack, std::monostate>)
+            return none;
+          else
+            return ask(stack);
+        },
+        layers_);
+  }
+
+  const DenyStackHeader *header_ = nullptr;
+  filter::StackHeader built_{};
+  std::uint64_t bytes_ = 0; // of the section
+  bool judges_ = false;
+  bool fuse_below_ = false;
+  filter::FilterKind kind_{};
+  std::uint64_t first_family_ = 0;
+  filter::SplitBlockBloom first_;
+  std::span<const SparedV4> spared_v4_;
+  std::span<const SparedV6> spared_v6_;
+  std::variant<std::monostate, filter::StackedView<filter::SplitBlockView>,
+               filter::StackedView<filter::SplitBlockView, filter::BinaryFuseView>,
+               filter::StackedView<filter::BloomView>,
+               filter::StackedView<filter::BloomView, filter::BinaryFuseView>,
+               filter::StackedView<filter::BinaryFuseView>>
+      layers_;
+};
+static_assert(std::is_trivially_copyable_v<DenyStackView>);
+
+} // namespace weir::image

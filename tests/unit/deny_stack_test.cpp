@@ -1,0 +1,324 @@
+// The section of denied hosts as a stacked filter: what its reader refuses, what its header predicts, and
+// what deltas do to it.
+#include "dataplane/explain.hpp"
+#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/image/writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace weir {
+namespace {
+
+using filter::FilterKind;
+using image::Change, image::Side, image::StackRole;
+
+constexpr std::uint16_t bans = 1, other = 2;
+
+struct Example {
+  std::vector<build::EntryV4> v4{test::entry_v4("10.0.0.1", bans), test::entry_v4("10.0.0.2", bans),
+                                 test::entry_v4("10.9.0.0/24", other)};
+  std::vector<build::EntryV6> v6{test::entry_v6("2001:db8::1", bans)};
+  std::vector<Prefix> spared{parse_prefix("10.0.7.0/24").value(), parse_prefix("2001:db8::700/120").value()};
+
+  [[nodiscard]] build::BuildInput input() const {
+    build::BuildInput in;
+    in.lists = {{"bans", bans}, {"other", other}};
+    in.deny = {v4, v6};
+    in.seed = 3;
+    in.generation = 4;
+    return in;
+  }
+  [[nodiscard]] test::ImageMemory build(StackRole role, test::StackKind kind = {}) const {
+    build::DenyStackPlan plan = test::plan_of(kind, role);
+    plan.spared = spared;
+    return test::build_with_stack(input(), plan);
+  }
+};
+
+std::string denied_by(const image::ImageView &view, const char *address) {
+  const std::uint32_t value = image::lookup(view, Side::deny, parse_address(address).value());
+  return value == 0 ? "-" : std::string(image::list_name(view, image::value::list_of(value)));
+}
+
+Change change(image::ImageWriter &writer, wire::DeltaOp op, const char *prefix, std::uint16_t list = bans) {
+  const Prefix p = parse_prefix(prefix).value();
+  return writer.apply(
+      {.op = op, .family = p.family(), .length = p.length, .list = list, .address = p.address.bytes});
+}
+
+// ---- what the reader refuses ---------------------------------------------------------------------
+
+class DenyStackSection : public testing::Test {
+protected:
+  DenyStackSection() {
+    build::DenyStackPlan plan = test::plan_of({}, StackRole::judge);
+    plan.spared = example.spared;
+    section = build::build_deny_stack(example.input().deny, plan, 3).value().section;
+  }
+  // A copy at a multiple of 64 bytes.
+  [[nodiscard]] Result<image::DenyStackView> attach() {
+    memory = std::make_unique<test::ImageMemory>(section.size());
+    std::ranges::copy(section, memory->bytes().begin());
+    return image::DenyStackView::attach(memory->bytes().first(section.size()));
+  }
+  void expect_refused(std::string_view words) {
+    const auto view = attach();
+    ASSERT_FALSE(view.has_value()) << "accepted; expected: " << words;
+    EXPECT_EQ(view.error().code, Errc::bad_image);
+    EXPECT_NE(view.error().message.find(words), std::string::npos) << view.error().message;
+  }
+  template <class T> void put(std::size_t at, T value) {
+    std::memcpy(section.data() + at, &value, sizeof value);
+  }
+
+  Example example;
+  std::vector<std::byte> section;
+  std::unique_ptr<test::ImageMemory> memory;
+};
+
+TEST_F(DenyStackSection, is_taken_as_it_was_built) {
+  const auto view = attach();
+  ASSERT_TRUE(view.has_value()) << view.error().message;
+  EXPECT_TRUE(view->judges());
+  EXPECT_EQ(view->depth(), 3u);
+  EXPECT_EQ(view->built().positives, 3u);
+  EXPECT_EQ(view->planned().spared_v4, 1u);
+  EXPECT_EQ(view->planned().spared_v6, 1u);
+}
+
+TEST_F(DenyStackSection, is_refused_when_a_field_is_impossible) {
+  const auto honest = section;
+  const auto with = [&](std::size_t at, auto value, std::string_view words) {
+    section = honest;
+    put(at, value);
+    expect_refused(words);
+  };
+  with(0, std::uint8_t{2}, "role 2, known are 0 and 1");
+  with(3, std::uint8_t{1}, "reserved bytes are not zero");
+  with(60, std::uint8_t{1}, "reserved bytes are not zero");
+  with(24, image::stack_rate_max + 1, "a planned rate lies above 1");
+  with(40, std::uint32_t{1} << 30, "size does not match its ranges");
+  with(64, std::uint32_t{0xFFFFFFFF}, "its ranges are out of order");
+  const std::size_t stack = image::deny_stack_offset(1, 1), layers = stack + filter::stack_layers_offset(3);
+  with(stack, std::uint8_t{0}, "does not begin as stacks do");
+  with(stack + 8, std::uint32_t{2}, "the number of layers is not an odd one");
+  with(layers + 8, static_cast<std::uint32_t>(FilterKind::cuckoo), "layer 1 is no split-block Bloom");
+  with(layers + 8, static_cast<std::uint32_t>(FilterKind::bloom), "layer 1: Bloom filter");
+  with(layers + 16, std::uint32_t{0}, "there is no block");
+}
+
+TEST_F(DenyStackSection, is_refused_at_every_shorter_length) {
+  const auto honest = section;
+  for (std::size_t bytes = 0; bytes < honest.size(); bytes += 7) {
+    section.assign(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(bytes));
+    EXPECT_FALSE(attach().has_value()) << bytes;
+  }
+}
+
+TEST_F(DenyStackSection, has_at_most_nine_layers) {
+  build::DenyStackPlan plan = test::plan_of({.depth = 11}, StackRole::front);
+  const auto too_deep = build::build_deny_stack(example.input().deny, plan, 3);
+  ASSERT_FALSE(too_deep.has_value());
+  EXPECT_EQ(too_deep.error().message, "11 layers, at most 9");
+}
+
+TEST(DenyStack, is_refused_beside_a_front_filter_and_beside_a_list_of_its_name) {
+  const Example example;
+  build::BuildInput in = example.input();
+  const auto stack = build::build_deny_stack(in.deny, test::plan_of({}, StackRole::judge), in.seed).value();
+  in.stack.section = stack.section;
+  std::vector<std::byte> none;
+  in.deny.front_filter = true;
+  EXPECT_EQ(build::build_image(in, none).error().message, "two filters for the deny side: give it one");
+  in.deny.front_filter = false;
+  in.lists.push_back({"compact", 5});
+  EXPECT_NE(build::build_image(in, none).error().message.find("rename it"), std::string::npos);
+}
+
+TEST(DenyStack, of_another_seed_does_not_pass_the_check_of_the_image) {
+  const Example example;
+  build::BuildInput in = example.input();
+  const auto stack =
+      build::build_deny_stack(in.deny, test::plan_of({.bits = 16}, StackRole::judge), 99).value();
+  in.stack.section = stack.section;
+  test::ImageMemory memory(build::image_bytes(in));
+  const auto built = build::build_image(in, memory.bytes());
+  ASSERT_FALSE(built.has_value());
+  EXPECT_NE(built.error().message.find("does not answer for"), std::string::npos);
+}
+
+TEST(DenyStack, refuses_a_denied_host_in_a_spared_range) {
+  Example example;
+  example.spared.push_back(parse_prefix("10.0.0.0/30").value());
+  build::DenyStackPlan plan = test::plan_of({}, StackRole::judge);
+  plan.spared = example.spared;
+  const auto stack = build::build_deny_stack(example.input().deny, plan, 3);
+  ASSERT_FALSE(stack.has_value());
+  EXPECT_EQ(stack.error().message, "deny entry 10.0.0.1 lies in a range that is never to be denied");
+}
+
+// ---- what its header predicts --------------------------------------------------------------------
+
+class DenyStackRates : public testing::TestWithParam<test::StackKind> {};
+
+TEST_P(DenyStackRates, are_those_that_the_header_predicts) {
+  const std::uint64_t seed = test::seed_or(77);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  std::vector<build::EntryV4> hosts;
+  std::vector<Address> known;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    hosts.push_back({0x0A000000 + i * 3, 32, 0, bans});
+    known.push_back(Address::from_host(0x30000000 + i));
+  }
+  build::BuildInput in;
+  in.lists = {{"bans", bans}};
+  in.deny = {hosts, {}};
+  in.seed = random();
+  build::DenyStackPlan plan = test::plan_of(GetParam(), StackRole::judge);
+  plan.known = known;
+  plan.psi = 0.5;
+  const build::DenyStack stack = build::build_deny_stack(in.deny, plan, in.seed).value();
+  in.stack = {.section = stack.section, .known = known};
+  const test::ImageMemory memory = test::ImageMemory::build(in);
+  const image::ImageView view = memory.view();
+  unsigned unknown = 0;
+  constexpr unsigned asked = 200'000;
+  for (std::uint32_t i = 0; i < asked; ++i)
+    unknown += view.stack.contains(test::host_hash(view, Address::from_host(0x60000000 + i)));
+  const double efpb = image::stack_rate(view.stack.planned().efpb), measured = unknown / double{asked};
+  EXPECT_NEAR(measured, efpb, 0.1 * efpb + 4 * std::sqrt(efpb / asked));
+  const double efpr = image::stack_rate(view.stack.planned().efpr);
+  const double efpr_measured = 0.5 * memory.report().stack_accepts + 0.5 * measured;
+  EXPECT_NEAR(efpr_measured, efpr, 0.1 * efpr + 4 * std::sqrt(efpr / asked));
+  EXPECT_DOUBLE_EQ(stack.efpb, build::unknown_rate(stack.rates));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, DenyStackRates,
+                         testing::Values(test::StackKind{}, test::StackKind{.fuse_below = true},
+                                         test::StackKind{.base = FilterKind::bloom, .depth = 5},
+                                         test::StackKind{.base = FilterKind::binary_fuse, .bits = 10}),
+                         [](const auto &kind) { return test::name_of(kind.param); });
+
+// ---- deltas --------------------------------------------------------------------------------------
+
+TEST(DenyStack, that_judges_names_the_list_compact_and_leaves_prefixes_to_the_table) {
+  const test::ImageMemory m = Example().build(StackRole::judge, {.bits = 24});
+  const image::ImageView view = m.view();
+  EXPECT_EQ(denied_by(view, "10.0.0.1"), "compact");
+  EXPECT_EQ(denied_by(view, "2001:db8::1"), "compact");
+  EXPECT_EQ(denied_by(view, "10.9.0.77"), "other");
+  EXPECT_EQ(denied_by(view, "10.0.0.3"), "-");
+  const auto &header = *(reinterpret_cast<const image::TableHeader *>(view.v4[0].table.lines1) - 1);
+  EXPECT_EQ(header.keys, 1u) << "hosts stand in the table";
+}
+
+TEST(DenyStack, that_judges_takes_a_host_in_place_and_puts_a_removed_one_into_the_overlay) {
+  const test::ImageMemory m = Example().build(StackRole::judge, {.bits = 24});
+  auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
+  const image::ImageView &view = writer.view();
+  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.9"), Change::in_place);
+  EXPECT_EQ(denied_by(view, "10.0.0.9"), "compact");
+  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.1"), Change::overlay);
+  EXPECT_EQ(denied_by(view, "10.0.0.1"), "-");
+  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.1"), Change::unchanged);
+  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.1", other), Change::overlay);
+  EXPECT_EQ(denied_by(view, "10.0.0.1"), "other");
+  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.200"), Change::unchanged);
+  EXPECT_EQ(denied_by(view, "10.0.0.2"), "compact");
+}
+
+TEST(DenyStack, that_judges_denies_a_spared_host_by_the_overlay_alone) {
+  const test::ImageMemory m = Example().build(StackRole::judge);
+  auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
+  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.7.1", other), Change::overlay);
+  EXPECT_EQ(denied_by(writer.view(), "10.0.7.1"), "other");
+  EXPECT_EQ(change(writer, wire::DeltaOp::set, "2001:db8::701", other), Change::overlay);
+  EXPECT_EQ(denied_by(writer.view(), "2001:db8::701"), "other");
+}
+
+TEST(DenyStack, relieves_whom_it_denies_wrongly_and_nobody_whom_a_delta_denies) {
+  Example example;
+  for (std::uint32_t h = 0; h < 1000; ++h) example.v4.push_back({0x0A010000 + h, 32, 0, bans});
+  test::sort_entries(example.v4);
+  const test::ImageMemory m = example.build(StackRole::judge, {.depth = 1, .bits = 4});
+  auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
+  const image::ImageView &view = writer.view();
+  unsigned wrong = 0;
+  for (std::uint32_t h = 0x0A000400; h < 0x0A000500; ++h) {
+    const Address a = Address::from_host(h);
+    const bool denied = image::lookup(view, Side::deny, a) != 0;
+    wrong += denied;
+    const Change done = writer.relieve(a);
+    if (done == Change::needs_rebuild) break;
+    EXPECT_EQ(done, denied ? Change::overlay : Change::unchanged);
+    EXPECT_EQ(image::lookup(view, Side::deny, a), 0u);
+    EXPECT_EQ(writer.relieve(a), Change::unchanged);
+  }
+  EXPECT_GT(wrong, 0u) << "the filter was never wrong: nothing was shown";
+  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.1"), Change::overlay);
+  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.1"), Change::overlay);
+  EXPECT_EQ(writer.relieve(parse_address("10.0.0.1").value()), Change::unchanged);
+  EXPECT_EQ(denied_by(view, "10.0.0.1"), "bans");
+}
+
+TEST(DenyStack, of_fuse_filters_sends_additions_to_the_overlay) {
+  const test::ImageMemory m =
+      Example().build(StackRole::judge, {.base = FilterKind::binary_fuse, .bits = 36});
+  auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
+  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.9", other), Change::overlay);
+  EXPECT_EQ(denied_by(writer.view(), "10.0.0.9"), "other");
+  EXPECT_EQ(denied_by(writer.view(), "10.0.0.1"), "compact");
+}
+
+TEST(DenyStack, is_strained_by_one_host_in_ten_more_than_planned) {
+  std::vector<build::EntryV4> hosts;
+  for (std::uint32_t i = 0; i < 1000; ++i) hosts.push_back({0x0A000000 + i, 32, 0, bans});
+  build::BuildInput in;
+  in.lists = {{"bans", bans}};
+  in.deny = {hosts, {}};
+  const test::ImageMemory m =
+      test::build_with_stack(in, test::plan_of({.depth = 1, .bits = 16}, StackRole::judge));
+  auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
+  wire::Delta d{.op = wire::DeltaOp::set, .length = 32, .list = bans};
+  unsigned taken = 0;
+  for (; taken < 200 && !writer.stack().is_strained(); ++taken) {
+    d.address = Address::from_host(0x0B000000 + taken).bytes;
+    const bool strained = writer.apply_batch({&d, 1}).stack_strained;
+    EXPECT_EQ(strained, writer.stack().is_strained());
+  }
+  EXPECT_GE(taken, 101u); // hosts that it accepts already are not put in
+  EXPECT_LT(taken, 110u);
+}
+
+// ---- explain -------------------------------------------------------------------------------------
+
+std::string step(const dataplane::Explanation &e, std::string_view name) {
+  for (const auto &s : e.path)
+    if (s.step == name) return s.text;
+  return "(no such step)";
+}
+
+TEST(DenyStack, is_named_by_explain) {
+  const Example example;
+  const Address denied = parse_address("10.0.0.1").value(), absent = parse_address("10.0.0.77").value();
+  const test::ImageMemory judge = example.build(StackRole::judge, {.bits = 24});
+  const auto judged = dataplane::explain(judge.view(), denied);
+  EXPECT_EQ(judged.verdict, Verdict::drop);
+  EXPECT_EQ(judged.list, "compact");
+  EXPECT_NE(step(judged, "deny /32").find("it judges alone, with a predicted false positive rate of"),
+            std::string::npos)
+      << step(judged, "deny /32");
+  const test::ImageMemory front = example.build(StackRole::front, {.bits = 24});
+  EXPECT_TRUE(
+      step(dataplane::explain(front.view(), denied), "deny /32").starts_with("stacked filter: yes; table 1"));
+  EXPECT_EQ(step(dataplane::explain(front.view(), absent), "deny /32"), "stacked filter: absent");
+}
+
+} // namespace
+} // namespace weir

@@ -305,10 +305,11 @@ bench-now: $(BIN)/weir-bench $(PROGRAMS)
 
 FIGURE_DATA := $(addprefix build/bench/,lookup.jsonl prefixes.jsonl workers.jsonl)
 LAB_DATA := $(addprefix build/lab/,latency.dat parameters.dat rates_urls.dat rates_ycsb.dat rates_addresses.dat ada.dat)
-STACK_DATA := $(addprefix build/lab/stack_,urls.dat bases.dat shift.dat skew.dat depth.dat when.dat early.dat)
+STACK_RATES := $(addprefix build/lab/stack_,urls.dat bases.dat shift.dat skew.dat depth.dat keys.dat when.dat maps.dat early.dat)
+STACK_TIMES := $(addprefix build/lab/stack_,queries.dat cost.dat share.dat build.dat)
 
 .PHONY: figures-now
-figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_DATA)
+figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES)
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -319,8 +320,12 @@ $(LAB_DATA) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab
 	$(Q)tests/figures/filters.py $(BIN)/weir-lab build/lab
 
-$(STACK_DATA) &: | $(BIN)/weir-lab
+# Times after everything else, while nothing else runs.
+$(STACK_RATES) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab
-	$(Q)tests/figures/stacked.py $(BIN)/weir-lab build/lab
+	$(Q)tests/figures/stacked.py rates $(BIN)/weir-lab build/lab
+
+$(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES)
+	$(Q)tests/figures/stacked.py times $(BIN)/weir-lab build/lab
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

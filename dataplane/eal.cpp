@@ -1,6 +1,7 @@
 #include "dataplane/eal.hpp"
 
 #include "dataplane/memory.hpp"
+#include "weir/base/cpus.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +10,6 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,29 +23,11 @@ constexpr std::uint64_t hugepages_needed_bytes = 128u << 20;
 constexpr unsigned ordinary_memory_mib = 256;
 constexpr unsigned service_lcore = RTE_MAX_LCORE - 1;
 
-// "2-4,7" -> {2, 3, 4, 7}
+// The cores of `eal.lcores`.
 Result<std::vector<unsigned>> core_list(const std::string &text) {
-  std::vector<unsigned> cores;
-  std::size_t at = 0;
-  const auto number = [&](unsigned &out) {
-    const std::size_t start = at;
-    for (out = 0; at < text.size() && text[at] >= '0' && text[at] <= '9' && out < 100'000; ++at)
-      out = out * 10 + static_cast<unsigned>(text[at] - '0');
-    return at > start;
-  };
-  for (;;) {
-    unsigned first = 0, last = 0;
-    bool good = number(first);
-    last = first;
-    if (good && at < text.size() && text[at] == '-') good = (++at, number(last)) && last >= first;
-    if (!good || last >= service_lcore)
-      return fail(Errc::config,
-                  fmt::format("eal.lcores: \"{}\" is not a core list such as 2-5 or 2,4 (up to {})", text,
-                              service_lcore - 1));
-    for (unsigned core = first; core <= last; ++core) cores.push_back(core);
-    if (at == text.size()) return cores;
-    if (text[at] == ',') ++at; // anything else fails as a number in the next round
-  }
+  auto cores = cpu_list(text, service_lcore);
+  if (!cores) return fail(Errc::config, "eal.lcores: " + cores.error().message);
+  return cores;
 }
 
 void add_memory(EalPlan &plan, const config::Eal &eal, const Machine &machine) {
@@ -64,24 +46,18 @@ void add_memory(EalPlan &plan, const config::Eal &eal, const Machine &machine) {
                                                : "ordinary pages (no hugepages free)";
 }
 
-// The CPUs of `all` that no worker polls on; all of them when workers take every one.
-std::string beside_workers(const std::string &all, const std::vector<unsigned> &workers) {
-  std::vector<unsigned> cpus = core_list(all).value_or(std::vector<unsigned>{});
-  std::erase_if(cpus, [&](unsigned cpu) { return std::ranges::find(workers, cpu) != workers.end(); });
-  return cpus.empty() ? all : fmt::format("{}", fmt::join(cpus, ","));
-}
-
 // The service thread on an lcore of its own that may use every CPU that is not a worker's: what it
 // does for changes must not come out of their speed. Workers where they were put.
 Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const Machine &machine) {
   if (wanted.empty() || replay) {
-    plan.arguments.insert(plan.arguments.end(), {"--lcores", fmt::format("0@({0}),1@({0})", machine.cpus)});
+    plan.arguments.insert(plan.arguments.end(),
+                          {"--lcores", fmt::format("0@({0}),1@({0})", fmt::join(machine.cpus, ","))});
     plan.shared_cpus = true;
     return {};
   }
   const auto cores = core_list(wanted);
   if (!cores) return std::unexpected(cores.error());
-  std::string list = fmt::format("{}@({})", service_lcore, beside_workers(machine.cpus, *cores));
+  std::string list = fmt::format("{}@({})", service_lcore, fmt::join(cpus_beside(machine.cpus, *cores), ","));
   for (const unsigned core : *cores) list += fmt::format(",{0}@{0}", core);
   plan.arguments.insert(plan.arguments.end(),
                         {"--lcores", list, "--main-lcore", std::to_string(service_lcore)});
@@ -91,14 +67,8 @@ Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const M
 } // namespace
 
 Machine Machine::here() {
-  Machine machine{geteuid() == 0, dataplane::hugepages_free_bytes(), {}};
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE && cpu < RTE_MAX_LCORE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  machine.cpus = fmt::format("{}", fmt::join(cpus, ","));
+  Machine machine{geteuid() == 0, dataplane::hugepages_free_bytes(), cpus_allowed()};
+  std::erase_if(machine.cpus, [](unsigned cpu) { return cpu >= RTE_MAX_LCORE; });
   return machine;
 }
 

@@ -24,7 +24,7 @@ struct EalPlan {
 struct Machine {
   bool root = false;
   std::uint64_t hugepages_free_bytes = 0;
-  std::string cpus; // those this process may use, as EAL writes them: "0,1,2"
+  std::vector<unsigned> cpus; // those this process may use
 
   [[nodiscard]] static Machine here();
 };

@@ -53,6 +53,16 @@ Status Engine::start(OnChange first_load) {
   return {};
 }
 
+// A worker polls without a pause: a thread woken on its CPU waits milliseconds for its turn, and takes that
+// turn from packets.
+void Engine::keep_off_workers() {
+  const auto workers = cpu_list(live_->config.eal.lcores);
+  const auto wanted = workers ? cpus_beside(cpus_, *workers) : cpus_;
+  if (wanted == cpus_now_) return;
+  run_on(wanted);
+  cpus_now_ = wanted;
+}
+
 Status Engine::load_store() {
   const auto generations = store_.generations();
   if (!generations) return std::unexpected(generations.error());
@@ -62,6 +72,7 @@ Status Engine::load_store() {
     if (!restored) return std::unexpected(restored.error());
     live_ = std::move(restored->rules);
     live_record_ = *live;
+    keep_off_workers();
   }
   const Status read = store_.read_dynamic([this](const store::DynamicEntry &entry) {
     dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});

@@ -29,6 +29,7 @@
 #include "control/plan/hit_meter.hpp"
 #include "control/push/pusher.hpp"
 #include "control/store/store.hpp"
+#include "weir/base/cpus.hpp"
 
 #include <deque>
 #include <filesystem>
@@ -154,6 +155,7 @@ private:
   // engine.cpp
   void say(const std::string &sentence) const;
   [[nodiscard]] Status load_store();
+  void keep_off_workers();
   void schedule_expiry();
   void expire();
   void trim_log();
@@ -193,6 +195,8 @@ private:
   EngineOptions options_;
   push::Pusher pusher_;
 
+  const std::vector<unsigned> cpus_ = cpus_allowed(); // when the program started
+  std::vector<unsigned> cpus_now_ = cpus_;
   std::shared_ptr<const RuleSet> live_, staged_;
   store::GenerationRecord live_record_;
   DynamicEntries dynamic_;

@@ -279,6 +279,7 @@ void Engine::record(bool in_force) {
   const bool new_rules = static_cast<bool>(change.prepare);
   const std::uint64_t before = live_record_.id;
   live_ = change.rules;
+  if (new_rules) keep_off_workers();
   staged_.reset();
   store::GenerationRecord record = live_record_;
   if (change.image) {

@@ -35,9 +35,7 @@ unsigned plainness(Option option) noexcept {
 }
 
 double saving_wanted(Option option, Option than) noexcept {
-  if (plainness(option) <= plainness(than)) return 0;
-  const bool new_chain = option.predictor == Predictor::chained && than.predictor != Predictor::chained;
-  return new_chain ? chained_saving_min : saving_min;
+  return plainness(option) <= plainness(than) ? 0 : saving_min;
 }
 
 bool automatic(const Cost &cost, std::span<const Cost> all) {

@@ -31,8 +31,6 @@ namespace weir::plan {
 inline constexpr double hit_ratio_assumed = 0.10;
 // What a less plain option has to save.
 inline constexpr double saving_min = 0.03;
-// A predictor that changes with each image and sends additions to the overlay has to save more.
-inline constexpr double chained_saving_min = 0.05;
 
 struct Sizes { // of one table and what stands around it, from its keys alone
   std::uint64_t keys = 0;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -24,6 +25,7 @@ constexpr unsigned burst_keys = BurstLookup::slots_max;
 constexpr std::uint32_t image_keys = 4096; // a table that stays in L2
 constexpr std::uint32_t build_keys = 1 << 15;
 constexpr std::size_t question_count = 1 << 15; // too many for a branch predictor to learn
+constexpr std::size_t touch_count = 1 << 17; // of a large table: what lies around it comes into cache early
 constexpr std::uint64_t hugepage_bytes = std::uint64_t{2} << 20;
 
 double cpu_ns() {
@@ -71,58 +73,50 @@ struct Questions {
   std::vector<table::KeyV6> v6;
 };
 
-// A stream of questions through three bursts in flight, as a worker sends them.
+// A stream of questions through three bursts in flight, each of one family, as a worker sends them.
 class Pipeline {
 public:
-  // ns of one question.
-  template <class Ask> double run(const image::ImageView &view, Ask ask) {
-    constexpr std::size_t bursts = question_count / burst_keys;
+  // ns of one of the first `count` questions.
+  double run(const image::ImageView &view, const Questions &questions, Family family,
+             std::size_t count = question_count) {
+    const std::size_t bursts = count / burst_keys;
     const double start = cpu_ns();
     for (std::size_t i = 0; i < bursts + 2; ++i) {
       BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
       if (i >= 2) bursts_[(i - 2) % 3].settle();
-      if (i < bursts)
-        begin(bursts_[i % 3], ahead, view,
-              [&](BurstLookup &burst, unsigned slot) { ask(burst, slot, i * burst_keys + slot); });
-      else if (ahead != nullptr)
+      if (i < bursts) {
+        BurstLookup &burst = bursts_[i % 3];
+        burst.begin(view, dataplane::best_kernels());
+        if (family == Family::ipv4)
+          burst.ask_all_v4(&questions.v4[i * burst_keys], burst_keys);
+        else
+          burst.ask_all_v6(&questions.v6[i * burst_keys], burst_keys);
+        if (ahead != nullptr)
+          burst.send_behind(*ahead);
+        else
+          burst.send();
+      } else if (ahead != nullptr) {
         ahead->probe_first();
-      if (i >= 2) finish(bursts_[(i - 2) % 3]);
+      }
+      if (i >= 2) finish(bursts_[(i - 2) % 3], family);
     }
-    return (cpu_ns() - start) / static_cast<double>(question_count);
+    return (cpu_ns() - start) / static_cast<double>(count);
   }
 
   std::uint64_t found = 0; // keeps the answers alive
 
 private:
-  template <class Ask>
-  static void begin(BurstLookup &burst, BurstLookup *ahead, const image::ImageView &view, Ask ask) {
-    burst.begin(view, dataplane::best_kernels());
-    for (unsigned slot = 0; slot < burst_keys; ++slot) ask(burst, slot);
-    if (ahead != nullptr)
-      burst.send_behind(*ahead);
-    else
-      burst.send();
-  }
-  void finish(BurstLookup &burst) {
+  void finish(BurstLookup &burst, Family family) {
     burst.finish();
-    for (unsigned slot = 0; slot < burst_keys; ++slot) found += burst.deny(slot) != 0;
+    const std::uint32_t *const denied = family == Family::ipv4 ? burst.deny_v4() : burst.deny_v6();
+    for (unsigned k = 0; k < burst_keys; ++k) found += denied[k] != 0;
   }
 
   std::unique_ptr<BurstLookup[]> bursts_ = std::make_unique<BurstLookup[]>(3);
 };
 
-double ask_v4(Pipeline &pipeline, const image::ImageView &view, const std::vector<std::uint32_t> &keys) {
-  return pipeline.run(
-      view, [&keys](BurstLookup &burst, unsigned slot, std::size_t i) { burst.ask_v4(slot, keys[i]); });
-}
-double ask_v6(Pipeline &pipeline, const image::ImageView &view, const std::vector<table::KeyV6> &keys) {
-  return pipeline.run(view, [&keys](BurstLookup &burst, unsigned slot, std::size_t i) {
-    burst.ask_v6(slot, reinterpret_cast<const std::uint8_t *>(&keys[i]));
-  });
-}
-
-double quartile(std::vector<double> samples) {
-  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 4);
+double median(std::vector<double> samples) {
+  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::ranges::nth_element(samples, at);
   return *at;
 }
@@ -197,23 +191,34 @@ Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   return image;
 }
 
-// A question and where its figure goes.
+// Times of the same few questions through the plainest small image: the unit of all other times. A
+// processor that is shared runs now at one speed and now at two thirds of it, for longer than a round;
+// what is taken in the same round as its unit does not show that.
+class Unit {
+public:
+  Unit(const Rules &rules, std::mt19937_64 &random) : questions_(make_questions(rules, 0, random)) {}
+  [[nodiscard]] double run(Pipeline &pipeline, const image::ImageView &plain) {
+    const double ns = pipeline.run(plain, questions_, Family::ipv4);
+    fastest_ = std::min(fastest_, ns);
+    return ns;
+  }
+  [[nodiscard]] double fastest_ns() const { return fastest_; } // neighbours can only add
+
+private:
+  Questions questions_;
+  double fastest_ = std::numeric_limits<double>::max();
+};
+
+// A question and where its figure goes, in units first.
 struct Contender {
   std::function<double()> run;
-  std::function<void(double)> take;
+  double *figure = nullptr;
   std::vector<double> samples = {};
 };
 
-void compete(std::vector<Contender> &contenders, unsigned rounds) {
-  for (unsigned round = 0; round <= rounds; ++round) // round 0 warms up
-    for (Contender &c : contenders)
-      if (const double ns = c.run(); round > 0) c.samples.push_back(ns);
-  for (Contender &c : contenders) c.take(*std::ranges::min_element(c.samples));
-}
-
-Status measure_work(const MeasureOptions &options, Calibration &out) {
-  std::mt19937_64 random(options.seed);
-  const Rules rules = make_rules(random, image_keys);
+// Works in units.
+Status measure_work(const MeasureOptions &options, const Rules &rules, std::mt19937_64 &random, Unit &unit,
+                    const image::ImageView &plain, Calibration &out) {
   const Questions questions[3] = {make_questions(rules, 0, random), make_questions(rules, 0.5, random),
                                   make_questions(rules, 1, random)};
   std::vector<std::unique_ptr<SmallImage>> images;
@@ -227,17 +232,20 @@ Status measure_work(const MeasureOptions &options, Calibration &out) {
     for (std::size_t at = 0; at < 3; ++at)
       for (const Family family : {Family::ipv4, Family::ipv6}) {
         Work &work = out.work_of(family, option);
-        double &figure = at == 0 ? work.absent : at == 1 ? work.even : work.hit;
         const Questions &asked = questions[at];
-        contenders.push_back({.run =
-                                  [&pipeline, &view, &asked, family] {
-                                    return family == Family::ipv4 ? ask_v4(pipeline, view, asked.v4)
-                                                                  : ask_v6(pipeline, view, asked.v6);
-                                  },
-                              .take = [&figure](double ns) { figure = ns; }});
+        contenders.push_back(
+            {.run = [&pipeline, &view, &asked, family] { return pipeline.run(view, asked, family); },
+             .figure = at == 0   ? &work.absent
+                       : at == 1 ? &work.even
+                                 : &work.hit});
       }
   }
-  compete(contenders, options.rounds);
+  for (unsigned round = 0; round <= options.rounds; ++round) // round 0 warms up
+    for (Contender &c : contenders) {
+      const double before = unit.run(pipeline, plain), ns = c.run(), after = unit.run(pipeline, plain);
+      if (round > 0) c.samples.push_back(2 * ns / (before + after));
+    }
+  for (Contender &c : contenders) *c.figure = median(std::move(c.samples));
   return {};
 }
 
@@ -250,11 +258,12 @@ Status measure_build(const MeasureOptions &options, Calibration &out) {
     if (!image) return std::unexpected(image.error());
     samples.push_back(image->build_ns);
   }
-  out.build_ns = quartile(std::move(samples));
+  out.build_ns = median(std::move(samples));
   return {};
 }
 
-// A view whose tables, or front filter, are `bytes` of zeroes: empty lines and blocks.
+// A view whose table 1, or front filter, or both tables behind a predictor of random bits, are `bytes` of
+// zeroes: empty lines and blocks.
 image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zeroes, MutableBytes bits,
                              std::uint64_t bytes) {
   static constexpr std::uint32_t exact = 1;
@@ -264,60 +273,117 @@ image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zero
                   static_cast<std::uint32_t>(bytes / sizeof(filter::Block))};
     return view;
   }
-  side.table.lines1 = reinterpret_cast<const table::LineV4 *>(zeroes.data());
-  side.table.count1 = static_cast<std::uint32_t>(bytes / cache_line_bytes);
-  constexpr std::uint32_t groups = build::chained_density<table::LineV4>.whole_groups;
-  if (path == Path::chained)
+  const auto *const lines = reinterpret_cast<const table::LineV4 *>(zeroes.data());
+  const auto count = static_cast<std::uint32_t>(bytes / cache_line_bytes);
+  side.table.lines1 = lines;
+  side.table.count1 = count;
+  if (path == Path::chained) {
+    constexpr std::uint32_t groups = build::chained_density<table::LineV4>.whole_groups;
+    side.table.count1 = side.table.count2 = count / 2;
+    side.table.lines2 = lines + count / 2;
     side.chain = {{reinterpret_cast<const std::uint32_t *>(bits.data()), side.table.count1,
                    static_cast<std::uint32_t>(std::countr_zero(groups)), groups - 1},
                   {},
                   &exact};
+  }
   return view;
 }
 
-// Questions that are never stored: each touches one line, or one block.
-Status measure_touch(const MeasureOptions &options, Calibration &out) {
+// In units, by path, beyond what the smallest size takes; the paths take turns. Questions are never
+// stored ones: each touches one line, or one block.
+class Touches {
+public:
+  Touches(const MeasureOptions &options, Unit &unit, const image::ImageView &plain)
+      : options_(options), unit_(unit), plain_(plain), random_(options.seed + 2) {
+    fresh_.v4.resize(touch_count);
+  }
+
+  std::array<double, all_paths.size()> over(std::uint64_t bytes, std::uint64_t smallest, const Region &region,
+                                            const Region &bits) {
+    std::array<std::vector<double>, all_paths.size()> samples;
+    for (unsigned round = 0; round <= options_.rounds; ++round)
+      for (const Path path : all_paths) {
+        std::ranges::generate(fresh_.v4, [&] { return static_cast<std::uint32_t>(random_()); });
+        const auto ask = [&](std::uint64_t size, std::size_t count) {
+          return pipeline_.run(over_zeroes(plain_, path, region.bytes(), bits.bytes(), size), fresh_,
+                               Family::ipv4, count);
+        };
+        const double small = ask(smallest, question_count), large = ask(bytes, touch_count);
+        const double unit = unit_.run(pipeline_, plain_);
+        if (round > 0) samples[static_cast<std::size_t>(path)].push_back((large - small) / unit);
+      }
+    std::array<double, all_paths.size()> more{};
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] = median(std::move(samples[i]));
+    return more;
+  }
+
+private:
+  const MeasureOptions &options_;
+  Unit &unit_;
+  const image::ImageView &plain_;
+  std::mt19937_64 random_;
+  Questions fresh_;
+  Pipeline pipeline_;
+};
+
+// More bytes are never faster but by noise: points that fall share their mean (least squares under that
+// order).
+void never_falling(std::vector<TouchPoint> &points) {
+  struct Level {
+    double ns;
+    std::size_t count;
+  };
+  std::vector<Level> levels;
+  for (const TouchPoint &point : points) {
+    levels.push_back({point.ns, 1});
+    while (levels.size() > 1 && levels.back().ns < levels[levels.size() - 2].ns) {
+      const Level last = levels.back();
+      levels.pop_back();
+      Level &before = levels.back();
+      const std::size_t count = before.count + last.count;
+      before.ns =
+          (before.ns * static_cast<double>(before.count) + last.ns * static_cast<double>(last.count)) /
+          static_cast<double>(count);
+      before.count = count;
+    }
+  }
+  auto at = points.begin();
+  for (const Level &level : levels)
+    for (std::size_t i = 0; i < level.count; ++i) (at++)->ns = level.ns;
+}
+
+Status measure_touch(const MeasureOptions &options, Unit &unit, const image::ImageView &plain,
+                     Calibration &out) {
   constexpr std::uint64_t smallest = 16u << 10, first = 64u << 10, cached_bytes_max = 64u << 20;
-  std::mt19937_64 random(options.seed + 2);
-  const Rules rules = make_rules(random, 64);
-  auto image = make_image(rules, {}, false);
-  if (!image) return std::unexpected(image.error());
   std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max, first));
   Region region;
   for (; largest >= first && region.bytes().empty(); largest /= 2) region = Region(largest, options.pages);
-  const Region bits(region.bytes().size() / 64, options.pages); // up to eight bits a line
+  const Region bits(region.bytes().size() / 128, options.pages); // up to eight a line of table 1
   if (region.bytes().empty() || bits.bytes().empty())
     return fail(Errc::no_memory, "no memory for a measurement");
   largest = std::min<std::uint64_t>(largest * 2, region.bytes().size());
-  bits.touch(0, bits.bytes().size());
+  std::mt19937_64 random(options.seed + 3);
+  for (std::byte &byte : bits.bytes()) byte = static_cast<std::byte>(random());
 
-  Pipeline pipeline;
-  const auto over = [&](std::uint64_t bytes) { // ns by path; the paths take turns
-    std::array<std::vector<double>, all_paths.size()> samples;
-    std::vector<std::uint32_t> fresh(question_count);
-    for (unsigned round = 0; round <= options.rounds; ++round)
-      for (const Path path : all_paths) {
-        std::ranges::generate(fresh, [&] { return static_cast<std::uint32_t>(random()); });
-        const image::ImageView view = over_zeroes(image->view, path, region.bytes(), bits.bytes(), bytes);
-        if (const double ns = ask_v4(pipeline, view, fresh); round > 0)
-          samples[static_cast<std::size_t>(path)].push_back(ns);
-      }
-    std::array<double, all_paths.size()> ns{};
-    for (std::size_t i = 0; i < ns.size(); ++i) ns[i] = quartile(std::move(samples[i]));
-    return ns;
-  };
+  Touches touches(options, unit, plain);
   region.touch(0, smallest);
-  const auto base = over(smallest);
-  std::array<double, all_paths.size()> highest{}; // more bytes are never faster but by noise
   for (std::uint64_t bytes = first; bytes <= largest; bytes *= 2) {
     region.touch(bytes > cached_bytes_max ? bytes / 2 : 0, bytes); // the lower half is there already
-    const auto ns = over(bytes);
-    for (std::size_t i = 0; i < ns.size(); ++i) {
-      highest[i] = std::max(highest[i], ns[i] - base[i]);
-      out.touch[i].push_back({bytes, highest[i]});
-    }
+    const auto more = touches.over(bytes, smallest, region, bits);
+    for (std::size_t i = 0; i < more.size(); ++i) out.touch[i].push_back({bytes, std::max(more[i], 0.0)});
   }
+  for (auto &points : out.touch) never_falling(points);
   return {};
+}
+
+// From units to nanoseconds.
+void scale(Calibration &c, double unit_ns) {
+  for (auto &families : c.work)
+    for (auto &filters : families)
+      for (Work &work : filters)
+        for (double *figure : {&work.absent, &work.even, &work.hit}) *figure *= unit_ns;
+  for (auto &points : c.touch)
+    for (TouchPoint &point : points) point.ns *= unit_ns;
 }
 
 } // namespace
@@ -331,9 +397,16 @@ Result<Calibration> measure(const MeasureOptions &options) {
   c.l3_bytes = machine.l3_bytes;
   c.pages = options.pages;
   c.seed = options.seed;
-  if (const Status ok = measure_work(options, c); !ok) return std::unexpected(ok.error());
+  std::mt19937_64 random(options.seed);
+  const Rules rules = make_rules(random, image_keys);
+  const auto plain = make_image(rules, all_options[0], true);
+  if (!plain) return std::unexpected(plain.error());
+  Unit unit(rules, random);
+  if (const Status ok = measure_work(options, rules, random, unit, plain->view, c); !ok)
+    return std::unexpected(ok.error());
   if (const Status ok = measure_build(options, c); !ok) return std::unexpected(ok.error());
-  if (const Status ok = measure_touch(options, c); !ok) return std::unexpected(ok.error());
+  if (const Status ok = measure_touch(options, unit, plain->view, c); !ok) return std::unexpected(ok.error());
+  scale(c, unit.fastest_ns());
   c.measured = true;
   c.took_ms = (cpu_ns() - start) / 1e6;
   return c;

@@ -6,8 +6,9 @@
 //           predictor, and over ever larger empty front filters: each question touches one line or
 //           block, and what it takes beyond the smallest is its price
 //
-// Contenders take turns, in CPU time of the thread. Neighbours can only add: the fastest round counts
-// for work, the lower quartile for touch, whose questions differ from round to round.
+// Contenders take turns, in CPU time of the thread, each beside a unit: the same questions through the
+// plainest of the small images. The median over rounds counts, in units; the fastest unit says how many
+// nanoseconds that is.
 #pragma once
 
 #include "control/plan/calibration.hpp"
@@ -18,7 +19,7 @@ struct MeasureOptions {
   Pages pages = Pages::ordinary;
   std::uint64_t memory_bytes_max = std::uint64_t{256} << 20; // largest table tried
   std::uint64_t seed = 0x5EED;
-  unsigned rounds = 7;
+  unsigned rounds = 9;
 };
 
 // Fails when there is no memory for even a small table, or the images do not come out.

@@ -40,6 +40,7 @@ std::string in_words(const StackAdvice &a, double positives, double rate) {
 build::SizeLaw size_law(StackBase base) noexcept {
   switch (base) {
   case StackBase::bloom: return build::bloom_law;
+  case StackBase::split_block: return build::split_block_law;
   case StackBase::cuckoo: return build::cuckoo_law;
   case StackBase::quotient: return build::quotient_law;
   case StackBase::fuse: break;

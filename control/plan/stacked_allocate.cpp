@@ -5,11 +5,12 @@
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/quotient_filter.hpp"
+#include "weir/filter/split_block_filter.hpp"
 
 namespace weir::plan {
 namespace {
 
-constexpr double header_bits = 8 * sizeof(filter::FilterHeader), word_bits = 64;
+constexpr double header_bits = 8 * sizeof(filter::FilterHeader), word_bits = 64, block_bits = 256;
 
 struct Allocated {
   double bits = 0, rate = 1;
@@ -25,6 +26,7 @@ template <class F> std::optional<Allocated> allocate_as(const build::LayerSize &
 std::optional<Allocated> allocate(StackBase base, const build::LayerSize &layer, double keys) {
   switch (base) {
   case StackBase::bloom: return allocate_as<filter::Bloom>(layer, keys);
+  case StackBase::split_block: return allocate_as<filter::SplitBlockFilter>(layer, keys);
   case StackBase::fuse: return allocate_as<build::BinaryFuse>(layer, keys);
   case StackBase::quotient: return allocate_as<filter::QuotientFilter>(layer, keys);
   case StackBase::cuckoo: return allocate_as<filter::CuckooFilter>(layer, keys);
@@ -68,10 +70,11 @@ private:
       layer.keys = build::keys_in_layer(choice_.rates, i, task_.positives, plan_.known);
       layer.digits = choice_.digits.empty() ? 0 : choice_.digits[i];
       const StackBase base = base_of(task_, i);
-      layer.bits = layer.keys * (layer.digits == 0 ? bloom_bits_per_key(layer.rate)
+      layer.bits = layer.keys * (layer.digits == 0 ? bits_for_rate(base, layer.rate)
                                                    : bits_per_key(base, digits_of(base, layer.digits),
                                                                   layer.digits, layer.keys));
-      if (!goal_.for_bits() && layer.digits == 0) layer.bits += word_bits; // words are cut off
+      if (!goal_.for_bits() && layer.digits == 0) // words and blocks are cut off
+        layer.bits += base == StackBase::split_block ? block_bits : word_bits;
       plan_.layers.push_back(layer);
     }
   }
@@ -118,6 +121,63 @@ private:
 
 AllocatedStack allocate_stack(const Goal &goal, const Choice &choice) {
   return std::isfinite(choice.worth) ? Allocation(goal, choice).run() : AllocatedStack{};
+}
+
+// ---- what layers cost: the bases' own shapes and rates -------------------------------------------------
+
+namespace {
+
+constexpr double many_keys = 1e6;
+
+template <class F> Digits digits_as(unsigned digits) {
+  const auto shape = build::shape_of_digits<F>(many_keys, digits);
+  if (!shape) return {};
+  return {F::rate(*shape, many_keys), static_cast<double>(shape->bits()) / many_keys};
+}
+
+// Split-block filters from a tenth of a bit to 400 bits a key: halvings of the rate, and the bits.
+struct SplitBlockTable {
+  std::vector<double> halvings{0}, bits{0};
+
+  SplitBlockTable() {
+    for (double b = 0.1; b < 400; b *= 1.03) {
+      const auto blocks = static_cast<std::uint32_t>(b * many_keys / block_bits);
+      const double rate = filter::SplitBlockFilter::rate({blocks}, many_keys);
+      if (-std::log2(rate) <= halvings.back()) continue;
+      halvings.push_back(-std::log2(rate));
+      bits.push_back(static_cast<double>(blocks) * block_bits / many_keys);
+    }
+  }
+  [[nodiscard]] double bits_for(double halved) const {
+    const auto above = std::ranges::upper_bound(halvings, halved) - halvings.begin();
+    const auto at = static_cast<std::size_t>(std::min<std::ptrdiff_t>(above, std::ssize(halvings) - 1));
+    const double part = (halved - halvings[at - 1]) / (halvings[at] - halvings[at - 1]);
+    return bits[at - 1] + part * (bits[at] - bits[at - 1]);
+  }
+};
+
+} // namespace
+
+Digits digits_of(StackBase base, unsigned digits) noexcept {
+  switch (base) {
+  case StackBase::cuckoo: return digits_as<filter::CuckooFilter>(digits);
+  case StackBase::quotient: return digits_as<filter::QuotientFilter>(digits);
+  case StackBase::fuse: return digits_as<build::BinaryFuse>(digits);
+  case StackBase::bloom:
+  case StackBase::split_block: break;
+  }
+  return {};
+}
+
+// Whole segments take a little more.
+double fuse_slots_per_key(double keys) noexcept {
+  return 1.005 * filter::BinaryFuseShape::slots_per_key(keys);
+}
+
+double bits_for_rate(StackBase base, double rate) noexcept {
+  if (base == StackBase::bloom) return filter::Bloom::bits_per_key(rate);
+  static const SplitBlockTable table;
+  return rate >= 1 ? 0 : table.bits_for(-std::log2(rate));
 }
 
 } // namespace weir::plan

@@ -130,30 +130,6 @@ private:
 
 } // namespace
 
-Digits digits_of(StackBase base, unsigned digits) noexcept {
-  const double values = std::exp2(digits);
-  switch (base) {
-  case StackBase::cuckoo: {
-    const double load = build::cuckoo_load(digits), met = 8 * load;
-    const double rate = digits == 1 ? -std::expm1(-met) : 1 - std::pow(1 - 1 / (values - 1), met);
-    return {rate, digits / load};
-  }
-  case StackBase::quotient: {
-    constexpr double bits_a_slot = 2.125;
-    const double load = build::quotient_load(digits);
-    return {-std::expm1(-load / values), (digits + bits_a_slot) / load};
-  }
-  case StackBase::bloom:
-  case StackBase::fuse: break;
-  }
-  return {1 / values, digits * fuse_slots_per_key(1e6)};
-}
-
-double fuse_slots_per_key(double keys) noexcept {
-  const double log_keys = std::log(std::max(keys, 2.0));
-  return 1.005 * std::max(1.125, 0.875 + 0.25 * std::log(1e6) / log_keys);
-}
-
 Choice enumerate(const Goal &goal, unsigned depth, const Choice &so_far) {
   return Enumeration(goal, depth, so_far.worth).run();
 }

@@ -13,7 +13,9 @@ namespace weir::plan {
 // ---- layers ------------------------------------------------------------------------------------------
 
 // Whether any number of bits a key makes sense.
-[[nodiscard]] constexpr bool is_continuous(StackBase base) noexcept { return base == StackBase::bloom; }
+[[nodiscard]] constexpr bool is_continuous(StackBase base) noexcept {
+  return base == StackBase::bloom || base == StackBase::split_block;
+}
 
 inline constexpr unsigned digits_max = 20;
 
@@ -29,9 +31,8 @@ inline constexpr double layer_overhead_bits = 8 * 64 + 256;
 }
 [[nodiscard]] inline double room_for(double variance) noexcept { return 4 * std::sqrt(variance); }
 
-// Bits a key of a Bloom filter with this rate, with the better of two whole numbers of functions:
-// m/n = -k / ln(1 - a^(1/k)).
-[[nodiscard]] double bloom_bits_per_key(double rate) noexcept;
+// Bits a key of a continuous base with this rate, for very many keys.
+[[nodiscard]] double bits_for_rate(StackBase base, double rate) noexcept;
 
 // Of a full table whose fingerprints or remainders have so many bits.
 struct Digits {

@@ -54,6 +54,7 @@ const char *name_of(StackBase base) noexcept {
   case StackBase::cuckoo: return "cuckoo";
   case StackBase::quotient: return "cqf";
   case StackBase::fuse: return "fuse";
+  case StackBase::split_block: return "split_block";
   }
   return "unknown";
 }
@@ -83,13 +84,6 @@ Result<StackPlan> size_stack(const StackTask &task) {
 }
 
 // ---- what is in stacked_search.hpp ---------------------------------------------------------------
-
-double bloom_bits_per_key(double rate) noexcept {
-  if (rate >= 1) return 0;
-  const double best = std::floor(std::max(1.0, -std::log2(rate)));
-  const auto bits = [rate](double k) { return -k / std::log1p(-std::pow(rate, 1 / k)); };
-  return std::min(bits(best), bits(best + 1));
-}
 
 MassTable::MassTable(const CostCurve &curve, double count_max)
     : negatives_(std::min(static_cast<double>(curve.negatives()), count_max)) {

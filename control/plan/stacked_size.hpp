@@ -8,7 +8,7 @@
 // and EFPB may have a bound of its own. A price on probes makes layers dearer that many questions reach:
 // what is made least is multiplied by 1 + price x expected probes [Stacked-early §5.1].
 //
-//   bloom                     any rate is possible. Variables are the rates and |N_k|: with one rate for all
+//   bloom, split_block        any rate is possible. Variables are the rates and |N_k|: with one rate for all
 //                             layers NLopt's ISRES finds the neighbourhood; COBYLA goes on with free rates
 //                             from there, from "all bits in layer 1", and from the next shallower stack
 //   cuckoo, quotient, fuse    bits of a fingerprint are whole: all combinations of 1 to 20 are gone through
@@ -32,7 +32,7 @@
 
 namespace weir::plan {
 
-enum class StackBase : std::uint8_t { bloom, cuckoo, quotient, fuse };
+using build::StackBase;
 [[nodiscard]] const char *name_of(StackBase base) noexcept;
 
 // Of an expected probe of each kind of question.

@@ -30,7 +30,9 @@ struct Problem {
   [[nodiscard]] double bits_a_key(unsigned layer, double keys) const {
     const double rate = rates[layer];
     if (is_fuse(layer)) return fuse_slots_per_key(keys) * -std::log2(rate);
-    return smooth && rate < 0.5 ? -std::log2(rate) / build::ln2 : bloom_bits_per_key(rate);
+    const StackBase base = goal.task().base;
+    return smooth && base == StackBase::bloom && rate < 0.5 ? -std::log2(rate) / build::ln2
+                                                            : bits_for_rate(base, rate);
   }
   [[nodiscard]] double bits(double known_count) const {
     double positives = goal.task().positives, bits = overhead_bits(depth), variance = 0;
@@ -133,13 +135,13 @@ Choice one_layer(const Goal &goal) {
   for (unsigned step = 0; step < 60 && goal.for_bits(); ++step) {
     const double middle = (low + high) / 2;
     const bool fits =
-        task.positives * bloom_bits_per_key(std::exp2(-middle)) <= goal.bits_max() - overhead_bits(1);
+        task.positives * bits_for_rate(task.base, std::exp2(-middle)) <= goal.bits_max() - overhead_bits(1);
     (fits ? low : high) = middle;
   }
   Choice choice;
   choice.rates = {std::exp2(-low)};
   choice.wrong = choice.rates[0];
-  choice.bits = task.positives * bloom_bits_per_key(choice.wrong);
+  choice.bits = task.positives * bits_for_rate(task.base, choice.wrong);
   if (choice.wrong <= rate_max * (1 + 1e-9))
     choice.worth = goal.worth(choice.rates, choice.bits, choice.wrong);
   return choice;

@@ -9,12 +9,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-Outcome lab(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {program("weir-lab").string(), "stacked"});
+Outcome lab(std::vector<std::string> arguments, const std::string &experiment = "stacked") {
+  arguments.insert(arguments.begin(), {program("weir-lab").string(), experiment});
   return run(arguments);
 }
-Json report(std::vector<std::string> arguments) {
-  const Outcome outcome = lab(std::move(arguments));
+Json report(std::vector<std::string> arguments, const std::string &experiment = "stacked") {
+  const Outcome outcome = lab(std::move(arguments), experiment);
   EXPECT_TRUE(outcome.ok()) << outcome.err;
   return Json::parse(outcome.out, nullptr, false);
 }
@@ -71,6 +71,82 @@ TEST(WeirLabStacked, gives_the_same_rates_for_the_same_seed) {
   };
   EXPECT_EQ(rates("7"), rates("7"));
   EXPECT_NE(rates("7"), rates("8"));
+}
+
+TEST(WeirLabStacked, has_no_time_for_known_negatives_when_there_are_none) {
+  const Json json = report({"--depth", "1", "--positives", "20000", "--negatives", "20000"});
+  EXPECT_TRUE(json["query_ns"]["known_negative"].is_null());
+  EXPECT_GT(json["query_ns"]["positive"], 0);
+}
+
+TEST(WeirLabStacked, adds_the_reads_of_a_slow_store_to_the_time_of_the_filter) {
+  const Json json = report({"--iops", "1000,40000", "--positive-share", "0,0.5,1", "--zipf", "0.75"});
+  ASSERT_EQ(json["workload"].size(), 6);
+  for (const Json &row : json["workload"])
+    for (const char *side : {"stacked", "plain"}) {
+      SCOPED_TRACE(std::string(side) + " of " + row.dump());
+      const Json &cost = row[side];
+      const double share = row["positive_share"], accesses = cost["accesses"], ns = cost["filter_ns"];
+      const double rate = json[*side == 's' ? "efpr_by_class" : "plain_fpr_by_class"];
+      EXPECT_NEAR(accesses, share + (1 - share) * rate, 1e-9);
+      EXPECT_GT(ns, 0);
+      EXPECT_NEAR(cost["total_ns"].get<double>(), ns + accesses * 1e9 / row["iops"].get<double>(), 1e-3);
+    }
+  const Json &disks = json["workload"][0];
+  EXPECT_LT(disks["stacked"]["total_ns"], disks["plain"]["total_ns"]);
+  EXPECT_NEAR(json["plain_fpr_by_class"].get<double>(), 0.0216, 0.0022);
+}
+
+// ---- curves of the planner, held to stacks that were built ------------------------------------------
+
+// The row of `rows` that begins with `first`.
+Json row_at(const Json &rows, double first) {
+  for (const Json &row : rows)
+    if (std::abs(row[0].get<double>() - first) < 1e-9) return row;
+  ADD_FAILURE() << "no row for " << first;
+  return Json::array({0, 0, 0, 0, 0});
+}
+
+TEST(WeirLabStacking, plans_the_sizes_that_stacks_have) {
+  const Json rows = report({"--only", "size_against_psi"}, "stacking")["size_against_psi"];
+  for (const char *psi : {"0.25", "0.75"})
+    for (const auto &[rate, column] : {std::pair{"0.01", 2}, std::pair{"0.0001", 4}}) {
+      const Json built =
+          report({"--psi", psi, "--negatives", "100000", "--efpr", rate, "--depth", "5", "--no-timing"});
+      const Json planned = row_at(rows, std::stod(psi));
+      EXPECT_NEAR(built["bits_per_key"].get<double>() / planned[column].get<double>(), 1, 0.005)
+          << psi << ' ' << rate;
+      EXPECT_LT(planned[column], planned[column - 1]) << "of the plain filter";
+      const double error = std::stod(rate) > 0.001 ? 0.05 : 0.3; // some hundred wrong answers
+      EXPECT_NEAR(built["efpr_measured"].get<double>() / std::stod(rate), 1, error) << psi << ' ' << rate;
+    }
+}
+
+TEST(WeirLabStacking, plans_the_rates_that_stacks_have) {
+  const Json rows = report({"--only", "efpr_against_bits"}, "stacking")["efpr_against_bits"];
+  for (const auto &[psi, column] : {std::pair{"0.5", 2}, std::pair{"0.9", 3}}) {
+    const Json built =
+        report({"--psi", psi, "--negatives", "900000", "--bits", "9", "--depth", "5", "--no-timing"});
+    const Json planned = row_at(rows, 9);
+    EXPECT_NEAR(built["efpr_measured"].get<double>() / planned[column].get<double>(), 1, 0.05) << psi;
+    EXPECT_NEAR(built["plain_fpr_measured"].get<double>() / planned[1].get<double>(), 1, 0.05) << psi;
+  }
+}
+
+TEST(WeirLabStacking, has_parts_and_knows_their_names) {
+  const Json json = report({"--only", "psi_needed,bits_saved"}, "stacking");
+  EXPECT_TRUE(json.contains("psi_needed") && json.contains("bits_saved"));
+  EXPECT_FALSE(json.contains("wins"));
+  EXPECT_EQ(lab({"--only", "losses"}, "stacking").code, 2);
+}
+
+TEST(WeirLabBuilding, takes_longer_the_more_negatives_are_known) {
+  const Json json = report({"--positives", "50000", "--known", "0,10", "--rounds", "3"}, "building");
+  ASSERT_EQ(json["rows"].size(), 2);
+  EXPECT_EQ(json["rows"][0]["layers"], 1);
+  EXPECT_NEAR(json["rows"][1]["known_negatives"].get<double>(), 500'000, 1);
+  EXPECT_GT(json["rows"][1]["build_seconds"], json["rows"][0]["build_seconds"]);
+  EXPECT_GT(json["rows"][1]["optimiser_seconds"], 0);
 }
 
 TEST(WeirLabStacked, says_what_is_wrong_with_its_arguments) {

@@ -1,6 +1,7 @@
 // weir-lab: filters side by side in equal space, by the rules of the papers that they come from.
 #pragma once
 
+#include "tests/lab/building.hpp"
 #include "tests/lab/keys.hpp"
 #include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
@@ -90,9 +91,11 @@ struct SeesawReport {
 // options.cpp: the command line, or the code to end with after help or a complaint was printed.
 struct CommandLine {
   std::optional<int> exit_code;
-  SeesawTask task;
-  bool is_stacked = false, is_stacking = false;
-  StackedTask stacked; // then in place of `task`
+  enum class Experiment : std::uint8_t { seesaw, stacked, building, stacking } experiment{};
+  SeesawTask task; // of the experiment named, this one or one of those below
+  StackedTask stacked;
+  BuildingTask building;
+  std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);
 

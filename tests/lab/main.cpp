@@ -20,10 +20,12 @@ template <class Report> int show(const weir::Result<Report> &report) {
 int main(int argc, char **argv) {
   const weir::lab::CommandLine line = weir::lab::read_command_line(argc, argv);
   if (line.exit_code) return *line.exit_code;
-  if (line.is_stacking) {
-    fmt::print("{}\n", weir::lab::stacking_json());
-    return 0;
+  using enum weir::lab::CommandLine::Experiment;
+  switch (line.experiment) {
+  case seesaw: return show(weir::lab::run_seesaw(line.task));
+  case stacked: return show(weir::lab::run_stacked(line.stacked));
+  case building: return show(weir::lab::run_building(line.building));
+  case stacking: fmt::print("{}\n", weir::lab::stacking_json(line.stacking_parts)); return 0;
   }
-  return line.is_stacked ? show(weir::lab::run_stacked(line.stacked))
-                         : show(weir::lab::run_seesaw(line.task));
+  return 2;
 }

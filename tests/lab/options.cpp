@@ -106,12 +106,18 @@ CommandLine read_command_line(int argc, char **argv) {
   add_seesaw(*app.add_subcommand("seesaw", seesaw_summary), line.task);
   CLI::App &stacked = *app.add_subcommand("stacked", stacked_summary);
   add_stacked(stacked, line.stacked);
-  const CLI::App &stacking =
+  CLI::App &building = *app.add_subcommand(
+      "building", "how long stacks take to size and to build with ever more known negatives");
+  add_building(building, line.building);
+  CLI::App &stacking =
       *app.add_subcommand("stacking", "when to stack: curves of the formulas and the planner");
+  add_stacking(stacking, line.stacking_parts);
   try {
     app.parse(argc, argv);
-    line.is_stacked = stacked.parsed();
-    line.is_stacking = stacking.parsed();
+    line.experiment = stacked.parsed()    ? CommandLine::Experiment::stacked
+                      : building.parsed() ? CommandLine::Experiment::building
+                      : stacking.parsed() ? CommandLine::Experiment::stacking
+                                          : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
   }

@@ -1,38 +1,25 @@
 // One stack and one plain filter: sized, built, asked by the whole universe, and timed by turns.
-#include "tests/lab/stacked.hpp"
-
+#include "tests/lab/clock.hpp"
+#include "tests/lab/stacked_workload.hpp"
 #include "tests/support/standings.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/quotient_filter.hpp"
+#include "weir/filter/split_block_filter.hpp"
 
 #include <chrono>
-#include <cmath>
-#include <ctime>
 
 namespace weir::lab {
 namespace {
 
-constexpr std::uint64_t unseen_keys = 1'000'000; // of no universe: what EFPB is measured with
 constexpr std::size_t questions_max = 200'000;
 constexpr unsigned rounds = 15;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-struct Universe {
-  std::vector<KeyHash> positives, negatives, unseen; // negatives: the most frequent first
-
-  explicit Universe(const StackedTask &task)
-      : positives(make_keys(task.keyset, Side::positive, task.positives, task.seed)),
-        negatives(make_keys(task.keyset, Side::negative, task.negatives + unseen_keys, task.seed)) {
-    unseen.assign(negatives.end() - static_cast<std::ptrdiff_t>(unseen_keys), negatives.end());
-    negatives.resize(task.negatives);
-  }
-};
 
 template <class Filter, class Visit>
 void for_each_accepted(const Filter &filter, std::span<const KeyHash> keys, Visit visit) {
@@ -47,15 +34,15 @@ template <class Filter> std::uint64_t accepted(const Filter &filter, std::span<c
   for_each_accepted(filter, keys, [&](std::size_t) { ++count; });
   return count;
 }
-// Share of the negative questions answered wrongly, over the whole universe.
-template <class Filter>
-double weighted(const Filter &filter, std::span<const KeyHash> negatives, double zipf) {
+template <class Filter> double share_accepted(const Filter &filter, std::span<const KeyHash> keys) {
+  return keys.empty() ? 0 : static_cast<double>(accepted(filter, keys)) / static_cast<double>(keys.size());
+}
+// Share of the negative questions answered wrongly, over the whole universe. `elsewhere`: of keys outside it.
+template <class Filter> double weighted(const Filter &filter, const Universe &universe, double elsewhere) {
   double all = 0, wrong = 0;
-  for (std::size_t rank = 1; rank <= negatives.size(); ++rank)
-    all += std::pow(static_cast<double>(rank), -zipf);
-  for_each_accepted(filter, negatives,
-                    [&](std::size_t at) { wrong += std::pow(static_cast<double>(at + 1), -zipf); });
-  return wrong / all;
+  for (std::size_t at = 0; at < universe.negatives.size(); ++at) all += universe.weight(at);
+  for_each_accepted(filter, universe.negatives, [&](std::size_t at) { wrong += universe.weight(at); });
+  return universe.psi() * wrong / all + (1 - universe.psi()) * elsewhere;
 }
 
 // ---- times -----------------------------------------------------------------------------------------
@@ -63,14 +50,9 @@ double weighted(const Filter &filter, std::span<const KeyHash> negatives, double
 volatile std::uint64_t answers; // keeps the questions from being left out
 
 template <class Filter> double ns_for_one(const Filter &filter, std::span<const KeyHash> keys) {
-  const auto now = [] { // time that this thread has spent on a processor
-    timespec at{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
-    return static_cast<double>(at.tv_sec) * 1e9 + static_cast<double>(at.tv_nsec);
-  };
-  const double start = now();
+  const double start = cpu_ns();
   answers = accepted(filter, keys);
-  return (now() - start) / static_cast<double>(std::max<std::size_t>(keys.size(), 1));
+  return (cpu_ns() - start) / static_cast<double>(std::max<std::size_t>(keys.size(), 1));
 }
 
 // Evenly from all of them.
@@ -81,24 +63,51 @@ std::vector<KeyHash> some_of(std::span<const KeyHash> keys) {
   return some;
 }
 
+struct Pair {
+  double stack = 0, plain = 0;
+};
+
+// Medians over rounds; who begins changes with each.
 template <class Stack, class Plain>
-void time_both(const Stack &stack, const Plain &plain, const Universe &universe, StackedReport &report) {
-  const auto known = static_cast<std::size_t>(report.plan.known);
-  const std::array<std::vector<KeyHash>, 3> questions{some_of(universe.positives),
-                                                      some_of(std::span(universe.negatives).first(known)),
-                                                      some_of(universe.unseen)};
-  std::array<std::vector<double>, 3> of_stack, of_plain;
+std::vector<Pair> time_both(const Stack &stack, const Plain &plain,
+                            std::span<const std::vector<KeyHash>> questions) {
+  std::vector<std::vector<double>> of_stack(questions.size()), of_plain(questions.size());
   for (unsigned round = 0; round < rounds; ++round)
     for (std::size_t kind = 0; kind < questions.size(); ++kind)
       for (const bool stack_now : {round % 2 == 0, round % 2 != 0})
         (stack_now ? of_stack : of_plain)[kind].push_back(stack_now ? ns_for_one(stack, questions[kind])
                                                                     : ns_for_one(plain, questions[kind]));
-  const auto medians = [](const std::array<std::vector<double>, 3> &of) {
-    return QueryTimes{bench::figure_of(of[0]).median, bench::figure_of(of[1]).median,
-                      bench::figure_of(of[2]).median};
-  };
-  report.ns = medians(of_stack);
-  report.plain_ns = medians(of_plain);
+  std::vector<Pair> medians;
+  for (std::size_t kind = 0; kind < questions.size(); ++kind)
+    medians.push_back(questions[kind].empty() ? Pair{}
+                                              : Pair{bench::figure_of(of_stack[kind]).median,
+                                                     bench::figure_of(of_plain[kind]).median});
+  return medians;
+}
+
+template <class Stack, class Plain>
+void time_queries(const Stack &stack, const Plain &plain, const Universe &universe, StackedReport &report) {
+  const auto known = static_cast<std::size_t>(report.plan.known);
+  const std::array questions{some_of(universe.positives), some_of(std::span(universe.negatives).first(known)),
+                             some_of(universe.unseen)};
+  const std::vector<Pair> ns = time_both(stack, plain, questions);
+  report.ns = {ns[0].stack, ns[1].stack, ns[2].stack};
+  report.plain_ns = {ns[0].plain, ns[1].plain, ns[2].plain};
+}
+
+// The workload itself, hot keys as often as they come.
+template <class Stack, class Plain>
+void time_workload(const Stack &stack, const Plain &plain, const Universe &universe, StackedReport &report) {
+  std::vector<std::vector<KeyHash>> questions;
+  for (const double share : report.task.positive_shares)
+    questions.push_back(universe.questions(questions_max, share));
+  const std::vector<Pair> ns = time_both(stack, plain, questions);
+  for (std::size_t i = 0; i < ns.size(); ++i) {
+    const double share = report.task.positive_shares[i];
+    report.costs.push_back({share,
+                            {ns[i].stack, share + (1 - share) * report.efpr_by_class},
+                            {ns[i].plain, share + (1 - share) * report.plain_by_class}});
+  }
 }
 
 // ---- the experiment ----------------------------------------------------------------------------------
@@ -132,14 +141,17 @@ template <class Odd, class Even> Status run_with(StackedReport &report) {
                              i % 2 == 0 ? stack.odd()[i / 2].bits() : stack.even()[i / 2].bits()});
   if (accepted(stack, universe.positives) != task.positives)
     return fail(Errc::io, "the stack misses keys that are present");
-  report.efpr = weighted(stack, universe.negatives, task.zipf);
-  report.efpb = static_cast<double>(accepted(stack, universe.unseen)) / static_cast<double>(unseen_keys);
+  report.efpb = share_accepted(stack, universe.unseen);
+  report.efpr = weighted(stack, universe, report.efpb);
+  report.efpr_by_class = report.plan.psi * share_accepted(stack, known) + (1 - report.plan.psi) * report.efpb;
 
   const auto plain = plain_filter<Odd>(task, universe, bits);
   if (!plain) return std::unexpected(plain.error());
   report.plain_bits_per_key = static_cast<double>(8 * plain->section().size()) / positives;
-  report.plain_fpr = weighted(*plain, universe.negatives, task.zipf);
-  if (task.timing) time_both(stack, *plain, universe, report);
+  report.plain_by_class = share_accepted(*plain, universe.unseen);
+  report.plain_fpr = weighted(*plain, universe, report.plain_by_class);
+  if (task.timing) time_queries(stack, *plain, universe, report);
+  if (task.timing && !task.iops.empty()) time_workload(stack, *plain, universe, report);
   return {};
 }
 
@@ -153,16 +165,19 @@ Status run_base(StackedReport &report) {
   case plan::StackBase::cuckoo: return run_over<filter::CuckooFilter>(report);
   case plan::StackBase::quotient: return run_over<filter::QuotientFilter>(report);
   case plan::StackBase::fuse: return run_with<build::BinaryFuse, build::BinaryFuse>(report);
+  case plan::StackBase::split_block: return run_over<filter::SplitBlockFilter>(report);
   }
   return fail(Errc::usage, "no such base filter");
 }
 
 plan::StackTask planning(const StackedTask &task) {
   plan::StackTask wanted;
+  const double rest = (1 - task.psi.value_or(1)) * static_cast<double>(task.negatives); // of the questions
   wanted.base = task.base;
   wanted.fuse_below = task.fuse_below;
   wanted.positives = static_cast<double>(task.positives);
-  wanted.negatives = plan::CostCurve::zipf(task.negatives, task.zipf);
+  wanted.negatives = task.psi ? plan::CostCurve::of(std::vector<double>(task.negatives, *task.psi), rest)
+                              : plan::CostCurve::zipf(task.negatives, task.zipf);
   if (task.efpr)
     wanted.rate_max = task.efpr;
   else

@@ -7,10 +7,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json times(const QueryTimes &ns) {
+Json times(const StackedReport &report, const QueryTimes &ns) {
+  if (!report.task.timing) return nullptr;
   return {{"positive", ns.positive},
-          {"known_negative", ns.known_negative},
+          {"known_negative", report.plan.known > 0 ? Json(ns.known_negative) : Json(nullptr)},
           {"unknown_negative", ns.unknown_negative}};
+}
+
+Json cost(const WorkloadCost &of, double iops) {
+  return {{"filter_ns", of.filter_ns}, {"accesses", of.accesses}, {"total_ns", of.total_ns(iops)}};
 }
 
 } // namespace
@@ -29,10 +34,20 @@ std::string json_of(const StackedReport &r) {
   json["bits_per_key"] = r.bits_per_key;
   json["optimiser_seconds"] = r.optimiser_seconds;
   json["build_seconds"] = r.build_seconds;
-  json["query_ns"] = r.task.timing ? times(r.ns) : Json(nullptr);
+  json["query_ns"] = times(r, r.ns);
   json["plain_fpr_measured"] = r.plain_fpr;
   json["plain_bits_per_key"] = r.plain_bits_per_key;
-  json["plain_query_ns"] = r.task.timing ? times(r.plain_ns) : Json(nullptr);
+  json["plain_query_ns"] = times(r, r.plain_ns);
+  json["efpr_by_class"] = r.efpr_by_class;
+  json["plain_fpr_by_class"] = r.plain_by_class;
+  if (r.task.iops.empty()) return json.dump(2);
+  json["workload"] = Json::array();
+  for (const double iops : r.task.iops)
+    for (const MixedCost &mixed : r.costs)
+      json["workload"].push_back({{"iops", iops},
+                                  {"positive_share", mixed.positive_share},
+                                  {"stacked", cost(mixed.stack, iops)},
+                                  {"plain", cost(mixed.plain, iops)}});
   return json.dump(2);
 }
 

@@ -1,9 +1,9 @@
 #include "tests/lab/timing.hpp"
 
+#include "tests/lab/clock.hpp"
 #include "tests/support/standings.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <random>
 
 namespace weir::lab {
@@ -16,13 +16,6 @@ constexpr std::size_t questions_max = 200'000; // a round
 struct Samples {
   std::vector<double> insert, erase, mixed, present, absent, batch, insert_waiting, waiting;
 };
-
-// Time that this thread has spent on a processor: what else runs there takes its turns elsewhere.
-double cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 template <class Work> double ns_for_one(std::size_t keys, Work work) {
   const double start = cpu_ns();

@@ -125,6 +125,21 @@ TEST(QuotientFilter, keeps_what_it_counts_when_doubled_and_halved) {
   EXPECT_EQ(filter.resized(-1).error().code, Errc::needs_rebuild) << "1100 do not fit into 750";
 }
 
+TEST(QuotientFilter, errs_as_predicted_at_every_length_of_remainders_and_any_size) {
+  const std::uint64_t seed = test::seed_or(75);
+  WEIR_TRACE_SEED(seed);
+  const std::vector<KeyHash> keys = random_keys(9'000, seed), absent = absent_keys(200'000, seed);
+  for (unsigned bits = 1; bits <= QuotientShape::remainder_bits_max; ++bits) {
+    const QuotientShape shape{9'877 + 101 * bits + (bits < 3 ? 3'000 : 0), bits};
+    const QuotientFilter filter = test::filled<QuotientFilter>(shape, keys, bits);
+    EXPECT_EQ(test::missed(filter, keys), 0u) << bits << " bits";
+    EXPECT_TRUE(
+        test::rate_is(QuotientFilter::rate(shape, 9'000), test::accepted(filter, absent), absent.size()))
+        << bits << " bits";
+    EXPECT_TRUE(test::batch_equals_single(filter, test::mixed_keys(keys, absent)));
+  }
+}
+
 TEST(QuotientFilter, takes_more_keys_once_it_is_doubled) {
   QuotientFilter filter = QuotientFilter::make({1'000, 12}).value();
   const std::vector<KeyHash> keys = random_keys(1'900, 73);

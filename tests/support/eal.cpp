@@ -3,13 +3,14 @@
 #include "dataplane/eal.hpp"
 
 #include <cstdio>
+#include <fmt/format.h>
 #include <memory>
 
 namespace weir::test {
 
 bool start_eal() {
   static const std::unique_ptr<dataplane::Eal> eal = []() -> std::unique_ptr<dataplane::Eal> {
-    const std::string cpus = dataplane::Machine::here().cpus;
+    const std::string cpus = fmt::format("{}", fmt::join(dataplane::Machine::here().cpus, ","));
     dataplane::EalPlan plan;
     plan.private_runtime_folder = true;
     plan.arguments = {"weir-test",   "--no-huge",      "--no-shconf",

@@ -160,6 +160,7 @@ std::optional<pid_t> Child::child(const std::string &program_name) const {
 
 long Child::peak_rss_kib() const { return status_kib(pid_, "VmHWM:"); }
 long Child::rss_kib() const { return status_kib(pid_, "VmRSS:"); }
+long Child::data_kib() const { return status_kib(pid_, "RssAnon:") + status_kib(pid_, "RssShmem:"); }
 long Child::hugetlb_kib() const { return status_kib(pid_, "HugetlbPages:"); }
 
 Outcome run(const std::vector<std::string> &arguments, const std::string &netns,

@@ -52,8 +52,8 @@ TEST(CuckooFilter, accepts_absent_keys_as_often_as_predicted) {
   const std::uint64_t seed = test::seed_or(13);
   WEIR_TRACE_SEED(seed);
   const std::vector<KeyHash> keys = random_keys(18'000, seed), absent = absent_keys(200'000, seed);
-  for (const unsigned bits : {1u, 4u, 8u, 11u, 14u}) {
-    const CuckooFilter::Shape shape{bits < 8 ? 80'000u : 5'000u, bits};
+  for (unsigned bits = 1; bits <= CuckooFilter::fingerprint_bits_max; ++bits) {
+    const CuckooFilter::Shape shape{bits < 8 ? 80'000u : 4'900u + bits, bits};
     const CuckooFilter filter = filled(shape, keys);
     EXPECT_TRUE(test::rate_is(cuckoo_rate(shape, keys.size()), test::accepted(filter, absent), absent.size()))
         << bits << " bits";

@@ -49,6 +49,18 @@ TEST_F(EngineTest, a_list_of_the_configuration_is_enforced_with_allow_above_deny
   EXPECT_EQ(dataplane.list_of(image::Side::allow, "192.0.2.200"), "never_deny");
 }
 
+TEST_F(EngineTest, keeps_off_the_processors_that_the_configuration_gives_to_workers) {
+  const auto all = cpus_allowed();
+  if (all.size() < 2) GTEST_SKIP() << "needs two processors";
+  bench.write_list("drop.txt", "10.0.0.0/8\n");
+  bench.configure(std::string(guarded) + "eal: {lcores: \"" + std::to_string(all.front()) + "\"}\n");
+  ASSERT_TRUE(bench.apply(0, true));
+  EXPECT_EQ(cpus_allowed(), std::vector<unsigned>(all.begin() + 1, all.end()));
+  bench.configure(guarded);
+  ASSERT_TRUE(bench.apply(0, true));
+  EXPECT_EQ(cpus_allowed(), all);
+}
+
 TEST_F(EngineTest, a_malformed_file_changes_nothing_and_all_bad_lines_are_named) {
   begin("10.0.0.0/8\n");
   bench.write_list("drop.txt", "10.0.0.0/8\n10.0.0.5/8\nnonsense\n");

@@ -2,6 +2,8 @@
 // everything where everything can be tried [Stacked §3.5].
 #include "control/plan/stacked_advice.hpp"
 #include "control/plan/stacked_search.hpp"
+#include "weir/filter/bloom.hpp"
+#include "weir/filter/split_block_filter.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,8 +31,8 @@ StackTask for_rate(StackBase base, double skew, double rate) {
 }
 StackPlan plan(const StackTask &task) { return size_stack(task).value(); }
 
-constexpr std::array<StackBase, 4> bases{StackBase::bloom, StackBase::cuckoo, StackBase::quotient,
-                                         StackBase::fuse};
+constexpr std::array bases{StackBase::bloom, StackBase::cuckoo, StackBase::quotient, StackBase::fuse,
+                           StackBase::split_block};
 
 TEST(StackedSize, keeps_to_its_bits_and_is_never_worse_than_one_layer) {
   for (const StackBase base : bases)
@@ -81,6 +83,39 @@ TEST(StackedSize, takes_less_than_a_third_of_a_second_at_ten_million_negatives) 
   const std::clock_t start = std::clock();
   (void)plan(for_bits(StackBase::bloom, 0.75, 8));
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 0.3);
+}
+
+TEST(StackedSize, goes_deeper_only_while_two_layers_gain_what_is_asked_of_them) {
+  for (const StackBase base : {StackBase::bloom, StackBase::cuckoo, StackBase::split_block}) {
+    StackTask task = for_bits(base, 1, 8);
+    std::size_t layers = 9;
+    double efpr = 0;
+    for (const double gain : {0.001, 0.1, 0.3, 0.999}) {
+      task.gain_min = gain;
+      const StackPlan p = plan(task);
+      EXPECT_LE(p.layers.size(), layers) << name_of(base) << ' ' << gain;
+      EXPECT_GE(p.efpr, 0.999 * efpr) << name_of(base) << ' ' << gain;
+      layers = p.layers.size(), efpr = p.efpr;
+    }
+    EXPECT_GT(layers, 1u) << "three layers are tried all the same";
+    for (const unsigned depth : {1u, 3u, 5u, 7u}) {
+      task.gain_min = 0, task.depth_max = depth;
+      EXPECT_LE(plan(task).layers.size(), depth);
+    }
+  }
+}
+
+TEST(StackedSize, split_blocks_in_layers_cost_as_much_more_as_alone) {
+  for (const double rate : {0.2, 0.03, 0.004}) {
+    const auto shape = filter::SplitBlockFilter::shape_for_rate(1e6, rate).value();
+    EXPECT_NEAR(bits_for_rate(StackBase::split_block, rate), static_cast<double>(shape.bits()) / 1e6,
+                0.002 * static_cast<double>(shape.bits()) / 1e6);
+    EXPECT_NEAR(build::split_block_law.bits(rate) / bits_for_rate(StackBase::split_block, rate), 1, 0.05)
+        << rate;
+  }
+  const StackPlan blocks = plan(for_bits(StackBase::split_block, 1, 8));
+  EXPECT_LT(blocks.efpr, 0.2 * blocks.single_rate);
+  EXPECT_GT(blocks.efpr, plan(for_bits(StackBase::bloom, 1, 8)).efpr);
 }
 
 TEST(StackedSize, says_the_same_again) {
@@ -146,9 +181,9 @@ TEST(StackedSize, free_rates_are_no_worse_than_a_grid_of_them) {
     for (double b = 0.005; b < 0.6; b *= 1.2)
       for (double c = 0.001; c < 0.6; c *= 1.2) {
         const std::array<double, 3> rates{a, b, c};
-        const double left =
-            0.998 * *task.bits_total - task.positives * (bloom_bits_per_key(a) + b * bloom_bits_per_key(c));
-        if (left > 0) least = std::min(least, goal.wrong(rates, left / (a * bloom_bits_per_key(b))));
+        const double left = 0.998 * *task.bits_total - task.positives * (filter::Bloom::bits_per_key(a) +
+                                                                         b * filter::Bloom::bits_per_key(c));
+        if (left > 0) least = std::min(least, goal.wrong(rates, left / (a * filter::Bloom::bits_per_key(b))));
       }
   EXPECT_LE(solve_continuous(goal, 3, solve_continuous(goal, 1, {})).wrong, least);
 }

@@ -11,8 +11,11 @@
 // A base filter that changes has make(shape, layer) and insert(); one that does not has
 // build(keys, shape, layer, seed). Layers are numbered from 1, which gives each its own hash functions.
 //
+// A table that refuses a key is built again with other functions, and from the third time on a little larger
+// as long as shape_of.bits_max<Filter>(layer, bits used so far) allows it.
+//
 // Errors: usage, for an even number of layers and for shapes that cannot be; needs_rebuild, when a layer
-// has no room.
+// has no room, whatever was tried.
 #pragma once
 
 #include "weir/build/stacked_model.hpp"
@@ -42,17 +45,46 @@ template <class Odd, class Even = Odd> struct BuiltStack {
   StackCounts counts;
 };
 
-// A layer of either kind.
+// Numbers of layers that are built again: every one of its own, and none that another layer has.
+inline constexpr unsigned layer_attempts_max = 8, layer_attempts_same = 2;
+[[nodiscard]] constexpr std::uint64_t layer_attempt(std::uint64_t layer, unsigned attempt) noexcept {
+  return layer + std::uint64_t{256} * attempt;
+}
+static_assert(filter::stack_layers_max < 256);
+
+// By a sixty-fourth; the same where a kind has no slots that keys could lack.
+template <class Shape> [[nodiscard]] Shape enlarged(Shape shape) noexcept {
+  if constexpr (requires { shape.buckets; }) shape.buckets += shape.buckets / 64 + 1;
+  if constexpr (requires { shape.remainder_bits; }) shape.slots += shape.slots / 64 + 1;
+  return shape;
+}
+
+template <class Filter>
+[[nodiscard]] Result<Filter> fill_layer(const typename Filter::Shape &shape, std::uint64_t layer,
+                                        std::span<const KeyHash> keys) {
+  auto made = Filter::make(shape, layer);
+  for (const KeyHash key : keys) {
+    if (!made) break;
+    if (const Status in = filter::try_insert(*made, key); !in) made = std::unexpected(in.error());
+  }
+  return made;
+}
+
+// A layer of either kind, of `shape` or of up to `bits_max` bits if that refuses keys.
 template <class Filter>
 [[nodiscard]] Result<Filter> build_layer(const typename Filter::Shape &shape, std::uint64_t layer,
-                                         std::span<const KeyHash> keys, std::uint64_t seed) {
+                                         std::span<const KeyHash> keys, std::uint64_t seed,
+                                         std::uint64_t bits_max = 0) {
   if constexpr (requires { Filter::build(keys, shape, layer, seed); }) {
-    return Filter::build(keys, shape, layer, seed);
+    return Filter::build(keys, shape, layer, seed); // tries again by itself
   } else {
-    auto made = Filter::make(shape, layer);
-    for (const KeyHash key : keys) {
-      if (!made) break;
-      if (const Status in = filter::try_insert(*made, key); !in) made = std::unexpected(in.error());
+    auto made = fill_layer<Filter>(shape, layer, keys);
+    typename Filter::Shape next = shape;
+    for (unsigned attempt = 1; attempt < layer_attempts_max; ++attempt) {
+      if (made || made.error().code != Errc::needs_rebuild) break;
+      const typename Filter::Shape larger = enlarged(next);
+      if (attempt >= layer_attempts_same && larger.bits() <= bits_max) next = larger;
+      made = fill_layer<Filter>(next, layer_attempt(layer, attempt), keys);
     }
     return made;
   }
@@ -76,11 +108,15 @@ template <class Filter>
 
 template <class Filter, class ShapeOf>
 [[nodiscard]] Status stack_layer(std::size_t layer, ShapeOf &shape_of, std::vector<Filter> &layers,
-                                 std::span<const KeyHash> keys, std::uint64_t seed) {
+                                 std::span<const KeyHash> keys, std::uint64_t seed, std::uint64_t &used) {
   const Result<typename Filter::Shape> shape = shape_of.template operator()<Filter>(layer, keys.size());
   if (!shape) return in_layer(layer, shape.error());
-  auto made = build_layer<Filter>(*shape, layer, keys, seed);
+  std::uint64_t bits_max = 0;
+  if constexpr (requires { shape_of.template bits_max<Filter>(layer, used); })
+    bits_max = shape_of.template bits_max<Filter>(layer, used);
+  auto made = build_layer<Filter>(*shape, layer, keys, seed, bits_max);
   if (!made) return in_layer(layer, made.error());
+  used += 8 * round_up(made->section().size(), cache_line_bytes);
   layers.push_back(std::move(*made));
   return {};
 }
@@ -96,18 +132,19 @@ build_stack(unsigned depth, ShapeOf shape_of, std::span<const KeyHash> positives
   std::vector<Even> even;
   StackCounts counts;
   counts.known = known.size();
+  std::uint64_t used = 8 * filter::stack_layers_offset(depth); // bits of the section
   std::vector<KeyHash> positives_left, known_left; // unused while the spans are what the caller gave
   for (std::size_t layer = 1; layer <= depth; ++layer) {
     counts.keys.push_back(layer % 2 == 1 ? positives.size() : known.size());
     if (layer % 2 == 1) {
-      if (const Status on = stack_layer(layer, shape_of, odd, positives, seed); !on)
+      if (const Status on = stack_layer(layer, shape_of, odd, positives, seed, used); !on)
         return std::unexpected(on.error());
       counts.positive_inserts += positives.size();
       counts.known_lookups += known.size();
       known_left = accepted_by(odd.back(), known);
       known = known_left;
     } else {
-      if (const Status on = stack_layer(layer, shape_of, even, known, seed); !on)
+      if (const Status on = stack_layer(layer, shape_of, even, known, seed, used); !on)
         return std::unexpected(on.error());
       counts.known_inserts += known.size();
       counts.positive_lookups += positives.size();
@@ -151,7 +188,8 @@ template <class Filter>
     shape = shape_of_digits<Filter>(keys, planned.digits);
   } else {
     const double bits = planned.bits * keys / std::max(planned.keys, 1.0);
-    shape = Filter::shape_for(keys, static_cast<std::uint64_t>(std::max(bits, 64.0)));
+    constexpr double least = requires(typename Filter::Shape s) { s.blocks; } ? 256 : 64;
+    shape = Filter::shape_for(keys, static_cast<std::uint64_t>(std::max(bits, least)));
   }
   if (shape) return *shape;
   return fail(Errc::usage, "no filter of this kind for " + std::to_string(static_cast<std::uint64_t>(keys)) +
@@ -163,14 +201,31 @@ class PlannedShapes {
 public:
   explicit PlannedShapes(std::span<const LayerSize> layers, double room = 1) : layers_(layers), room_(room) {}
 
+  // Layers that refuse a key may become larger while the section keeps to so many bits.
+  [[nodiscard]] PlannedShapes within(std::uint64_t bits) const {
+    PlannedShapes shapes = *this;
+    shapes.bits_ = bits;
+    return shapes;
+  }
+
   template <class Filter>
   [[nodiscard]] Result<typename Filter::Shape> operator()(std::size_t layer, std::uint64_t keys) const {
     return layer_shape<Filter>(layers_[layer - 1], static_cast<double>(keys) * (layer % 2 == 1 ? room_ : 1));
+  }
+  // What layers below do not need of the bits that are left.
+  template <class Filter>
+  [[nodiscard]] std::uint64_t bits_max(std::size_t layer, std::uint64_t used) const noexcept {
+    constexpr double around = 8.0 * (sizeof(filter::FilterHeader) + cache_line_bytes); // header, and rounding
+    double left = static_cast<double>(bits_) - static_cast<double>(used) - around;
+    for (std::size_t below = layer; below < layers_.size(); ++below)
+      left -= layers_[below].bits * (below % 2 == 0 ? room_ : 1) + around;
+    return static_cast<std::uint64_t>(std::max(left, 0.0));
   }
 
 private:
   std::span<const LayerSize> layers_;
   double room_;
+  std::uint64_t bits_ = 0;
 };
 
 // ---- as a section --------------------------------------------------------------------------------

@@ -25,6 +25,9 @@ namespace weir::build {
 
 using LayerRates = std::span<const double>;
 
+// What layers are made of. Numbers are those of the laboratory's options.
+enum class StackBase : std::uint8_t { bloom, cuckoo, quotient, fuse, split_block };
+
 // ---- errors [Stacked §4.1] -----------------------------------------------------------------------
 
 // A known negative passes all odd layers.
@@ -191,6 +194,7 @@ struct SizeLaw {
 };
 inline constexpr double ln2 = 0.69314718055994530942;
 inline constexpr SizeLaw bloom_law{ln2 * ln2, 0};
+inline constexpr SizeLaw split_block_law{0.507, 0.74};    // within 4 % from one in five to one in 200
 inline constexpr SizeLaw cuckoo_law{0.95 * ln2, 3 * ln2}; // four slots, 95 % load
 inline constexpr SizeLaw quotient_law{0.95 * ln2, 2.125 * ln2};
 

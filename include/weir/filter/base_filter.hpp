@@ -5,7 +5,7 @@
 //   Bloom               insert          (1 - (1 - 1/m)^(k n))^k                    bloom.hpp
 //   SplitBlockFilter    insert          a mean over the loads of blocks            split_block_filter.hpp
 //   CountingBloom       insert, erase   as Bloom, m cells                          counting_bloom.hpp
-//   CuckooFilter        insert, erase   1 - (1 - 1/(2^f - 1))^(8 load)             cuckoo_filter.hpp
+//   CuckooFilter        insert, erase   1 - (1 - load/(2^f - 1))^8                   cuckoo_filter.hpp
 //   QuotientFilter      insert, erase,  1 - exp(-n / (slots 2^r))                  quotient_filter.hpp
 //                       count, resize
 //   XorFilter           none            2^-f                                       build/peeled_filter.hpp

@@ -13,4 +13,9 @@ inline constexpr std::size_t batch_max = 64;
 // time than the first.
 inline constexpr int into_second_cache = 2;
 
+// A filter of so many bits stays in the second cache of a core: batches send for nothing there.
+inline constexpr std::uint64_t near_bits = 8 * 512 * 1024;
+// In a batch of so few keys no question waits long enough for it to be worth skipping.
+inline constexpr std::size_t few_keys = 8;
+
 } // namespace weir::filter

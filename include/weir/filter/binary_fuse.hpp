@@ -26,6 +26,10 @@ struct BinaryFuseShape {
   std::uint32_t segment_log = 0;
   std::uint32_t fingerprint_bits = 0;
 
+  // Before segments are made whole.
+  [[nodiscard]] static double slots_per_key(double keys) noexcept {
+    return std::max(1.125, 0.875 + 0.25 * std::log(1e6) / std::log(std::max(keys, 2.0)));
+  }
   // Sizes with which nearly every seed serves: the authors', with segments half as long up to a million
   // keys, which wastes less of the last one.
   [[nodiscard]] static std::optional<BinaryFuseShape> for_keys(double keys,
@@ -33,7 +37,7 @@ struct BinaryFuseShape {
     const double log_keys = std::log(std::max(keys, 2.0));
     const double log2_length = std::floor(log_keys / std::log(3.33) + (keys <= 1e6 ? 1.25 : 2.25));
     const auto segment_log = static_cast<std::uint32_t>(std::min(log2_length, double{segment_log_max}));
-    const double slots = std::ceil(keys * std::max(1.125, 0.875 + 0.25 * std::log(1e6) / log_keys));
+    const double slots = std::ceil(keys * slots_per_key(keys));
     const double segments = std::max(3.0, std::ceil(slots / std::exp2(segment_log)));
     if (segments * std::exp2(segment_log) > UINT32_MAX) return std::nullopt;
     return BinaryFuseShape{static_cast<std::uint32_t>(segments) - 2, segment_log, fingerprint_bits};

@@ -56,13 +56,13 @@ public:
     return true;
   }
 
-  // The first two positions of every key, then the rest of those that may still be present: each sent for
-  // in all lanes before one is looked at, and no branch depends on a bit.
+  // The first two positions of every key, then the rest of those that may still be present. No branch depends
+  // on a bit.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     switch (shape_.hashes) {
-    case 1: return bits_ <= near_bits ? near_batch<1>(keys) : batch<1>(keys);
-    case 2: return bits_ <= near_bits ? near_batch<2>(keys) : batch<2>(keys);
-    case 3: return bits_ <= near_bits ? near_batch<3>(keys) : batch<3>(keys);
+    case 1: return batch<1>(keys);
+    case 2: return batch<2>(keys);
+    case 3: return batch<3>(keys);
     case 4: return batch<4>(keys);
     case 5: return batch<5>(keys);
     case 6: return batch<6>(keys);
@@ -77,18 +77,6 @@ public:
 private:
   friend class Bloom;
   static constexpr std::uint64_t own_view = 0xB100F117E25C1A55ull;
-  static constexpr std::uint64_t near_bits = 8 * 128 * 1024; // stays in a second-level cache
-
-  // Nothing is worth sending for, and leaving out a third position costs more than asking for it.
-  template <unsigned hashes> [[nodiscard]] HitMask near_batch(std::span<const KeyHash> keys) const noexcept {
-    HitMask hits = 0;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      Positions positions(keys[i], family_);
-      hits |= HitMask{all_set(positions, hashes)} << i;
-    }
-    return hits;
-  }
-
   [[nodiscard]] std::uint64_t place(std::uint64_t uniform) const noexcept {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{uniform} * bits_ >> 64);
@@ -99,22 +87,44 @@ private:
   }
   // With Hashes functions; 0: as many as the shape says.
   template <unsigned Hashes> [[nodiscard]] HitMask batch(std::span<const KeyHash> keys) const noexcept {
+    const bool near = bits_ <= near_bits;
+    if ((near && Hashes > 0 && Hashes <= 3) || keys.size() <= few_keys) return at_once<Hashes>(keys);
+    return near ? in_two_steps<Hashes, false>(keys) : in_two_steps<Hashes, true>(keys);
+  }
+  // Leaving out a third position costs more than asking for it.
+  template <unsigned Hashes> [[nodiscard]] HitMask at_once(std::span<const KeyHash> keys) const noexcept {
+    HitMask hits = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      Positions positions(keys[i], family_);
+      hits |= HitMask{all_set(positions, Hashes != 0 ? Hashes : shape_.hashes)} << i;
+    }
+    return hits;
+  }
+  // Where lines are far, each is sent for in all lanes before one is looked at.
+  template <unsigned Hashes, bool Far>
+  [[nodiscard]] HitMask in_two_steps(std::span<const KeyHash> keys) const noexcept {
     std::array<Positions, batch_max> lanes;
     std::array<std::uint8_t, batch_max + 1> open; // a key put down may stand behind the last
     constexpr unsigned first = Hashes == 1 ? 1 : 2;
     const unsigned rest = (Hashes != 0 ? Hashes : shape_.hashes) - first;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      lanes[i] = Positions(keys[i], family_);
-      send_for(lanes[i], first);
+    for (std::size_t i = 0; Far && i < keys.size(); ++i) {
+      const Positions positions(keys[i], family_);
+      send_for(positions, first);
+      lanes[i] = positions;
     }
     unsigned count = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) {
+      Positions positions = Far ? lanes[i] : Positions(keys[i], family_);
       open[count] = static_cast<std::uint8_t>(i);
-      count += all_set(lanes[i], first) ? 1 : 0;
+      count += all_set(positions, first) ? 1 : 0;
+      lanes[i] = positions;
     }
-    for (unsigned j = 0; j < count; ++j) send_for(lanes[open[j]], rest);
+    for (unsigned j = 0; Far && j < count; ++j) send_for(lanes[open[j]], rest);
     HitMask hits = 0;
-    for (unsigned j = 0; j < count; ++j) hits |= HitMask{all_set(lanes[open[j]], rest)} << open[j];
+    for (unsigned j = 0; j < count; ++j) {
+      Positions positions = lanes[open[j]];
+      hits |= HitMask{all_set(positions, rest)} << open[j];
+    }
     return hits;
   }
   [[gnu::always_inline]] void send_for(Positions positions, unsigned count) const noexcept {
@@ -150,6 +160,14 @@ public:
   [[nodiscard]] static double bits_needed(double keys, double rate) noexcept {
     const double k = hashes_for(rate);
     return -1 / std::expm1(std::log1p(-std::pow(rate, 1 / k)) / (k * keys));
+  }
+
+  // The same for very many keys, with the better of two whole numbers of functions: -k / ln(1 - a^(1/k)).
+  [[nodiscard]] static double bits_per_key(double rate) noexcept {
+    if (rate >= 1) return 0;
+    const double fewer = std::floor(std::max(1.0, -std::log2(rate)));
+    const auto bits = [rate](double k) { return -k / std::log1p(-std::pow(rate, 1 / k)); };
+    return std::min(bits(fewer), bits(fewer + 1));
   }
 
   [[nodiscard]] static std::optional<Shape> shape_for(double keys, std::uint64_t bits) noexcept {

@@ -17,10 +17,67 @@ public:
   CuckooLayerView() = default;
   CuckooLayerView(const Shape &shape, const FilterHeader &header, const std::byte *cells) noexcept
       : CuckooView(shape, reinterpret_cast<const std::uint64_t *>(cells),
-                   hash_family(Shape::own_view, header.layer)) {}
+                   hash_family(Shape::own_view, header.layer)),
+        family_(hash_family(Shape::own_view, header.layer)), cells_(cells), far_(shape.bits() > near_bits),
+        bucket_bits_(cuckoo_slots * shape.fingerprint_bits) {
+    for (unsigned slot = 0; slot < cuckoo_slots && bucket_bits_ <= one_load_bits; ++slot)
+      ones_ |= std::uint64_t{1} << slot * shape.fingerprint_bits;
+    highs_ = ones_ << (shape.fingerprint_bits - 1);
+  }
   [[nodiscard]] static Result<CuckooLayerView> attach(Bytes section) {
     return attach_view<CuckooLayerView>(section);
   }
+
+  // Nobody writes meanwhile, so a bucket of short fingerprints is one load from any byte.
+  [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    if (bucket_bits_ > one_load_bits) return CuckooView::contains_batch(keys);
+    return far_ && keys.size() > few_keys ? far_batch(keys) : near_batch(keys);
+  }
+
+private:
+  static constexpr unsigned one_load_bits = 57; // from any bit of a byte
+
+  // Where a bucket begins.
+  struct Lane {
+    std::uint64_t first, second, wanted; // in bits; the fingerprint in every slot
+  };
+  [[nodiscard, gnu::always_inline]] Lane lane_of(KeyHash key) const noexcept {
+    const CuckooPlace place = shape().place_of(key, family_);
+    return {std::uint64_t{place.bucket} * bucket_bits_,
+            std::uint64_t{shape().partner(place.bucket, place.fingerprint)} * bucket_bits_,
+            place.fingerprint * ones_};
+  }
+  [[nodiscard, gnu::always_inline]] bool holds_either(const Lane &lane) const noexcept {
+    const std::uint64_t a = slots_at(lane.first) ^ lane.wanted, b = slots_at(lane.second) ^ lane.wanted;
+    return ((((a - ones_) & ~a) | ((b - ones_) & ~b)) & highs_) != 0; // a slot of zeros in one of them
+  }
+  [[nodiscard, gnu::always_inline]] std::uint64_t slots_at(std::uint64_t bit) const noexcept {
+    return load_unaligned<std::uint64_t>(cells_ + bit / 8) >> bit % 8;
+  }
+
+  [[nodiscard]] HitMask near_batch(std::span<const KeyHash> keys) const noexcept {
+    HitMask hits = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{holds_either(lane_of(keys[i]))} << i;
+    return hits;
+  }
+  // Two loops: send for both buckets, then look.
+  [[nodiscard]] HitMask far_batch(std::span<const KeyHash> keys) const noexcept {
+    std::array<Lane, batch_max> lanes;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      lanes[i] = lane_of(keys[i]);
+      __builtin_prefetch(cells_ + lanes[i].first / 8, 0, into_second_cache);
+      __builtin_prefetch(cells_ + lanes[i].second / 8, 0, into_second_cache);
+    }
+    HitMask hits = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{holds_either(lanes[i])} << i;
+    return hits;
+  }
+
+  std::uint64_t family_ = CuckooShape::own_view;
+  const std::byte *cells_ = nullptr;
+  bool far_ = false;
+  std::uint32_t bucket_bits_ = 0;
+  std::uint64_t ones_ = 0, highs_ = 0; // the lowest and the highest bit of each slot
 };
 
 class CuckooFilter : public OwnedFilter<CuckooLayerView> {

@@ -94,12 +94,14 @@ struct CuckooShape {
   return std::nullopt;
 }
 
-// Share of absent keys that are accepted: none of the fingerprints met may be the key's own.
+// Share of absent keys that are accepted: none of the slots looked at may hold the key's own fingerprint.
+// Where there is one value alone, a bucket with any key in it accepts, and keys are too few to meet in one.
 [[nodiscard]] inline double cuckoo_rate(CuckooShape shape, double keys) noexcept {
   const double values = std::exp2(shape.fingerprint_bits) - 1;
   const double apart = 2 - 1.0 / shape.buckets; // a key's two buckets may be one
-  const double met = apart * keys / shape.buckets;
-  return values <= 1 ? -std::expm1(-met) : -std::expm1(met * std::log1p(-1 / values));
+  const double load = keys / static_cast<double>(shape.slots());
+  return values <= 1 ? -std::expm1(-apart * keys / shape.buckets)
+                     : -std::expm1(apart * cuckoo_slots * std::log1p(-load / values));
 }
 
 // The least shape that takes `keys` and errs with at most `rate`; nothing when no fingerprint is that long.
@@ -107,9 +109,9 @@ struct CuckooShape {
   if (!(rate > 0)) return std::nullopt;
   std::optional<CuckooShape> best;
   for (unsigned f = 1; f <= cuckoo_fingerprint_bits_max; ++f) {
-    const double differs =
-        f == 1 ? -1 : std::log1p(-1 / (std::exp2(f) - 1)); // per fingerprint met, as logarithm
-    const double for_rate = rate < 1 ? 2 * keys * differs / std::log1p(-rate) : 0;
+    const double none = rate < 1 ? std::log1p(-rate) : -1e300; // that a key is not accepted, as logarithm
+    const double load = (1 - std::exp2(f)) * std::expm1(none / (2 * cuckoo_slots));
+    const double for_rate = f == 1 ? -2 * keys / none : keys / (load * cuckoo_slots);
     const double buckets =
         std::max({1.0, std::ceil(for_rate),
                   std::ceil(cuckoo_slots_needed(keys) / (cuckoo_load_max(f) * cuckoo_slots))});

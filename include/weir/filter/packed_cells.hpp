@@ -77,13 +77,16 @@ inline void store_cell(std::uint64_t *words, CellPlace place, std::uint32_t mask
   __atomic_store_n(&words[place.word], cleared | std::uint64_t{value} << place.shift, __ATOMIC_RELEASE);
 }
 
+// Always inlined: out of line the two numbers are stored one by one and loaded as a pair, and the load waits
+// for both stores.
 class Positions {
 public:
   Positions() = default; // of no key: assign one before use
-  Positions(KeyHash key, std::uint64_t layer) noexcept : at_(remix(key, layer)), step_(std::rotl(at_, 32)) {}
+  [[gnu::always_inline]] Positions(KeyHash key, std::uint64_t layer) noexcept
+      : at_(remix(key, layer)), step_(std::rotl(at_, 32)) {}
 
   // Places 0, 1, 2 ... in turn.
-  [[nodiscard]] std::uint64_t next() noexcept {
+  [[nodiscard, gnu::always_inline]] std::uint64_t next() noexcept {
     const std::uint64_t now = at_;
     at_ += step_;
     step_ += growth;

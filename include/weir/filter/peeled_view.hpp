@@ -37,7 +37,8 @@ public:
 
   PeeledView() = default;
   PeeledView(const Shape &shape, const FilterHeader &header, const std::byte *cells) noexcept
-      : shape_(shape), family_(family(header.layer, header.seed)), bytes_(cells) {}
+      : shape_(shape), near_(shape.bits() <= near_bits), family_(family(header.layer, header.seed)),
+        bytes_(cells) {}
   [[nodiscard]] static Result<PeeledView> attach(Bytes section) { return attach_view<PeeledView>(section); }
 
   [[nodiscard]] const Shape &shape() const noexcept { return shape_; }
@@ -47,13 +48,19 @@ public:
     return matches(h, shape_.slots_of(h));
   }
 
-  // Two loops: send for three lines a key, then look.
+  // Two loops: send for three lines a key, then look. One where nothing is far.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    if (near_ || keys.size() <= few_keys) {
+      HitMask hits = 0;
+      for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(keys[i])} << i;
+      return hits;
+    }
     std::array<std::uint64_t, batch_max> mixed;
     std::array<PeeledSlots, batch_max> slots;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       mixed[i] = remix(keys[i], family_);
       slots[i] = shape_.slots_of(mixed[i]);
+#pragma GCC unroll 3
       for (const std::uint32_t slot : slots[i])
         __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_second_cache);
     }
@@ -75,13 +82,16 @@ private:
   [[nodiscard]] std::uint64_t bit_of(std::uint32_t slot) const noexcept {
     return std::uint64_t{slot} * shape_.fingerprint_bits;
   }
-  [[nodiscard]] bool matches(std::uint64_t mixed, const PeeledSlots &slots) const noexcept {
+  [[nodiscard, gnu::always_inline]] bool matches(std::uint64_t mixed,
+                                                 const PeeledSlots &slots) const noexcept {
     std::uint32_t bits = fingerprint_of(mixed, shape_.fingerprint_bits);
+#pragma GCC unroll 3
     for (const std::uint32_t slot : slots) bits ^= peeled_load(bytes_, bit_of(slot));
     return (bits & ((std::uint32_t{1} << shape_.fingerprint_bits) - 1)) == 0;
   }
 
   Shape shape_;
+  bool near_ = true;
   std::uint64_t family_ = 0;
   const std::byte *bytes_ = nullptr;
 };

@@ -51,19 +51,36 @@ public:
     return 0;
   }
 
-  // Two loops: send for the block and the slot that the key would like best, then look.
+  // Sends for the block and the slot that the key would like best, where they are far; then looks which
+  // quotients have a run, and into those runs.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    std::array<QuotientPlace, batch_max> places;
+    struct Lane {
+      std::uint64_t quotient, remainder;
+    };
+    std::array<Lane, batch_max + 1> places; // one put down may stand behind the last
+    std::array<std::uint8_t, batch_max + 1> number;
+    const bool far = shape_.bits() > near_bits;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      places[i] = place_of(keys[i]);
+      const QuotientPlace place = place_of(keys[i]);
+      places[i] = {place.quotient, place.remainder};
+      if (!far) continue;
       const std::byte *block = table_.block(places[i].quotient / 64);
       __builtin_prefetch(block, 0, into_second_cache);
       __builtin_prefetch(QuotientTable::remainders(block) +
                              places[i].quotient % 64 * shape_.remainder_bits / 8,
                          0, into_second_cache);
     }
+    unsigned count = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      places[count] = places[i];
+      number[count] = static_cast<std::uint8_t>(i);
+      count += table_.is_occupied(places[i].quotient) ? 1 : 0;
+    }
     HitMask hits = 0;
-    for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(places[i])} << i;
+    for (unsigned j = 0; j < count; ++j) {
+      const QuotientPlace place{places[j].quotient, static_cast<std::uint32_t>(places[j].remainder)};
+      hits |= HitMask{run_holds(place)} << number[j];
+    }
     return hits;
   }
 
@@ -78,7 +95,9 @@ private:
     return {quotient, static_cast<std::uint32_t>(fingerprint - (quotient << shape_.remainder_bits))};
   }
   [[nodiscard]] bool contains(QuotientPlace place) const noexcept {
-    if (!table_.is_occupied(place.quotient)) return false;
+    return table_.is_occupied(place.quotient) && run_holds(place);
+  }
+  [[nodiscard]] bool run_holds(QuotientPlace place) const noexcept {
     const std::uint64_t start = table_.run_start(place.quotient);
     return start < table_.slots() && table_.run_holds(start, place.remainder);
   }

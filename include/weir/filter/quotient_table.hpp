@@ -81,7 +81,11 @@ public:
   QuotientTable() = default;
   QuotientTable(const QuotientShape &shape, const std::byte *cells) noexcept
       : cells_(cells), block_bytes_(shape.block_bytes()), slots_(shape.blocks() * 64),
-        remainder_bits_(shape.remainder_bits), mask_((std::uint32_t{1} << shape.remainder_bits) - 1) {}
+        remainder_bits_(shape.remainder_bits), mask_((std::uint32_t{1} << shape.remainder_bits) - 1),
+        window_slots_(window_bits / shape.remainder_bits) {
+    for (unsigned at = 0; at + remainder_bits_ <= window_bits; at += 2 * remainder_bits_)
+      ones_even_ |= std::uint64_t{1} << at;
+  }
 
   static constexpr std::size_t occupieds_at = 1, runends_at = 9; // in a block, after its offset
   static constexpr unsigned offset_unsaid = 255;
@@ -154,8 +158,34 @@ public:
     return group;
   }
 
-  // Is the remainder in the run that begins at `slot`?
+  // Is the remainder in the run that begins at `slot`? The first slot that is not below it says so: digits do
+  // not exceed their heads, which ascend. All slots of a run are compared at once, if it lies in one block
+  // and is no longer than a word, and does not count zeros.
   [[nodiscard]] bool run_holds(std::uint64_t slot, std::uint32_t wanted) const noexcept {
+    const std::byte *at = block(slot / 64);
+    const auto length = static_cast<unsigned>(std::countr_zero(runends(at) >> slot % 64)) + 1;
+    const std::uint64_t bit = slot % 64 * remainder_bits_;
+    const std::uint64_t word = load_unaligned<std::uint64_t>(remainders(at) + bit / 8) >> bit % 8;
+    const std::uint64_t first_two = word & ((std::uint64_t{1} << 2 * remainder_bits_) - 1);
+    if (length > window_slots_ || (length > 1 && first_two == 0)) return long_run_holds(slot, wanted);
+    const std::uint64_t of_run = (std::uint64_t{2} << length * remainder_bits_) - 1;
+    const std::uint64_t reach = not_below(word, wanted) & of_run;
+    return (reach & -reach & ~not_below(word, wanted + 1)) != 0;
+  }
+
+private:
+  static constexpr unsigned window_bits = 57; // that a load from any bit of a byte brings
+
+  // Bit (i + 1) r of slot i: it holds `least` or more. Slots by turns, so that each has room for a carry.
+  [[nodiscard]] std::uint64_t not_below(std::uint64_t slots, std::uint32_t least) const noexcept {
+    const std::uint64_t carries = ones_even_ << remainder_bits_, values = carries - ones_even_;
+    const std::uint64_t all = ones_even_ * least;
+    const std::uint64_t even = ((slots & values) | carries) - all,
+                        odd = ((slots >> remainder_bits_ & values) | carries) - all;
+    return (even & carries) | (odd & carries) << remainder_bits_;
+  }
+  // The same, slot by slot.
+  [[nodiscard]] bool long_run_holds(std::uint64_t slot, std::uint32_t wanted) const noexcept {
     std::uint32_t head = remainder(slot);
     if (head == 0 && wanted != 0) {
       const QuotientGroup zeros = group_of_zeros(slot);
@@ -169,7 +199,6 @@ public:
     return head == wanted;
   }
 
-private:
   [[nodiscard]] bool ends_with(std::uint64_t end) const noexcept {
     return is_runend(end - 1) || end >= slots_;
   }
@@ -238,6 +267,8 @@ private:
   const std::byte *cells_ = nullptr;
   std::uint64_t block_bytes_ = 0, slots_ = 0;
   std::uint32_t remainder_bits_ = 0, mask_ = 0;
+  std::uint32_t window_slots_ = 0; // that a word shows whole, from any slot on
+  std::uint64_t ones_even_ = 0;    // the lowest bit of every second one
 };
 
 } // namespace weir::filter

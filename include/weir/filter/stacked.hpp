@@ -51,12 +51,14 @@ concept ErasingLayer = requires(F f, KeyHash key) {
   { f.erase(key) } -> std::same_as<bool>;
 };
 
-// Keys of a batch that no layer has settled yet, side by side, with their numbers in the batch.
+// Keys of a batch that no layer has settled yet, side by side, with their bits in the batch. Copies of the
+// last one fill up groups of four: loops over the few that are left so end where the processor expects it.
 class OpenLanes {
 public:
   explicit OpenLanes(std::span<const KeyHash> keys) noexcept
       : keys_(keys), all_(keys.size() == batch_max ? ~HitMask{0} : (HitMask{1} << keys.size()) - 1) {}
 
+  // Copies at the end included: what they answer is not in all().
   [[nodiscard]] std::span<const KeyHash> keys() const noexcept { return keys_; }
   [[nodiscard]] HitMask all() const noexcept { return all_; } // of the lanes left
 
@@ -64,31 +66,34 @@ public:
   [[nodiscard]] HitMask in_batch(HitMask lanes) const noexcept {
     if (!moved_) return lanes;
     HitMask bits = 0;
-    for (; lanes != 0; lanes &= lanes - 1)
-      bits |= HitMask{1} << number_[static_cast<std::size_t>(std::countr_zero(lanes))];
+    for (; lanes != 0; lanes &= lanes - 1) bits |= bit_[static_cast<std::size_t>(std::countr_zero(lanes))];
     return bits;
   }
-  // Goes on with these alone.
+  // Goes on with these alone; there is one at least.
   void keep(HitMask lanes) noexcept {
     if (lanes == all_) return;
+    auto *room = reinterpret_cast<KeyHash *>(room_.data());
     std::size_t count = 0;
     for (; lanes != 0; lanes &= lanes - 1) {
       const auto from = static_cast<std::size_t>(std::countr_zero(lanes));
-      number_[count] = moved_ ? number_[from] : static_cast<std::uint8_t>(from);
-      room_[count] = keys_[from]; // never in front of itself
+      bit_[count] = moved_ ? bit_[from] : lanes & -lanes;
+      room[count] = keys_[from]; // never in front of itself
       ++count;
     }
     moved_ = true;
-    keys_ = {room_.data(), count};
     all_ = (HitMask{1} << count) - 1; // fewer than before, so fewer than all of a word
+    for (std::size_t copy = count; copy < count + group - 1; ++copy) room[copy] = room[count - 1];
+    keys_ = {room, (count + group - 1) / group * group};
   }
 
 private:
+  static constexpr std::size_t group = 4;
+
   std::span<const KeyHash> keys_;
   HitMask all_;
   bool moved_ = false;
-  std::array<KeyHash, batch_max> room_;
-  std::array<std::uint8_t, batch_max> number_;
+  alignas(KeyHash) std::array<std::byte, sizeof(KeyHash) * (batch_max + group)> room_; // nothing to clear
+  std::array<HitMask, batch_max> bit_;
 };
 
 // The answer for a key that the odd layer `at` accepts.
@@ -122,31 +127,31 @@ template <StackLayer Odd, StackLayer Even>
   return probes;
 }
 
-// Fewer are asked one by one.
-inline constexpr std::size_t lanes_worth_a_batch = 8;
+// Goes on behind the odd layer `at`, which accepts `hits`, one key at least.
+template <StackLayer Odd, StackLayer Even>
+[[nodiscard, gnu::noinline]] HitMask stack_settles_batch(std::span<const Odd> odd, std::span<const Even> even,
+                                                         std::size_t at, std::span<const KeyHash> keys,
+                                                         HitMask hits) noexcept {
+  HitMask accepted = 0;
+  OpenLanes open(keys);
+  for (; at < even.size(); ++at) {
+    open.keep(hits);
+    hits = even[at].contains_batch(open.keys()) & open.all();
+    accepted |= open.in_batch(open.all() & ~hits);
+    if (hits == 0) return accepted;
+    open.keep(hits);
+    hits = odd[at + 1].contains_batch(open.keys()) & open.all();
+    if (hits == 0) return accepted;
+  }
+  return accepted | open.in_batch(hits);
+}
 
 // No layer is asked about keys that one before has settled.
 template <StackLayer Odd, StackLayer Even>
 [[nodiscard]] HitMask stack_contains_batch(std::span<const Odd> odd, std::span<const Even> even,
                                            std::span<const KeyHash> keys) noexcept {
-  HitMask hits = odd[0].contains_batch(keys), accepted = 0;
-  if (even.empty() || hits == 0) return hits;
-  OpenLanes open(keys);
-  for (std::size_t i = 0; i < even.size(); ++i) {
-    open.keep(hits);
-    if (open.keys().size() <= lanes_worth_a_batch) {
-      for (std::size_t j = 0; j < open.keys().size(); ++j)
-        accepted |= open.in_batch(HitMask{stack_settles(odd, even, i, open.keys()[j])} << j);
-      return accepted;
-    }
-    hits = even[i].contains_batch(open.keys());
-    accepted |= open.in_batch(open.all() & ~hits);
-    if (hits == 0) return accepted;
-    open.keep(hits);
-    hits = odd[i + 1].contains_batch(open.keys());
-    if (hits == 0) return accepted;
-  }
-  return accepted | open.in_batch(hits);
+  const HitMask hits = odd[0].contains_batch(keys);
+  return even.empty() || hits == 0 ? hits : stack_settles_batch(odd, even, 0, keys, hits);
 }
 
 template <StackLayer Odd, StackLayer Even = Odd> class Stacked {

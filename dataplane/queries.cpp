@@ -139,6 +139,12 @@ Json guard_json(const image::ImageWriter &writer) {
     json["modulator_stuck"] = cells.modulator_stuck;
   }
   if (const filter::CuckooWriter *cuckoo = guard.cuckoo()) json["slots"] = cuckoo->load().slots;
+  if (const filter::StackedCountingWriter *stack = guard.stacked()) {
+    const filter::StackedCountingLoad cells = stack->load();
+    json["guarded"] = cells.known;
+    json["cells"] = cells.cells;
+    json["cells_stuck"] = cells.cells_stuck;
+  }
   json["strained"] = guard.is_strained();
   return json;
 }

@@ -34,6 +34,9 @@ std::optional<plan::Trained> trained_of(const BuildReport &report) {
 }
 
 std::optional<plan::GuardBuilt> guard_built_of(const BuildReport &report) {
+  if (report.stacked.cells != 0)
+    return plan::GuardBuilt{.guarded_rate = report.guard_accepts,
+                            .stuck_share = report.stacked.stuck_share()};
   if (report.guard.cells == 0) return std::nullopt;
   return plan::GuardBuilt{.guarded_rate = report.guard_accepts,
                           .modulator_share = report.guard.modulator_share(),

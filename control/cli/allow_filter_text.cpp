@@ -22,6 +22,7 @@ std::string size_text(const Json &filter) {
 }
 
 bool is_cuckoo(const Json &filter) { return text_in(filter, "chosen") == "cuckoo"; }
+bool is_stacked(const Json &filter) { return text_in(filter, "chosen") == "stacked"; }
 
 } // namespace
 
@@ -40,11 +41,12 @@ std::string allow_filter_plan(const Json &filter) {
                        count_in(filter, "fingerprint_bits"), text_in(filter, "confirm"),
                        percent(predicted, "plain"), percent(predicted, "plain_churned"));
   const std::uint64_t left_out = count_in(filter, "left_out");
-  text += fmt::format("{} functions; {} of {} vulnerable keys guarded{}; confirm {}\n",
-                      count_in(filter, "hashes"), thousands_in(filter, "guarded"),
-                      thousands_in(filter, "vulnerable"),
-                      left_out == 0 ? "" : fmt::format(" ({} more left out)", thousands(left_out)),
-                      text_in(filter, "confirm"));
+  text +=
+      fmt::format("{} functions{}; {} of {} vulnerable keys {}{}; confirm {}\n", count_in(filter, "hashes"),
+                  is_stacked(filter) ? " in the first of three layers" : "", thousands_in(filter, "guarded"),
+                  thousands_in(filter, "vulnerable"), is_stacked(filter) ? "known" : "guarded",
+                  left_out == 0 ? "" : fmt::format(" ({} more left out)", thousands(left_out)),
+                  text_in(filter, "confirm"));
   text +=
       fmt::format("  accepts in error: by cost {} new, {} after churn; a key that nobody guards {} and {}\n",
                   percent(predicted, "weighted"), percent(predicted, "weighted_churned"),

@@ -82,7 +82,7 @@ void settle_confirm(Config &config, const Places &places, Faults &faults) {
                "would drop all other allowed ones; write exact or policy.default: pass");
   if (config.allow.bits_per_key && config.allow.filter == AllowFilter::none)
     faults.add(places.bits_per_key, "allow.bits_per_key",
-               "there is no filter to give bits to; take it out or write filter: seesaw or cuckoo");
+               "there is no filter to give bits to; take it out or write filter: seesaw, cuckoo or stacked");
   if (config.allow.adaptive && config.allow.filter != AllowFilter::seesaw)
     faults.add(places.adaptive, "allow.adaptive",
                "only a Seesaw filter can learn addresses late; take it out or write filter: seesaw");

@@ -303,7 +303,8 @@ void Reader::allow(const Node &node, const std::string &path) {
        {"filter", word<AllowFilter>(config.allow.filter, {{"auto", AllowFilter::automatic},
                                                           {"none", AllowFilter::none},
                                                           {"seesaw", AllowFilter::seesaw},
-                                                          {"cuckoo", AllowFilter::cuckoo}})},
+                                                          {"cuckoo", AllowFilter::cuckoo},
+                                                          {"stacked", AllowFilter::stacked}})},
        {"adaptive",
         [this](const Node &n, const std::string &where) {
           places_.adaptive = line_of(n);

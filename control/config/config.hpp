@@ -36,7 +36,7 @@ struct Port {
 };
 
 enum class NoImage : std::uint8_t { open, closed };
-enum class AllowFilter : std::uint8_t { automatic, none, seesaw, cuckoo };
+enum class AllowFilter : std::uint8_t { automatic, none, seesaw, cuckoo, stacked };
 enum class FrontFilter : std::uint8_t { automatic, none, split_block_bloom };
 enum class Predictor : std::uint8_t { automatic, inline_bits, chained };
 enum class OnError : std::uint8_t { refuse, skip };

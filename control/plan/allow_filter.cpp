@@ -125,26 +125,51 @@ double cost_elsewhere(const Vulnerable &v, const config::Config &config, double 
   return std::max(cost - known, known == 0 ? 1.0 : 0.0);
 }
 
-Status take_seesaw(AllowFilterPlan &plan, const Vulnerable &vulnerable, const config::Config &config,
-                   double hit_ratio, std::uint64_t bits_total) {
-  std::vector<double> costs;
-  for (const build::VulnerableKey &v : vulnerable.keys) costs.push_back(v.cost);
-  const auto sized =
-      size_seesaw({.keys = plan.planned_keys,
-                   .bits_total = bits_total,
-                   .costs = CostCurve::of(costs, cost_elsewhere(vulnerable, config, hit_ratio)),
-                   .adaptive = config.allow.adaptive});
+// What all that favour some keys take: vulnerable ones with their costs, the dearest of them to be guarded.
+struct Costs {
+  const Vulnerable &vulnerable;
+  CostCurve curve;
+
+  Costs(const Vulnerable &keys, const config::Config &config, double hit_ratio) : vulnerable(keys) {
+    std::vector<double> costs;
+    for (const build::VulnerableKey &v : keys.keys) costs.push_back(v.cost);
+    curve = CostCurve::of(costs, cost_elsewhere(keys, config, hit_ratio));
+  }
+  void note(AllowFilterPlan &plan, std::uint64_t guarded) const {
+    guarded = std::min<std::uint64_t>(guarded, vulnerable.keys.size());
+    plan.vulnerable = vulnerable.keys.size();
+    plan.left_out = vulnerable.left_out;
+    plan.guarded.assign(vulnerable.keys.begin(),
+                        vulnerable.keys.begin() + static_cast<std::ptrdiff_t>(guarded));
+  }
+};
+
+Status take_seesaw(AllowFilterPlan &plan, const Costs &costs, bool adaptive, std::uint64_t bits_total) {
+  const auto sized = size_seesaw(
+      {.keys = plan.planned_keys, .bits_total = bits_total, .costs = costs.curve, .adaptive = adaptive});
   if (!sized) return std::unexpected(sized.error());
   const auto bytes = build::seesaw_bytes(sized->params);
   if (!bytes) return std::unexpected(bytes.error());
   plan.chosen = "seesaw";
   plan.seesaw = *sized;
   plan.bytes = *bytes;
-  plan.vulnerable = vulnerable.keys.size();
-  plan.left_out = vulnerable.left_out;
-  const std::uint64_t guarded = std::min<std::uint64_t>(sized->guarded, vulnerable.keys.size());
-  plan.guarded.assign(vulnerable.keys.begin(),
-                      vulnerable.keys.begin() + static_cast<std::ptrdiff_t>(guarded));
+  costs.note(plan, sized->guarded);
+  return {};
+}
+
+Status take_stacked(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bits_total) {
+  const auto sized =
+      size_allow_stack({.keys = plan.planned_keys, .bits_total = bits_total, .costs = costs.curve});
+  if (!sized)
+    return fail(Errc::usage, fmt::format("a stack for {} keys does not fit into {} bits; give it more with "
+                                         "allow.bits_per_key",
+                                         plan.planned_keys, bits_total));
+  const auto bytes = build::stacked_counting_bytes(sized->params);
+  if (!bytes) return std::unexpected(bytes.error());
+  plan.chosen = "stacked";
+  plan.stacked = *sized;
+  plan.bytes = *bytes;
+  costs.note(plan, sized->known);
   return {};
 }
 
@@ -162,19 +187,28 @@ Status take_cuckoo(AllowFilterPlan &plan, std::uint64_t bits_total) {
   return {};
 }
 
-// Both in equal space, judged by what they will let through.
-Status take_better(AllowFilterPlan &plan, const Vulnerable &vulnerable, const config::Config &config,
-                   double hit_ratio, std::uint64_t bits_total) {
-  AllowFilterPlan seesaw = plan, cuckoo = plan;
-  if (Status sized = take_seesaw(seesaw, vulnerable, config, hit_ratio, bits_total); !sized) return sized;
-  const bool possible = take_cuckoo(cuckoo, bits_total).has_value();
-  const double by_seesaw = seesaw.predicted().weighted_churned,
-               by_cuckoo = possible ? cuckoo.predicted().weighted_churned : 1;
-  plan = by_cuckoo < by_seesaw ? std::move(cuckoo) : std::move(seesaw);
-  plan.rival = {plan.cuckoo ? "seesaw" : "cuckoo", std::max(by_cuckoo, by_seesaw)};
-  plan.why = fmt::format("in this space a cuckoo filter is predicted to let {:.2g} % of the cost of wrong "
-                         "answers through, a Seesaw filter {:.2g} %",
-                         100 * by_cuckoo, 100 * by_seesaw);
+// All in equal space, judged by what they will let through.
+Status take_best(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bits_total) {
+  AllowFilterPlan seesaw = plan;
+  if (Status sized = take_seesaw(seesaw, costs, false, bits_total); !sized) return sized;
+  std::vector<AllowFilterPlan> all{std::move(seesaw)};
+  AllowFilterPlan cuckoo = plan, stacked = plan;
+  if (take_cuckoo(cuckoo, bits_total)) all.push_back(std::move(cuckoo));
+  if (!costs.vulnerable.keys.empty() && take_stacked(stacked, costs, bits_total))
+    all.push_back(std::move(stacked));
+  const auto rate = [](const AllowFilterPlan &p) { return p.predicted().weighted_churned; };
+  std::ranges::stable_sort(all, {}, rate);
+  std::string why;
+  for (const AllowFilterPlan &p : all) {
+    const char *name = p.cuckoo ? "a cuckoo filter" : p.stacked ? "a stack" : "a Seesaw filter";
+    why += why.empty() ? fmt::format("in this space {} is predicted to let {:.2g} % of the cost of wrong "
+                                     "answers through",
+                                     name, 100 * rate(p))
+                       : fmt::format(", {} {:.2g} %", name, 100 * rate(p));
+  }
+  plan = all.front();
+  plan.why = why;
+  for (const AllowFilterPlan &p : std::span(all).subspan(1)) plan.rivals.push_back({p.chosen, rate(p)});
   return {};
 }
 
@@ -222,13 +256,17 @@ Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input, const 
   const unsigned bits = config.allow.bits_per_key.value_or(allow_bits_per_key);
   plan.planned_keys = plan.keys + plan.keys / 4 + room_for_more;
   const std::uint64_t bits_total = std::max(bits * plan.planned_keys, 8 * bytes_min);
+  const bool any_alike = config.allow.filter == config::AllowFilter::cuckoo;
+  const Vulnerable vulnerable = any_alike ? Vulnerable{} : vulnerable_keys(input, hot);
+  const Costs costs(vulnerable, config, hit_ratio);
   Status sized = fail(Errc::usage, "no filter was asked for");
   switch (config.allow.filter) {
   case config::AllowFilter::seesaw:
-    sized = take_seesaw(plan, vulnerable_keys(input, hot), config, hit_ratio, bits_total);
+    sized = take_seesaw(plan, costs, config.allow.adaptive, bits_total);
     break;
   case config::AllowFilter::cuckoo: sized = take_cuckoo(plan, bits_total); break;
-  default: sized = take_better(plan, vulnerable_keys(input, hot), config, hit_ratio, bits_total);
+  case config::AllowFilter::stacked: sized = take_stacked(plan, costs, bits_total); break;
+  default: sized = take_best(plan, costs, bits_total);
   }
   if (!sized) return std::unexpected(sized.error());
   plan.why = forced ? "the configuration says so"

@@ -2,10 +2,11 @@
 // must not take for allowed.
 //
 // `auto` takes none while the allow tables fit half of L2: asking them costs next to nothing then. Beyond
-// that it sizes a Seesaw counting filter and a cuckoo filter for the same bits and takes the one that is
-// predicted to let less of the cost through, after churn and with as many keys as there is room for: the
-// cuckoo filter, which favours no key over others, unless a few addresses carry most of the cost. A stack of
-// filters is no candidate: it cannot follow changes in place.
+// that it sizes a cuckoo filter, a Seesaw counting filter and a stack of three counting layers for the same
+// bits and takes the one that is predicted to let least of the cost through, after churn and with as many
+// keys as there is room for: the cuckoo filter, which favours no key over others, unless bits are few or a
+// few addresses carry most of the cost. A stack that knows no negative is a counting Bloom filter, which
+// cannot learn any later either: it is no candidate then.
 //
 // Vulnerable are the hosts of the deny side, each at the lengths that allow tables are asked for it
 // (IPv4: those in use below its /16, and 32 where the side has hosts alone; IPv6: all in use), and denied
@@ -16,6 +17,7 @@
 #pragma once
 
 #include "control/config/config.hpp"
+#include "control/plan/allow_stack_size.hpp"
 #include "control/plan/calibration.hpp"
 #include "control/plan/cuckoo_size.hpp"
 #include "control/plan/seesaw_size.hpp"
@@ -51,14 +53,16 @@ struct AllowFilterPlan {
   std::uint64_t keys = 0, planned_keys = 0; // there is room for planned_keys
   std::uint64_t bytes = 0;
   std::uint64_t vulnerable = 0, left_out = 0; // denied keys known, and beyond the limit
-  std::optional<SeesawPlan> seesaw;           // one of the two goes into the build's input
+  std::optional<SeesawPlan> seesaw;           // one of them goes into the build's input
   std::optional<CuckooPlan> cuckoo;
-  std::vector<build::VulnerableKey> guarded; // by a Seesaw filter
+  std::optional<AllowStackPlan> stacked;
+  std::vector<build::VulnerableKey> guarded; // by a Seesaw filter, known to a stack
 
-  struct Rival { // that `auto` did not take; empty: the choice was free of none
+  struct Rival { // that `auto` did not take
     std::string filter;
     double weighted_churned = 0;
-  } rival;
+  };
+  std::vector<Rival> rivals; // the better first; empty: there was no choice
 
   // Predicted share of absent addresses that are accepted: by cost and of those that nobody guards, new, and
   // after churn and with planned_keys. 0 without a filter.
@@ -67,6 +71,9 @@ struct AllowFilterPlan {
   };
   [[nodiscard]] Rates predicted() const noexcept {
     if (cuckoo) return {cuckoo->rate_new, cuckoo->rate_new, cuckoo->rate_full, cuckoo->rate_full};
+    if (stacked)
+      return {stacked->weighted_fresh(), stacked->fresh.others, stacked->weighted_churned(),
+              stacked->churned.others};
     if (!seesaw) return {};
     return {seesaw->weighted_fresh(), seesaw->fresh.others, seesaw->weighted_churned(),
             seesaw->churned.others};

@@ -211,6 +211,7 @@ void apply_to(build::BuildInput &input, const Plan &plan) {
   input.deny.chain_words_v6 = plan.chain_words_v6;
   if (plan.allow_filter.seesaw) input.guard.params = plan.allow_filter.seesaw->params;
   if (plan.allow_filter.cuckoo) input.guard.cuckoo = plan.allow_filter.cuckoo->params;
+  if (plan.allow_filter.stacked) input.guard.stacked = plan.allow_filter.stacked->params;
   input.guard.guarded = plan.allow_filter.guarded;
 }
 

@@ -81,9 +81,19 @@ std::string json_allow_filter(const Plan &plan) {
   if (f.cuckoo)
     text += fmt::format(R"(,"fingerprint_bits":{},"buckets":{})", f.cuckoo->params.shape.fingerprint_bits,
                         f.cuckoo->params.shape.buckets);
-  if (!f.rival.filter.empty())
-    text += fmt::format(R"(,"rival":{{"filter":"{}","weighted_churned":{:.6g}}})", f.rival.filter,
-                        f.rival.weighted_churned);
+  if (f.stacked) {
+    const filter::StackedCountingShape &s = f.stacked->params.shape;
+    text += fmt::format(R"(,"vulnerable":{},"left_out":{},"guarded":{},"guarded_cost":{:.6f},"hashes":{},)"
+                        R"("cell_bits":{},"layer_bytes":[{},{},{}])",
+                        f.vulnerable, f.left_out, f.stacked->known, f.stacked->known_cost, s.positives.hashes,
+                        s.positives.cell_bits, s.positives.bits() / 8, s.negatives.bits() / 8,
+                        s.settled.bits() / 8);
+  }
+  std::string rivals;
+  for (const AllowFilterPlan::Rival &rival : f.rivals)
+    rivals += fmt::format(R"({}{{"filter":"{}","weighted_churned":{:.6g}}})", rivals.empty() ? "" : ",",
+                          rival.filter, rival.weighted_churned);
+  if (!rivals.empty()) text += fmt::format(R"(,"rivals":[{}])", rivals);
   if (plan.guard_built)
     text += fmt::format(R"(,"built":{{"guarded_rate":{:.6g},"modulator_used":{:.4f},"cells_stuck":{:.4f}}})",
                         plan.guard_built->guarded_rate, plan.guard_built->modulator_share,
@@ -100,8 +110,9 @@ std::string allow_filter_text(const AllowFilterPlan &f) {
   if (f.bytes == 0) return text;
   text += fmt::format("   {} keys, room for {}; {}, {:.1f} bits a key; ", f.keys, f.planned_keys,
                       human_bytes(f.bytes), f.bits_per_key());
-  if (f.seesaw)
-    text += fmt::format("{} of {} vulnerable keys guarded{}; ", f.seesaw->guarded, f.vulnerable,
+  if (!f.cuckoo)
+    text += fmt::format("{} of {} vulnerable keys {}{}; ", f.stacked ? f.stacked->known : f.seesaw->guarded,
+                        f.vulnerable, f.stacked ? "known" : "guarded",
                         f.left_out == 0 ? "" : fmt::format(" ({} more left out)", f.left_out));
   if (f.cuckoo) text += fmt::format("fingerprints of {} bits; ", f.cuckoo->params.shape.fingerprint_bits);
   const AllowFilterPlan::Rates rates = f.predicted();

@@ -105,11 +105,14 @@ public:
       options.cuckoo = build::CuckooParams{keys, {keys * 100 / (4 * 93), 8}};
       return relabelled(TestImage(rules, options).bytes(), generation, sequence);
     }
-    options.guard = build::SeesawParams{.planned_keys = noise_hosts,
-                                        .cell_words = 4000, // four cells a key, and counts up to three
-                                        .modulator_words = 400,
-                                        .hashes = 4};
     for (unsigned n = 0; n < 2000; ++n) options.guarded.push_back({prefix_of(host_of(denied_net, n))});
+    if (setting_.filter == image::GuardKind::stacked) // three cells a key, and counts up to three
+      options.stacked = build::StackedCountingParams{noise_hosts, {{2000, 2, 3}, {150, 1, 3}, {250, 2, 2}}};
+    else
+      options.guard = build::SeesawParams{.planned_keys = noise_hosts,
+                                          .cell_words = 4000, // four cells a key, and counts up to three
+                                          .modulator_words = 400,
+                                          .hashes = 4};
     return relabelled(TestImage(rules, options).bytes(), generation, sequence);
   }
 
@@ -350,7 +353,9 @@ INSTANTIATE_TEST_SUITE_P(Settings, AllowChurn,
                          testing::Values(Setting{Confirm::exact, image::GuardKind::seesaw},
                                          Setting{Confirm::on_conflict, image::GuardKind::seesaw},
                                          Setting{Confirm::exact, image::GuardKind::cuckoo},
-                                         Setting{Confirm::on_conflict, image::GuardKind::cuckoo}),
+                                         Setting{Confirm::on_conflict, image::GuardKind::cuckoo},
+                                         Setting{Confirm::exact, image::GuardKind::stacked},
+                                         Setting{Confirm::on_conflict, image::GuardKind::stacked}),
                          [](const auto &setting) {
                            return std::string(name_of(setting.param.confirm)) + "_" +
                                   std::string(image::name_of(setting.param.filter));

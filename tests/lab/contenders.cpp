@@ -1,5 +1,7 @@
 #include "tests/lab/contenders.hpp"
 
+#include "control/plan/allow_stack_size.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -169,24 +171,44 @@ Entry weighted_entry(const Needs &needs) {
   return entry;
 }
 
-Entry stack_entry(std::string name, const Needs &needs, const std::optional<build::StackSize> &size) {
-  Entry entry{std::move(name), {}, 0, {}, "no stack fits", {}};
-  if (!size) return entry;
-  const auto &s = size->shape;
-  entry.guarded = size->known;
-  entry.classes = {size->known};
+void give_stack(Entry &entry, const filter::StackedCountingShape &s, std::uint64_t known) {
+  entry.guarded = known;
+  entry.classes = {known};
   entry.shape = fmt::format("layer 1 {}; layer 2 {}; layer 3 {}; {} negatives known", words_of(s.positives),
-                            words_of(s.negatives), words_of(s.settled), size->known);
-  const double share = static_cast<double>(size->known) / static_cast<double>(needs.mass.size() - 1);
-  const double plain = share * size->kept + (1 - share) * size->unknown;
-  entry.predicted = {size->weighted, plain, size->weighted, plain};
-  entry.make = [s, known = size->known](std::span<const KeyHash> negatives) -> Made {
+                            words_of(s.negatives), words_of(s.settled), known);
+  entry.make = [s, known](std::span<const KeyHash> negatives) -> Made {
     auto stack = filter::StackedCounting::make(s);
     if (!stack) return std::unexpected(stack.error());
     for (const KeyHash negative : negatives.first(known))
       if (const Status learnt = stack->learn(negative); !learnt) return std::unexpected(learnt.error());
     return wrapped(std::move(stack));
   };
+}
+
+Entry equal_stack_entry(const Needs &needs) {
+  constexpr std::uint64_t around = 4096; // headers, and what pads three layers to lines
+  Entry entry{"stacked_counting", {}, 0, {}, "no stack fits", {}};
+  const auto size = build::size_equal_stack(
+      {needs.keys, needs.bits - std::min(needs.bits / 2, around), needs.known, needs.mass});
+  if (!size) return entry;
+  give_stack(entry, size->shape, size->known);
+  const double share = static_cast<double>(size->known) / static_cast<double>(needs.mass.size() - 1);
+  const double plain = share * size->kept + (1 - share) * size->unknown;
+  entry.predicted = {size->weighted, plain, size->weighted, plain};
+  return entry;
+}
+
+Entry best_stack_entry(const SeesawTask &task, const Needs &needs) {
+  Entry entry{"stacked_optimised", {}, 0, {}, "no stack fits", {}};
+  const auto plan = plan::size_allow_stack({.keys = needs.keys,
+                                            .bits_total = needs.bits,
+                                            .costs = known_costs(needs),
+                                            .turnover = task.rounds * task.churn});
+  if (!plan) return entry;
+  give_stack(entry, plan->params.shape, plan->known);
+  const double share = static_cast<double>(plan->known) / static_cast<double>(needs.mass.size() - 1);
+  entry.predicted = {plan->weighted_fresh(), plan->fresh.weighted(share), plan->weighted_churned(),
+                     plan->churned.weighted(share)};
   return entry;
 }
 
@@ -223,7 +245,6 @@ Result<std::vector<Entry>> entries_for(const SeesawTask &task, const Needs &need
   const auto wanted = [&](std::string_view name) {
     return task.only.empty() || std::ranges::find(task.only, name) != task.only.end();
   };
-  const build::StackNeeds stack{needs.keys, needs.bits, needs.known, needs.mass};
   std::vector<Entry> entries;
   if (wanted("seesaw")) {
     auto entry = seesaw_entry(task, needs);
@@ -232,10 +253,8 @@ Result<std::vector<Entry>> entries_for(const SeesawTask &task, const Needs &need
   }
   if (wanted("counting_bloom")) entries.push_back(counting_entry(needs));
   if (wanted("weighted_bloom")) entries.push_back(weighted_entry(needs));
-  if (wanted("stacked_counting"))
-    entries.push_back(stack_entry("stacked_counting", needs, build::size_equal_stack(stack)));
-  if (wanted("stacked_optimised"))
-    entries.push_back(stack_entry("stacked_optimised", needs, build::size_best_stack(stack)));
+  if (wanted("stacked_counting")) entries.push_back(equal_stack_entry(needs));
+  if (wanted("stacked_optimised")) entries.push_back(best_stack_entry(task, needs));
   if (wanted("cuckoo")) entries.push_back(cuckoo_entry(needs));
   return entries;
 }

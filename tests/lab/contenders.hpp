@@ -1,6 +1,7 @@
 // The filters that are compared, behind one face, and the sizes that each of them gets for a task.
 #pragma once
 
+#include "control/plan/seesaw_model.hpp"
 #include "tests/lab/lab.hpp"
 #include "weir/build/seesaw_builder.hpp"
 #include "weir/build/stacked_size.hpp"
@@ -41,6 +42,7 @@ struct Needs {
   std::vector<double> mass; // mass[i]: cost of the i dearest negatives; the last is 1
 };
 [[nodiscard]] Needs needs_of(const SeesawTask &task);
+[[nodiscard]] plan::CostCurve known_costs(const Needs &needs);
 
 struct Entry {
   std::string name;

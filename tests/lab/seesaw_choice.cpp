@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::uint64_t overhead_bits = 1536; // of a section: its header, and what pads two arrays to lines
 
-plan::CostCurve known_costs(const Needs &needs) {
-  std::vector<double> costs(needs.known);
-  for (std::uint64_t i = 0; i < needs.known; ++i) costs[i] = needs.mass[i + 1] - needs.mass[i];
-  return plan::CostCurve::of(costs, needs.mass.back() - needs.mass[needs.known]);
-}
-
 Status force(const ForcedShape &forced, const Needs &needs, build::SeesawParams &p, double modulator_share) {
   p.hashes = forced.hashes.value_or(p.hashes);
   p.positive_bits = forced.positive_bits.value_or(p.positive_bits);
@@ -38,6 +32,12 @@ Status force(const ForcedShape &forced, const Needs &needs, build::SeesawParams 
 }
 
 } // namespace
+
+plan::CostCurve known_costs(const Needs &needs) {
+  std::vector<double> costs(needs.known);
+  for (std::uint64_t i = 0; i < needs.known; ++i) costs[i] = needs.mass[i + 1] - needs.mass[i];
+  return plan::CostCurve::of(costs, needs.mass.back() - needs.mass[needs.known]);
+}
 
 Result<SeesawChoice> choose_seesaw(const SeesawTask &task, const Needs &needs) {
   plan::SeesawTask wanted;

@@ -74,6 +74,8 @@ protected:
     // Small, so that it is often wrong.
     if (GetParam().guard == image::GuardKind::cuckoo)
       in.guard.cuckoo = build::CuckooParams{900, {400, 4}};
+    else if (GetParam().guard == image::GuardKind::stacked)
+      in.guard.stacked = build::StackedCountingParams{900, {{100, 3, 2}, {8, 1, 1}, {32, 3, 2}}};
     else
       in.guard.params = build::SeesawParams{.planned_keys = 900, .cell_words = 48, .modulator_words = 16};
     return test::ImageMemory::build(in);
@@ -144,7 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
                     GuardedCase{Confirm::on_conflict, Shape::hosts_alone},
                     GuardedCase{Confirm::on_conflict, Shape::prefixes_too},
                     GuardedCase{Confirm::exact, Shape::prefixes_too, image::GuardKind::cuckoo},
-                    GuardedCase{Confirm::on_conflict, Shape::hosts_alone, image::GuardKind::cuckoo}),
+                    GuardedCase{Confirm::on_conflict, Shape::hosts_alone, image::GuardKind::cuckoo},
+                    GuardedCase{Confirm::on_conflict, Shape::prefixes_too, image::GuardKind::stacked}),
     [](const auto &way) {
       return std::string(name_of(way.param.confirm)) +
              (way.param.shape == Shape::hosts_alone ? "_hosts_" : "_prefixes_") +

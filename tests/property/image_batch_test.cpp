@@ -57,6 +57,9 @@ struct Batches : testing::TestWithParam<Setting> {
                                             .cell_words = 32'768,
                                             .modulator_words = 64,
                                             .positive_bits = 7};
+    if (GetParam().guard == image::GuardKind::stacked)
+      in.guard.stacked =
+          build::StackedCountingParams{4 * hosts_at_first, {{8192, 4, 3}, {64, 1, 1}, {64, 4, 1}}};
     in.seed = seed;
     return ImageMemory::build(in);
   }
@@ -147,7 +150,8 @@ TEST_P(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
 
 INSTANTIATE_TEST_SUITE_P(Sides, Batches,
                          testing::Values(Setting{Side::deny}, Setting{Side::allow, image::GuardKind::seesaw},
-                                         Setting{Side::allow, image::GuardKind::cuckoo}),
+                                         Setting{Side::allow, image::GuardKind::cuckoo},
+                                         Setting{Side::allow, image::GuardKind::stacked}),
                          [](const auto &setting) {
                            return std::string(image::name_of(setting.param.side)) + "_" +
                                   std::string(image::name_of(setting.param.guard));

@@ -113,6 +113,12 @@ struct State {
                                             .modulator_words = 64,
                                             .positive_bits = 7,
                                             .count_bits = 10};
+    std::vector<build::VulnerableKey> known;
+    if (guard == image::GuardKind::stacked) { // so many that layer 2 takes most positives
+      in.guard.stacked = build::StackedCountingParams{400, {{64, 5, 3}, {4, 1, 2}, {64, 5, 3}}};
+      for (std::uint32_t n = 0; n < 200; ++n) known.push_back({{Address::from_host(0xC6330000 + n), 32}});
+      in.guard.guarded = known;
+    }
     return ImageMemory::build(in);
   }
 
@@ -164,7 +170,8 @@ enum class Kind : std::uint8_t {
   chained_and_given_up,
   guarded,
   guarded_and_chained,
-  guarded_by_cuckoo
+  guarded_by_cuckoo,
+  guarded_by_stack
 };
 
 class Deltas : public testing::TestWithParam<Kind> {
@@ -175,6 +182,7 @@ public:
   };
   static image::GuardKind guard() {
     if (GetParam() == Kind::guarded_by_cuckoo) return image::GuardKind::cuckoo;
+    if (GetParam() == Kind::guarded_by_stack) return image::GuardKind::stacked;
     const bool seesaw = GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained;
     return seesaw ? image::GuardKind::seesaw : image::GuardKind::none;
   }
@@ -237,14 +245,14 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
 
 std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
   constexpr const char *names[] = {
-      "plain",   "behind_a_front_filter", "chained",          "chained_and_given_up",
-      "guarded", "guarded_and_chained",   "guarded_by_cuckoo"};
+      "plain",   "behind_a_front_filter", "chained",           "chained_and_given_up",
+      "guarded", "guarded_and_chained",   "guarded_by_cuckoo", "guarded_by_stack"};
   return names[static_cast<unsigned>(kind.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                          testing::Values(Kind::plain, Kind::behind_a_front_filter, Kind::chained,
                                          Kind::chained_and_given_up, Kind::guarded, Kind::guarded_and_chained,
-                                         Kind::guarded_by_cuckoo),
+                                         Kind::guarded_by_cuckoo, Kind::guarded_by_stack),
                          kind_name);
 
 // With an adaptive bit, what could not be sealed at once is as soon as the keys there have gone.

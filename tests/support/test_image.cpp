@@ -41,7 +41,10 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
     input.lists.push_back({rules.lists[i].name, static_cast<std::uint16_t>(i), rules.lists[i].side});
   input.deny = {.v4 = deny.v4, .v6 = deny.v6, .front_filter = options.front_filter};
   input.allow = {.v4 = allow.v4, .v6 = allow.v6};
-  input.guard = {.params = options.guard, .cuckoo = options.cuckoo, .guarded = options.guarded};
+  input.guard = {.params = options.guard,
+                 .cuckoo = options.cuckoo,
+                 .stacked = options.stacked,
+                 .guarded = options.guarded};
   input.generation = options.generation;
   input.seed = options.seed;
 

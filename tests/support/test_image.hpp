@@ -19,8 +19,9 @@ struct ImageOptions {
   bool front_filter = false;
   std::optional<build::SeesawParams> guard{}; // a filter in front of the allow tables
   std::vector<build::VulnerableKey> guarded{};
-  std::optional<build::CuckooParams> cuckoo{}; // instead of `guard`
-  std::optional<build::DenyStackPlan> stack{}; // of denied hosts
+  std::optional<build::CuckooParams> cuckoo{};           // instead of `guard`
+  std::optional<build::StackedCountingParams> stacked{}; // likewise
+  std::optional<build::DenyStackPlan> stack{};           // of denied hosts
 };
 
 class TestImage {

@@ -62,6 +62,18 @@ TEST(CliRender, plan_says_what_stands_in_front_of_the_allow_tables_and_why) {
           "0.3 % after churn; a key that nobody guards 0.2 % and 0.4 %\n"));
 }
 
+TEST(CliRender, a_stack_knows_keys_and_has_three_layers) {
+  const Json filter =
+      Json::parse(R"json({"allow_filter": {"chosen": "stacked", "why": "better", "confirm": "exact",
+    "keys": 10, "planned_keys": 76, "bytes": 4096, "bits_per_key": 6, "hashes": 2, "guarded": 7, "vulnerable": 9,
+    "left_out": 0, "predicted": {"weighted": 0.01, "plain": 0.02, "weighted_churned": 0.03, "plain_churned": 0.04}}})json");
+  EXPECT_THAT(render_plan(filter),
+              HasSubstr("2 functions in the first of three layers; 7 of 9 vulnerable "
+                        "keys known; confirm exact\n  accepts in error: by cost 1 % new"));
+  const Json status{{"generation", 1}, {"plan", filter}};
+  EXPECT_THAT(render_status(status, now), HasSubstr("predicted 3 % of denied, 4 % of others\n"));
+}
+
 TEST(CliRender, a_cuckoo_filter_has_one_rate_for_all) {
   const Json filter =
       Json::parse(R"json({"allow_filter": {"chosen": "cuckoo", "why": "better", "confirm": "exact",

@@ -117,11 +117,14 @@ TEST(Config, an_allow_filter_is_chosen_by_name_with_its_bits) {
   EXPECT_EQ(good("version: 1\n").allow.filter, AllowFilter::automatic);
   EXPECT_EQ(good("version: 1\n").allow.bits_per_key, std::nullopt);
   EXPECT_HAS(refused("version: 1\nallow: {filter: sesaw}\n"),
-             "weir.yaml:2: allow.filter: \"sesaw\" is not one of auto, none, seesaw, cuckoo; did you mean "
-             "\"seesaw\"?");
+             "weir.yaml:2: allow.filter: \"sesaw\" is not one of auto, none, seesaw, cuckoo, stacked; did "
+             "you mean \"seesaw\"?");
   EXPECT_HAS(refused("version: 1\nallow: {confirm: always}\n"),
              "weir.yaml:2: allow.confirm: \"always\" is not one of on_conflict, exact");
   EXPECT_EQ(good("version: 1\nallow: {filter: cuckoo}\n").allow.filter, AllowFilter::cuckoo);
+  EXPECT_EQ(good("version: 1\nallow: {filter: stacked}\n").allow.filter, AllowFilter::stacked);
+  EXPECT_HAS(refused("version: 1\nallow: {filter: stacked, adaptive: true}\n"),
+             "only a Seesaw filter can learn");
   EXPECT_HAS(refused("version: 1\nallow: {filter: cukoo}\n"), "weir.yaml:2: allow.filter: \"cukoo\"");
   EXPECT_TRUE(good("version: 1\nallow: {filter: seesaw, adaptive: true}\n").allow.adaptive);
   EXPECT_HAS(refused("version: 1\nallow:\n  adaptive: true\n"),

@@ -16,6 +16,7 @@ constexpr const char *golden_file = "tests/golden/image_v3.hex";
 constexpr const char *golden_seesaw_file = "tests/golden/image_v3_seesaw.hex";
 constexpr const char *golden_cuckoo_file = "tests/golden/image_v3_cuckoo.hex";
 constexpr const char *golden_stack_file = "tests/golden/image_v3_stack.hex";
+constexpr const char *golden_stacked_file = "tests/golden/image_v3_stacked.hex";
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -84,6 +85,9 @@ TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
   in.guard = {};
   in.guard.cuckoo = build::CuckooParams{8, {3, 18}};
   expect_bytes(in, golden_cuckoo_file);
+  in.guard = {.params = {}, .guarded = guarded};
+  in.guard.stacked = build::StackedCountingParams{8, {{5, 2, 3}, {1, 1, 2}, {2, 2, 4}}};
+  expect_bytes(in, golden_stacked_file);
 }
 
 // Compact mode: no table of hosts, ranges that are spared, layers of two kinds.

@@ -85,6 +85,12 @@ test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front,
     in.guard.cuckoo = build::CuckooParams{260, {70, 9}};
   if (guard == image::GuardKind::seesaw) // small and soon worn: counts stay at their maximum
     in.guard.params = build::SeesawParams{.planned_keys = 400, .cell_words = 256, .modulator_words = 32};
+  std::vector<build::VulnerableKey> known; // half of what comes and goes
+  if (guard == image::GuardKind::stacked) {
+    in.guard.stacked = build::StackedCountingParams{400, {{128, 2, 3}, {8, 1, 2}, {64, 2, 3}}};
+    for (std::size_t i = 0; i < plan.churned.size(); i += 2) known.push_back({plan.churned[i]});
+    in.guard.guarded = known;
+  }
   return test::ImageMemory::build(in);
 }
 
@@ -202,7 +208,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                          testing::Values(RaceCase{false, false}, RaceCase{true, false}, RaceCase{false, true},
                                          RaceCase{true, true}, RaceCase{false, false, seesaw},
                                          RaceCase{false, true, seesaw}, RaceCase{false, false, cuckoo},
-                                         RaceCase{false, true, cuckoo},
+                                         RaceCase{false, true, cuckoo}, RaceCase{false, false, stacked},
+                                         RaceCase{false, true, stacked},
                                          RaceCase{false, false, none, build::Predictor::chained},
                                          RaceCase{true, false, none, build::Predictor::chained},
                                          RaceCase{false, true, none, build::Predictor::chained}),

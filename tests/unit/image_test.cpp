@@ -327,6 +327,54 @@ TEST(ImageBuilder, puts_all_that_tables_are_asked_for_into_a_cuckoo_filter) {
   EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
 }
 
+struct WithStack {
+  Rules rules = small_rules();
+  build::BuildInput input = input_of(rules);
+  std::vector<build::VulnerableKey> known{{parse_prefix("10.0.0.8").value()},
+                                          {parse_prefix("2001:db8::2").value()}};
+  WithStack() {
+    input.guard.stacked = build::StackedCountingParams{8, {{16, 3, 4}, {4, 1, 4}, {4, 3, 4}}};
+    input.guard.guarded = known;
+  }
+};
+
+TEST(ImageBuilder, puts_all_that_tables_are_asked_for_into_a_stack_and_the_vulnerable_into_its_second_layer) {
+  const WithStack with;
+  const ImageMemory m = ImageMemory::build(with.input);
+  const image::ImageView v = m.view();
+  EXPECT_EQ(v.guard.kind(), image::GuardKind::stacked);
+  EXPECT_EQ(m.report().stacked.keys, 2u);
+  EXPECT_EQ(m.report().stacked.planned_keys, 8u);
+  EXPECT_EQ(m.report().stacked.known, 2u);
+  EXPECT_EQ(m.report().guard_accepts, 0.0);
+  EXPECT_TRUE(v.guard.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
+  EXPECT_TRUE(v.guard.contains(hash_v6(parse_address("2001:db8::1")->bytes.data(), v.seeds_v6[128])));
+  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
+}
+
+TEST(Image, a_stack_that_cannot_be_is_refused) {
+  using filter::FilterHeader, filter::StackHeader;
+  const WithStack with;
+  const auto refused = [&](const char *words, const std::function<void(std::byte *)> &forge) {
+    const ImageMemory m = ImageMemory::build(with.input);
+    forge(reinterpret_cast<std::byte *>(&at<StackHeader>(m, SectionKind::allow_stacked)));
+    reseal(m);
+    expect_refused(m, words);
+  };
+  const auto stack = [](std::byte *s) -> StackHeader & { return *reinterpret_cast<StackHeader *>(s); };
+  const auto first = [](std::byte *s) -> FilterHeader & {
+    return *reinterpret_cast<FilterHeader *>(s + filter::stack_layers_offset(3));
+  };
+  refused("allow_stacked: stacked filter: ", [&](auto *s) { stack(s).depth = 1; });
+  refused("allow_stacked: stacked filter: ", [&](auto *s) { stack(s).depth = 5; });
+  refused("reserved bytes", [&](auto *s) { stack(s).reserved[3] = 1; });
+  refused("layer 1: counting Bloom filter: the section holds a Bloom filter",
+          [&](auto *s) { first(s).kind = static_cast<std::uint32_t>(filter::FilterKind::bloom); });
+  refused("where the header asks for", [&](auto *s) { first(s).shape[0] += 1; });
+  refused("cells are not of", [&](auto *s) { first(s).shape[1] = 17; });
+  refused("hash functions are not", [&](auto *s) { first(s).shape[2] = 0; });
+}
+
 TEST(ImageBuilder, refuses_a_cuckoo_filter_that_cannot_be_or_cannot_hold_the_keys_and_two_filters) {
   const auto error_of = [](const WithCuckoo &with) {
     ImageMemory m(1 << 22);
@@ -344,6 +392,12 @@ TEST(ImageBuilder, refuses_a_cuckoo_filter_that_cannot_be_or_cannot_hold_the_key
   EXPECT_NE(error_of(with).find("no table came out"), std::string::npos) << "40 keys, 16 slots";
   with.input.guard.params = build::SeesawParams{};
   EXPECT_NE(error_of(with).find("two filters"), std::string::npos) << error_of(with);
+  with.input.guard.params.reset();
+  with.input.guard.stacked = build::StackedCountingParams{8, {{1}, {1}, {1}}};
+  EXPECT_NE(error_of(with).find("two filters"), std::string::npos) << error_of(with);
+  with.input.guard.cuckoo.reset();
+  with.input.guard.stacked->shape.settled.hashes = 99;
+  EXPECT_NE(error_of(with).find("hash functions are not"), std::string::npos) << error_of(with);
 }
 
 TEST(Image, a_cuckoo_section_that_cannot_be_is_refused) {

@@ -117,26 +117,50 @@ TEST(AllowFilter, is_none_while_the_allow_tables_fit_half_of_l2) {
   EXPECT_EQ(planned(rules, off, 256 << 10).chosen, "none");
 }
 
-TEST(AllowFilter, is_the_kind_that_is_predicted_to_let_less_cost_through) {
+TEST(AllowFilter, is_the_kind_that_is_predicted_to_let_least_of_the_cost_through) {
   Rules rules;
   rules.allow4 = hosts(0x0A000000, 20'000, 2);
   rules.deny4 = hosts(0x0B000000, 20'000, 1);
-  std::string last;
-  for (const unsigned bits : {6, 8, 14, 20}) {
-    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::automatic), 256 << 10);
-    const double seesaw = planned(rules, forced(bits)).predicted().weighted_churned;
-    const double cuckoo =
-        planned(rules, forced(bits, config::AllowFilter::cuckoo)).predicted().weighted_churned;
-    EXPECT_EQ(plan.chosen, cuckoo < seesaw ? "cuckoo" : "seesaw") << bits;
-    EXPECT_DOUBLE_EQ(plan.predicted().weighted_churned, std::min(cuckoo, seesaw)) << bits;
-    EXPECT_DOUBLE_EQ(plan.rival.weighted_churned, std::max(cuckoo, seesaw)) << bits;
-    EXPECT_NE(plan.why.find("a cuckoo filter is predicted to let"), std::string::npos) << plan.why;
-    last = plan.chosen;
+  std::vector<std::string> chosen;
+  for (const unsigned prefixes : {0, 5'000}) { // whose addresses nobody can list
+    for (std::uint32_t n = 0; n < prefixes; ++n) rules.deny4.push_back({0x0C000000 + (n << 8), 24, 0, 1});
+    for (const unsigned bits : {6, 20}) {
+      using config::AllowFilter;
+      const AllowFilterPlan plan = planned(rules, forced(bits, AllowFilter::automatic), 256 << 10);
+      const auto rate_of = [&](AllowFilter kind) {
+        return planned(rules, forced(bits, kind)).predicted().weighted_churned;
+      };
+      const double seesaw = rate_of(AllowFilter::seesaw), cuckoo = rate_of(AllowFilter::cuckoo),
+                   stacked = rate_of(AllowFilter::stacked), least = std::min({seesaw, cuckoo, stacked});
+      EXPECT_EQ(plan.chosen, least == cuckoo ? "cuckoo" : least == stacked ? "stacked" : "seesaw") << bits;
+      EXPECT_DOUBLE_EQ(plan.predicted().weighted_churned, least) << bits;
+      ASSERT_EQ(plan.rivals.size(), 2u);
+      EXPECT_DOUBLE_EQ(plan.rivals[0].weighted_churned + plan.rivals[1].weighted_churned,
+                       seesaw + cuckoo + stacked - least)
+          << bits;
+      EXPECT_LE(plan.rivals[0].weighted_churned, plan.rivals[1].weighted_churned);
+      EXPECT_NE(plan.why.find(" is predicted to let"), std::string::npos) << plan.why;
+      chosen.push_back(plan.chosen);
+    }
   }
-  EXPECT_EQ(last, "cuckoo");
+  EXPECT_EQ(chosen.front(), "stacked") << "with few bits and all addresses known";
+  EXPECT_EQ(chosen.back(), "cuckoo") << "with many bits and a fifth of the cost elsewhere";
 }
 
-TEST(AllowFilter, takes_a_seesaw_filter_where_few_addresses_carry_the_cost) {
+TEST(AllowFilter, is_no_stack_where_no_negative_is_known) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 20'000, 2);
+  rules.deny4 = {entry_v4("0.0.0.0/1", 1)};
+  const AllowFilterPlan plan = planned(rules, forced(6, config::AllowFilter::automatic), 256 << 10);
+  EXPECT_EQ(plan.rivals.size(), 1u);
+  EXPECT_NE(plan.chosen, "stacked");
+  const AllowFilterPlan stack = planned(rules, forced(6, config::AllowFilter::stacked), 256 << 10);
+  ASSERT_TRUE(stack.stacked) << "it can be forced all the same";
+  EXPECT_EQ(stack.stacked->known, 0u);
+  EXPECT_LT(stack.predicted().plain, 0.3);
+}
+
+TEST(AllowFilter, favours_some_where_few_addresses_carry_the_cost) {
   Rules rules;
   rules.allow4 = hosts(0x0A000000, 20'000, 2);
   rules.deny4 = hosts(0x0B000000, 100, 1);
@@ -145,9 +169,8 @@ TEST(AllowFilter, takes_a_seesaw_filter_where_few_addresses_carry_the_cost) {
   config.allow.bits_per_key = 10;
   config.policy.confirm = Confirm::on_conflict;
   const auto plan = plan_allow_filter(rules.input(), config, 0.1, with_l2(256 << 10), hot).value();
-  EXPECT_EQ(plan.chosen, "seesaw") << plan.why;
+  EXPECT_NE(plan.chosen, "cuckoo") << plan.why;
 }
-
 TEST(AllowFilter, can_be_forced_in_front_of_nothing) {
   const AllowFilterPlan none_yet = planned({}, forced());
   ASSERT_TRUE(none_yet.seesaw);
@@ -210,6 +233,51 @@ TEST(AllowFilter, of_the_cuckoo_kind_accepts_what_was_predicted_and_has_the_bits
         test::rate_is(plan.predicted().plain, test::accepted(view.guard, strangers), strangers.size()));
     EXPECT_LT(plan.predicted().plain, plan.predicted().plain_churned) << "there is room for more keys";
   }
+}
+
+// Every known key and as many strangers, in an image planned for a quarter more keys than it has.
+TEST(AllowFilter, of_the_stacked_kind_accepts_what_was_predicted_and_has_the_bits_given) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 30'000, 2);
+  rules.deny4 = hosts(0x0B000000, 30'000, 1);
+  for (const unsigned bits : {6, 14}) {
+    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::stacked));
+    ASSERT_TRUE(plan.stacked && !plan.seesaw && !plan.cuckoo);
+    EXPECT_LE(plan.bits_per_key(), bits);
+    EXPECT_GT(plan.bits_per_key(), bits - 0.1);
+    EXPECT_EQ(plan.guarded.size(), plan.stacked->known);
+    build::BuildInput in = rules.input();
+    in.lists = {{"bad", 1}, {"good", 2, image::Side::allow}};
+    in.guard.stacked = plan.stacked->params;
+    in.guard.guarded = plan.guarded;
+    const test::ImageMemory m = test::ImageMemory::build(in);
+    const image::ImageView view = m.view();
+    std::vector<KeyHash> strangers;
+    for (std::uint32_t i = 0; i < 200'000; ++i)
+      strangers.push_back(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
+    const AllowStackForecast now =
+        forecast_stack(plan.stacked->params.shape, 30'000, static_cast<double>(plan.stacked->known), 0);
+    EXPECT_TRUE(test::rate_is(now.others, test::accepted(view.guard, strangers), strangers.size())) << bits;
+    const auto accepted =
+        static_cast<std::size_t>(m.report().guard_accepts * static_cast<double>(plan.guarded.size()) + 0.5);
+    EXPECT_TRUE(test::rate_is(now.known, accepted, plan.guarded.size())) << bits;
+    EXPECT_LT(now.others, plan.predicted().plain) << "there is room for more keys";
+    EXPECT_LT(plan.predicted().weighted, plan.predicted().weighted_churned);
+  }
+}
+
+TEST(AllowFilter, of_the_stacked_kind_is_said_in_plans_as_well) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 100, 2);
+  rules.deny4 = hosts(0x0B000000, 100, 1);
+  const Plan plan = make_plan(rules.input(), forced(0, config::AllowFilter::stacked),
+                              {.memory = {.available_bytes = 1 << 30}})
+                        .value();
+  const std::string text = to_text(plan), json = to_json(plan);
+  EXPECT_NE(text.find("allow filter stacked: the configuration says so"), std::string::npos) << text;
+  EXPECT_NE(text.find("100 of 100 vulnerable keys known; confirm on_conflict"), std::string::npos) << text;
+  EXPECT_NE(json.find(R"("allow_filter":{"chosen":"stacked")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("layer_bytes":[)"), std::string::npos) << json;
 }
 
 TEST(AllowFilter, of_the_cuckoo_kind_is_said_in_plans_as_well) {

@@ -30,9 +30,10 @@ struct BuildReport {
   std::uint64_t keys_verified = 0;
   filter::SeesawLoad guard;  // of the Seesaw filter in front of the allow tables; all 0: there is none
   filter::CuckooLoad cuckoo; // likewise of a cuckoo filter
-  double guard_accepts = 0;  // the share of the guarded keys that it accepts all the same
-  double stack_accepts = 0;  // likewise of the known negatives of the stack of denied hosts
-  unsigned attempts = 1;     // seeds tried; more than one is a curiosity
+  filter::StackedCountingLoad stacked; // and of a stack
+  double guard_accepts = 0;            // the share of the guarded keys that it accepts all the same
+  double stack_accepts = 0;            // likewise of the known negatives of the stack of denied hosts
+  unsigned attempts = 1;               // seeds tried; more than one is a curiosity
 };
 
 inline constexpr unsigned front_bits_per_key = 10;
@@ -132,6 +133,9 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
   if (in.guard.cuckoo)
     out.push_back({SectionKind::allow_cuckoo, section_mutable | image::section_optional,
                    cuckoo_bytes(*in.guard.cuckoo).value_or(0)});
+  if (in.guard.stacked)
+    out.push_back({SectionKind::allow_stacked, section_mutable | image::section_optional,
+                   stacked_counting_bytes(*in.guard.stacked).value_or(0)});
   return out;
 }
 
@@ -174,12 +178,13 @@ template <class Entry>
   for (const ListInput &l : in.lists)
     if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
       return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
-  if (in.guard.params && in.guard.cuckoo)
-    return fail(Errc::usage, "two filters for the allow side: give it one");
+  if (in.guard.filters() > 1) return fail(Errc::usage, "two filters for the allow side: give it one");
   if (in.guard.params)
     if (auto bytes = seesaw_bytes(*in.guard.params); !bytes) return std::unexpected(bytes.error());
   if (in.guard.cuckoo)
     if (auto bytes = cuckoo_bytes(*in.guard.cuckoo); !bytes) return std::unexpected(bytes.error());
+  if (in.guard.stacked)
+    if (auto bytes = stacked_counting_bytes(*in.guard.stacked); !bytes) return std::unexpected(bytes.error());
   if (!in.stack.section.empty() && in.deny.front_filter)
     return fail(Errc::usage, "two filters for the deny side: give it one");
   if (without_hosts(in, Side::deny) &&
@@ -294,7 +299,7 @@ private:
   }
 
   [[nodiscard]] bool write_guard(BuildReport &report) {
-    if (!in_.guard.params && !in_.guard.cuckoo) return true;
+    if (in_.guard.filters() == 0) return true;
     std::vector<KeyHash> keys, guarded;
     for_each_guarded_key(in_.allow, seeds_, [&](KeyHash key) { keys.push_back(key); });
     if (in_.guard.cuckoo) {
@@ -303,6 +308,11 @@ private:
       return load.has_value();
     }
     for (const VulnerableKey &v : in_.guard.guarded) guarded.push_back(hash_of(v.key, seeds_));
+    if (in_.guard.stacked) {
+      const MutableBytes to = section(SectionKind::allow_stacked);
+      report.stacked = build_stacked_counting(*in_.guard.stacked, keys, guarded, to).value();
+      return true;
+    }
     report.guard = build_seesaw(*in_.guard.params, keys, guarded, section(SectionKind::allow_seesaw)).value();
     return true;
   }

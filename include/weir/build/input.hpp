@@ -5,6 +5,7 @@
 
 #include "weir/build/cuckoo_builder.hpp"
 #include "weir/build/seesaw_builder.hpp"
+#include "weir/build/stacked_counting_builder.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/image/policy.hpp"
 #include "weir/key/address.hpp"
@@ -67,9 +68,14 @@ struct VulnerableKey {
 };
 
 struct GuardInput {
-  std::optional<SeesawParams> params;     // none: no filter,
-  std::optional<CuckooParams> cuckoo{};   // unless it is of this kind
-  std::span<const VulnerableKey> guarded; // of a Seesaw filter, in the order given
+  std::optional<SeesawParams> params;             // none: no filter,
+  std::optional<CuckooParams> cuckoo{};           // unless it is of this kind
+  std::optional<StackedCountingParams> stacked{}; // or of this one
+  std::span<const VulnerableKey> guarded;         // of a Seesaw filter and a stack, in the order given
+
+  [[nodiscard]] int filters() const noexcept {
+    return int{params.has_value()} + int{cuckoo.has_value()} + int{stacked.has_value()};
+  }
 };
 
 // Denied hosts as a stacked filter: the section that build_deny_stack() has made of the same entries for the

@@ -55,7 +55,6 @@ struct SeesawParams {
   h.adaptive = p.adaptive ? 1 : 0;
   h.count_bits = byte(p.count_bits);
   h.index_bits = byte(p.index_bits);
-  h.walk = image::seesaw_walk;
   h.planned_keys = p.planned_keys;
   if (const char *objection = filter::seesaw_objection(h))
     return fail(Errc::usage, std::string("seesaw filter: ") + objection + ", choose other parameters");

@@ -1,5 +1,6 @@
-// Sizes of a three-layer stack on counting layers within a budget [Stacked §4]. The layers' rates follow
-// from the words really given to them: one model for the choice, the sizes and the prediction.
+// Sizes of a three-layer stack on counting layers of one rate within a budget [Stacked §4]. The layers' rates
+// follow from the words really given to them: one model for the sizes and the prediction. For the best stack
+// see control/plan/allow_stack_size.hpp.
 #pragma once
 
 #include "weir/filter/stacked_counting.hpp"
@@ -71,23 +72,6 @@ struct StackSize {
     if (fits) best = size_stack(needs, needs.known, second, third, 4, 4);
     (fits ? high : low) = rate;
   }
-  return best;
-}
-
-// Every rate on its own, how many negatives are stored and how wide cells are (three or four bits; one in
-// layer 2, which never changes): the least share of the cost on a grid of half bits.
-[[nodiscard]] inline std::optional<StackSize> size_best_stack(const StackNeeds &needs) {
-  std::optional<StackSize> best;
-  const auto keys = static_cast<double>(needs.keys);
-  for (const unsigned cell_bits : {3u, 4u})
-    for (std::uint64_t known = needs.known; known > 0 && known * 64 > needs.known; known /= 2)
-      for (unsigned second = 1; second <= 28; ++second)
-        for (unsigned third = 1; third <= 40; ++third) { // a half bit of rate each
-          const double a2 = std::exp2(-0.5 * second), a3 = std::exp2(-0.5 * third);
-          const auto size = size_stack(needs, known, bits_for_rate(static_cast<double>(known), a2, 1),
-                                       bits_for_rate(keys * a2, a3, cell_bits), cell_bits, 1);
-          if (size && (!best || size->weighted < best->weighted)) best = size;
-        }
   return best;
 }
 

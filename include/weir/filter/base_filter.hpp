@@ -215,11 +215,14 @@ public:
 
   [[nodiscard]] Bytes section() const noexcept { return {data_, bytes_}; }
   [[nodiscard]] std::byte *cells() noexcept { return data_ + sizeof(FilterHeader); }
+  // Any thread may ask.
   [[nodiscard]] std::uint64_t keys() const noexcept {
-    return load_unaligned<std::uint64_t>(data_ + offsetof(FilterHeader, keys));
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t *>(data_ + offsetof(FilterHeader, keys)),
+                           __ATOMIC_RELAXED);
   }
   void set_keys(std::uint64_t keys) noexcept {
-    std::memcpy(data_ + offsetof(FilterHeader, keys), &keys, sizeof keys);
+    __atomic_store_n(reinterpret_cast<std::uint64_t *>(data_ + offsetof(FilterHeader, keys)), keys,
+                     __ATOMIC_RELAXED);
   }
 
 private:

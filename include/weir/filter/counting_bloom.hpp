@@ -213,7 +213,10 @@ public:
     return true;
   }
 
-  [[nodiscard]] std::uint64_t cells_stuck() const noexcept { return stuck_; }
+  // Any thread may ask.
+  [[nodiscard]] std::uint64_t cells_stuck() const noexcept {
+    return __atomic_load_n(&stuck_, __ATOMIC_RELAXED);
+  }
 
 private:
   using OwnedFilter::OwnedFilter;
@@ -222,7 +225,7 @@ private:
   void raise(CellPlace place) noexcept {
     const std::uint32_t count = view_.count_in(place), full = view_.cells_.mask();
     if (count == full) return;
-    if (count + 1 == full) ++stuck_;
+    if (count + 1 == full) __atomic_store_n(&stuck_, stuck_ + 1, __ATOMIC_RELAXED);
     store_cell(words(), place, full, count + 1);
   }
   void lower(CellPlace place) noexcept {

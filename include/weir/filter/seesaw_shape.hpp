@@ -224,8 +224,7 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
   if (outside(h.count_bits, 1, 12) || h.index_bits > 4)
     return "modulator cells are not of 1 to 12 bits of count and at most 4 of index";
   if (outside(h.backups, 1, 1u << h.index_bits)) return "the index cannot number the backups";
-  if (h.walk != image::seesaw_walk) return "keys have places that this version would not look at";
-  if (std::ranges::any_of(h.reserved, [](std::uint8_t b) { return b != 0; }))
+  if (h.reserved0 != 0 || std::ranges::any_of(h.reserved, [](std::uint8_t b) { return b != 0; }))
     return "reserved bytes are not zero";
   return nullptr;
 }

@@ -10,15 +10,17 @@
 // once more, so the filter holds every key of the tables exactly once, and those that wait besides.
 //
 // A cuckoo filter may have to move others before a key fits, one step for each grace period: then the
-// caller asks again after one. A Seesaw filter takes every key at once.
+// caller asks again after one. Seesaw filters and stacks take every key at once.
 #pragma once
 
 #include "weir/filter/cuckoo_writer.hpp"
 #include "weir/filter/seesaw_writer.hpp"
+#include "weir/filter/stacked_counting.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
 namespace weir::image {
@@ -36,8 +38,9 @@ public:
   };
 
   GuardWriter() = default; // there is no filter: nothing is done
-  explicit GuardWriter(const filter::SeesawWriter &filter) : filter_(filter), built_(filter.load()) {}
+  explicit GuardWriter(const filter::SeesawWriter &filter) : filter_(filter), built_(wear()) {}
   explicit GuardWriter(const filter::CuckooWriter &filter) : filter_(filter) {}
+  explicit GuardWriter(filter::StackedCountingWriter filter) : filter_(std::move(filter)), built_(wear()) {}
 
   // Grace periods are shared by so many keys; beyond it one is worth waiting for.
   static constexpr std::size_t waiting_many = 4096;
@@ -48,6 +51,7 @@ public:
       return Entering::in;
     }
     if (auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_)) seesaw->insert(key);
+    if (auto *stack = std::get_if<filter::StackedCountingWriter>(&filter_)) stack->insert(key);
     auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_);
     if (cuckoo == nullptr) return Entering::in;
     switch (cuckoo->insert_beside_readers(key)) {
@@ -63,10 +67,11 @@ public:
     if (!none()) ++waiting_[key.bits];
   }
 
-  // A negative that should not be accepted, learnt late. A cuckoo filter favours nobody: nothing is done.
+  // A negative that should not be accepted, learnt late. A cuckoo filter favours nobody, and a stack learns
+  // when it is built alone: they refuse.
   filter::SeesawGuarded guard(KeyHash negative) noexcept {
     auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_);
-    return seesaw != nullptr ? seesaw->guard(negative) : filter::SeesawGuarded{};
+    return seesaw != nullptr ? seesaw->guard(negative) : filter::SeesawGuarded{.refused = none() ? 0u : 1u};
   }
 
   // No reader is left that met one of the waiting keys in a table, or a slot before its fingerprint was
@@ -82,6 +87,7 @@ public:
   [[nodiscard]] std::optional<GuardLoad> load() const noexcept {
     if (const auto *s = seesaw()) return GuardLoad{s->load().keys, s->load().planned_keys};
     if (const auto *c = cuckoo()) return GuardLoad{c->load().keys, c->load().planned_keys};
+    if (const auto *s = stacked()) return GuardLoad{s->load().keys, s->load().planned_keys};
     return std::nullopt;
   }
   // The filter, if it is of this kind.
@@ -90,6 +96,9 @@ public:
   }
   [[nodiscard]] const filter::CuckooWriter *cuckoo() const noexcept {
     return std::get_if<filter::CuckooWriter>(&filter_);
+  }
+  [[nodiscard]] const filter::StackedCountingWriter *stacked() const noexcept {
+    return std::get_if<filter::StackedCountingWriter>(&filter_);
   }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   // Is there something that grace_passed() would carry out?
@@ -103,24 +112,34 @@ public:
     const std::optional<GuardLoad> now = load();
     if (!now) return false;
     if (now->keys > now->planned_keys || full_) return true;
-    if (seesaw() == nullptr) return false;
-    const filter::SeesawLoad worn = seesaw()->load();
-    return worn.stuck_share() > built_.stuck_share() + stuck_share_more ||
-           worn.modulator_share() > built_.modulator_share() + modulator_share_more;
+    const Wear worn = wear();
+    return worn.stuck > built_.stuck + stuck_share_more ||
+           worn.modulator > built_.modulator + modulator_share_more;
   }
 
 private:
   // Beyond the share as built, so that a new filter never is strained from the start.
   static constexpr double stuck_share_more = 0.05, modulator_share_more = 0.15;
 
+  // Shares of cells at their maximum for ever, and of modulator cells in use.
+  struct Wear {
+    double stuck = 0, modulator = 0;
+  };
+  [[nodiscard]] Wear wear() const noexcept {
+    if (const auto *s = seesaw()) return {s->load().stuck_share(), s->load().modulator_share()};
+    if (const auto *s = stacked()) return {s->load().stuck_share(), 0};
+    return {};
+  }
   [[nodiscard]] bool none() const noexcept { return std::holds_alternative<std::monostate>(filter_); }
   void erase(KeyHash key) noexcept {
     if (auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_)) (void)seesaw->erase(key);
     if (auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_)) (void)cuckoo->erase(key);
+    if (auto *stack = std::get_if<filter::StackedCountingWriter>(&filter_)) (void)stack->erase(key);
   }
 
-  std::variant<std::monostate, filter::SeesawWriter, filter::CuckooWriter> filter_;
-  filter::SeesawLoad built_;                                 // of a Seesaw filter
+  std::variant<std::monostate, filter::SeesawWriter, filter::CuckooWriter, filter::StackedCountingWriter>
+      filter_;
+  Wear built_;                                               // as attached
   bool full_ = false;                                        // a cuckoo filter had no room for a key
   std::unordered_map<std::uint64_t, std::uint32_t> waiting_; // hash, how often
 };

@@ -79,7 +79,8 @@ enum class SectionKind : std::uint32_t {
 
   deny_stacked = 37, // DenyStackHeader, ranges, layers: denied hosts of both families [Stacked]
 
-  allow_cuckoo = 40, // CuckooHeader, words: the other kind of filter there
+  allow_cuckoo = 40,  // CuckooHeader, words: another kind of filter there
+  allow_stacked = 41, // StackHeader, three counting layers: another one
 
   // Reserved for what is to come; refused today unless flagged optional.
   offender_model = 38, // stable learned filter [SLBF]
@@ -193,7 +194,6 @@ static_assert(sizeof(ChainHeader) == 64 && std::has_unique_object_representation
 
 // A Seesaw counting filter: cells, padded to 64 bytes, then the modulator, padded alike. What the
 // fields mean is said in filter/seesaw.hpp; counts are kept by the one writer (mutable).
-inline constexpr std::uint8_t seesaw_walk = 1; // 0: each function had a line of its own
 struct SeesawHeader {
   std::uint32_t cell_words;      // of 64 bits, at least 1; a multiple of 8 serves best
   std::uint32_t modulator_words; // of 64 bits, at least 1
@@ -204,7 +204,7 @@ struct SeesawHeader {
   std::uint8_t adaptive;         // 1: a cell has one bit more, for negatives learnt late
   std::uint8_t count_bits;       // of a modulator cell
   std::uint8_t index_bits;       // of a modulator cell
-  std::uint8_t walk;             // how a hash names its places: seesaw_walk
+  std::uint8_t reserved0;
   std::uint64_t planned_keys;    // the sizes were chosen for so many
   std::uint64_t keys;            // present now (mutable)
   std::uint32_t guarded;         // negatives guarded (mutable)

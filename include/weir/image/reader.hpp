@@ -49,6 +49,7 @@ namespace detail {
   if (kind == SectionKind::allow_seesaw) return "allow_seesaw";
   if (kind == SectionKind::deny_stacked) return "deny_stacked";
   if (kind == SectionKind::allow_cuckoo) return "allow_cuckoo";
+  if (kind == SectionKind::allow_stacked) return "allow_stacked";
   if (n >= 32 && n < 32 + chains.size()) return chains[n - 32];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
 }
@@ -220,13 +221,16 @@ template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes sect
   return GuardView(*filter);
 }
 
-// Neither section: an empty one.
+// None of the sections: an empty one.
 [[nodiscard]] inline Result<GuardView> read_guard(const Sections &s) {
-  const Bytes seesaw = s.of(SectionKind::allow_seesaw), cuckoo = s.of(SectionKind::allow_cuckoo);
-  if (!seesaw.empty() && !cuckoo.empty())
+  const Bytes seesaw = s.of(SectionKind::allow_seesaw), cuckoo = s.of(SectionKind::allow_cuckoo),
+              stacked = s.of(SectionKind::allow_stacked);
+  if (int{!seesaw.empty()} + int{!cuckoo.empty()} + int{!stacked.empty()} > 1)
     return bad("two filters stand in front of the allow tables, at most one may");
   if (!seesaw.empty()) return read_guard_as<filter::SeesawView>(seesaw, SectionKind::allow_seesaw);
   if (!cuckoo.empty()) return read_guard_as<filter::CuckooView>(cuckoo, SectionKind::allow_cuckoo);
+  if (!stacked.empty())
+    return read_guard_as<filter::StackedCountingView>(stacked, SectionKind::allow_stacked);
   return GuardView{};
 }
 

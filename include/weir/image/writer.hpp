@@ -191,9 +191,9 @@ private:
   }
 
   template <class Filter> [[nodiscard]] static Result<GuardWriter> open_guard_as(MutableBytes section) {
-    const auto filter = Filter::attach(section);
+    auto filter = Filter::attach(section);
     if (!filter) return std::unexpected(filter.error());
-    return GuardWriter(*filter);
+    return GuardWriter(std::move(*filter));
   }
   [[nodiscard]] static Result<GuardWriter> open_guard(MutableBytes image, const ImageView &view) {
     switch (view.guard.kind()) {
@@ -202,6 +202,9 @@ private:
       return open_guard_as<filter::SeesawWriter>(section_of(image, view, SectionKind::allow_seesaw));
     case GuardKind::cuckoo:
       return open_guard_as<filter::CuckooWriter>(section_of(image, view, SectionKind::allow_cuckoo));
+    case GuardKind::stacked:
+      return open_guard_as<filter::StackedCountingWriter>(
+          section_of(image, view, SectionKind::allow_stacked));
     }
     return GuardWriter{};
   }

@@ -1,0 +1,157 @@
+#include "control/plan/allow_stack_size.hpp"
+
+#include "weir/build/stacked_size.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace weir::plan {
+namespace {
+
+using filter::CountingBloom;
+using Layer = filter::CountingBloomShape;
+
+constexpr unsigned words_a_line = 8;
+constexpr std::uint64_t line_bits = 64 * words_a_line;
+
+double mean_of(const Layer &layer, double keys) {
+  return keys * layer.hashes / static_cast<double>(layer.cells());
+}
+
+// Share of the cells in use after churn, for any mean, by interpolation: a search asks tens of thousands of
+// times.
+class Wear {
+public:
+  Wear(unsigned cell_bits, double turnover) : most_((1u << cell_bits) - 1), turnover_(turnover) {
+    for (std::size_t i = 0; i < shares_.size(); ++i)
+      shares_[i] = occupied(static_cast<double>(i) * step, most_, turnover).share;
+  }
+  [[nodiscard]] double share(double mean) const {
+    const double at = mean / step;
+    const auto below = static_cast<std::size_t>(at);
+    if (below + 1 >= shares_.size()) return occupied(mean, most_, turnover_).share;
+    return shares_[below] + (at - static_cast<double>(below)) * (shares_[below + 1] - shares_[below]);
+  }
+  [[nodiscard]] double rate(const Layer &layer, double keys) const {
+    return std::pow(share(mean_of(layer, keys)), layer.hashes);
+  }
+  // With the best k: the rate falls up to it and rises beyond.
+  [[nodiscard]] Layer best(std::uint64_t words, unsigned cell_bits, double keys) const {
+    Layer layer{static_cast<std::uint32_t>(words), cell_bits, 1};
+    double least = rate(layer, keys);
+    for (Layer next = layer; ++next.hashes <= CountingBloom::hashes_max;) {
+      const double now = rate(next, keys);
+      if (now >= least) break;
+      least = now;
+      layer = next;
+    }
+    return layer;
+  }
+
+private:
+  static constexpr double step = 0.02;
+
+  unsigned most_;
+  double turnover_;
+  std::array<double, 200> shares_{};
+};
+
+class Search {
+public:
+  explicit Search(const AllowStackTask &task) : task_(task), keys_(static_cast<double>(task.keys)) {
+    const filter::StackedCountingShape least{{words_a_line}, {words_a_line}, {words_a_line}};
+    const std::uint64_t around = 8 * least.bytes() - 3 * line_bits;
+    lines_ = task.bits_total > around ? (task.bits_total - around) / line_bits : 0;
+  }
+  [[nodiscard]] bool possible() const { return lines_ >= 3 && lines_ * words_a_line < UINT32_MAX; }
+
+  void try_all() {
+    const std::uint64_t all = task_.costs.negatives();
+    for (const unsigned cell_bits : {2u, 3u, 4u}) {
+      const Wear wear(cell_bits, task_.turnover);
+      if (all == 0) try_layers(wear, cell_bits, 0, {words_a_line, 1, 1}, 1);
+      for (std::uint64_t known = all; known > 0 && known * 64 > all; known /= 2)
+        for (unsigned second = 1; second <= 28; ++second) // half a bit of rate each
+          if (!try_second(wear, cell_bits, known, std::exp2(-0.5 * second))) break;
+    }
+  }
+  [[nodiscard]] const filter::StackedCountingShape &best() const { return best_; }
+  [[nodiscard]] std::uint64_t known() const { return known_; }
+
+private:
+  [[nodiscard]] static std::uint64_t lines_for(double keys, double rate, unsigned cell_bits) {
+    return (build::bits_for_rate(keys, rate, cell_bits) + line_bits - 1) / line_bits;
+  }
+
+  // False: there is no room for such a layer 2, nor for a better one.
+  bool try_second(const Wear &wear, unsigned cell_bits, std::uint64_t known, double rate) {
+    const std::uint64_t lines = lines_for(static_cast<double>(known), rate, 1);
+    if (lines + 2 > lines_) return false;
+    const Layer negatives = CountingBloom::shape_for(static_cast<double>(known), lines * line_bits, 1);
+    const double passing = keys_ * CountingBloom::rate(negatives, static_cast<double>(known));
+    for (unsigned third = 1; third <= 40; ++third) {
+      const std::uint64_t settled = lines_for(passing, std::exp2(-0.5 * third), cell_bits);
+      if (lines + settled + 1 > lines_) break;
+      try_layers(wear, cell_bits, known, negatives, settled);
+    }
+    return true;
+  }
+
+  void try_layers(const Wear &wear, unsigned cell_bits, std::uint64_t known, const Layer &negatives,
+                  std::uint64_t settled_lines) {
+    const auto negatives_known = static_cast<double>(known);
+    const double a2 = known == 0 ? 0 : CountingBloom::rate(negatives, negatives_known);
+    const Layer settled = wear.best(settled_lines * words_a_line, cell_bits, keys_ * a2);
+    const std::uint64_t rest = lines_ - settled_lines - negatives.words / words_a_line;
+    const Layer positives = wear.best(rest * words_a_line, cell_bits, keys_);
+    const double a1 = wear.rate(positives, keys_), a3 = wear.rate(settled, keys_ * a2);
+    const AllowStackForecast forecast{.known = a1 * a3, .others = a1 * (1 - a2 + a2 * a3)};
+    const double weighted = forecast.weighted(task_.costs.share_of(negatives_known));
+    if (weighted >= least_) return;
+    least_ = weighted;
+    known_ = known;
+    best_ = {positives, negatives, settled};
+  }
+
+  const AllowStackTask &task_;
+  double keys_;
+  std::uint64_t lines_ = 0; // for all layers together
+  double least_ = 2;
+  std::uint64_t known_ = 0;
+  filter::StackedCountingShape best_;
+};
+
+} // namespace
+
+AllowStackForecast forecast_stack(const filter::StackedCountingShape &shape, double keys, double known,
+                                  double turnover) {
+  const auto in_use = [&](const Layer &layer, double entries) {
+    return occupied(mean_of(layer, entries), (1u << layer.cell_bits) - 1, turnover);
+  };
+  const double a2 = known > 0 ? CountingBloom::rate(shape.negatives, known) : 0;
+  const Occupied first = in_use(shape.positives, keys), third = in_use(shape.settled, keys * a2);
+  const double a1 = std::pow(first.share, shape.positives.hashes);
+  const double a3 = std::pow(third.share, shape.settled.hashes);
+  const auto cells1 = static_cast<double>(shape.positives.cells()),
+             cells3 = static_cast<double>(shape.settled.cells());
+  return {.known = a1 * a3,
+          .others = a1 * (1 - a2 + a2 * a3),
+          .stuck_share = (cells1 * first.stuck + cells3 * third.stuck) / (cells1 + cells3)};
+}
+
+std::optional<AllowStackPlan> size_allow_stack(const AllowStackTask &task) {
+  Search search(task);
+  if (task.keys == 0 || !search.possible()) return std::nullopt;
+  search.try_all();
+  AllowStackPlan plan;
+  plan.params = {task.keys, search.best()};
+  plan.known = search.known();
+  plan.known_cost = task.costs.share_of(static_cast<double>(plan.known));
+  const auto keys = static_cast<double>(task.keys), known = static_cast<double>(plan.known);
+  plan.fresh = forecast_stack(plan.params.shape, keys, known, 0);
+  plan.churned = forecast_stack(plan.params.shape, keys, known, task.turnover);
+  return plan;
+}
+
+} // namespace weir::plan

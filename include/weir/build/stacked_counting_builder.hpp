@@ -1,0 +1,39 @@
+// Lays out a stacked counting filter in a section: known negatives first, then the keys. The same parameters,
+// keys and negatives give the same bytes. filter/stacked_counting.hpp says what it is.
+#pragma once
+
+#include "weir/filter/stacked_counting.hpp"
+
+#include <span>
+#include <string>
+
+namespace weir::build {
+
+struct StackedCountingParams {
+  std::uint64_t planned_keys = 0;
+  filter::StackedCountingShape shape;
+};
+
+// Of the whole section. Errors: usage, when the shape cannot be.
+[[nodiscard]] inline Result<std::uint64_t> stacked_counting_bytes(const StackedCountingParams &params) {
+  if (const char *objection = params.shape.objection())
+    return fail(Errc::usage, std::string("stacked filter: ") + objection + ", choose other parameters");
+  return params.shape.bytes();
+}
+
+// Fills `section`, of stacked_counting_bytes() bytes, aligned to 64. Errors: usage, when it is of another
+// size.
+[[nodiscard]] inline Result<filter::StackedCountingLoad>
+build_stacked_counting(const StackedCountingParams &params, std::span<const KeyHash> keys,
+                       std::span<const KeyHash> known, MutableBytes section) {
+  if (const Status laid = filter::lay_out_stacked_counting(params.shape, params.planned_keys, section); !laid)
+    return std::unexpected(laid.error());
+  auto writer = filter::StackedCountingWriter::attach(section);
+  if (!writer) return std::unexpected(writer.error());
+  for (const KeyHash negative : known)
+    if (const Status learnt = writer->learn(negative); !learnt) return std::unexpected(learnt.error());
+  for (const KeyHash key : keys) writer->insert(key);
+  return writer->load();
+}
+
+} // namespace weir::build

@@ -146,7 +146,7 @@ bench: deps-build ## measure beside rte_hash and the memory limit; BENCH_QUICK=1
 	$(again) PROFILE=release bench-now
 
 .PHONY: figures
-figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (3 min)
+figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (5 min)
 	$(again) PROFILE=release figures-now
 
 .PHONY: bench-docs

@@ -92,16 +92,16 @@ def shift(lab):
 def sizes(lab):
     """[Stacked figure 6c]: bits for a rate against skew, beside the plain filter."""
     skews, rates = [0, 0.25, 0.5, 0.75, 1.0, 1.25], [0.01, 0.001]
-    runs = {(z, e, d): lab.rates(*SMALL, "--efpr", e, "--zipf", z, "--depth", d)
-            for z in skews for e in rates for d in (1, 9)}
-    return lambda: lab.write("skew", [[[z] + [of(runs[z, e, d], "bits_per_key") for e in rates for d in (1, 9)]
+    plain = {e: lab.rates(*SMALL, "--efpr", e, "--depth", 1) for e in rates}
+    runs = {(z, e): lab.rates(*WIDE, "--efpr", e, "--zipf", z) for z in skews for e in rates}
+    return lambda: lab.write("skew", [[[z] + [of(run, "bits_per_key") for e in rates for run in (plain[e], runs[z, e])]
                                        for z in skews]])
 
 
 def depth(lab):
     """[Stacked figure 7]: at most so many layers, eight bits a key."""
     depths = (1, 3, 5, 7, 9)
-    runs = {(d, z): lab.rates(*SMALL, "--bits", 8, "--depth", d, "--zipf", z) for d in depths for z in SKEWS}
+    runs = {(d, z): lab.rates(*WIDE, "--bits", 8, "--depth", d, "--zipf", z) for d in depths for z in SKEWS}
     return lambda: lab.write("depth", [[[d] + [of(runs[d, z], "efpr_by_class", 100) for z in SKEWS] for d in depths]])
 
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -23,14 +24,20 @@ constexpr auto between_looks = 5s; // of control at the filter
 
 class AllowFilter : public ::testing::Test {
 protected:
-  // Allowed hosts inside a denied net, in a filter that is planned for them.
+  // Allowed hosts inside a denied net, in a filter that is planned for them, for hosts that it has to guard
+  // from the start and for many denied nets, whose addresses it cannot know.
   void open(const std::string &allow) {
     write_packets({"198.51.100.7"});
     PairSetup setup;
     setup.vdevs = {fmt::format("net_pcap0,rx_pcap={},infinite_rx=1", capture().string()),
                    "net_null1,no-rx=1"};
-    setup.lists = "- {name: ops, action: allow, dynamic: true}\n"
-                  "- {name: bad, action: deny, entries: [10.0.0.0/8]}\n";
+    std::string denied = "10.0.0.0/8\n";
+    for (unsigned n = 0; n < 6000; ++n) denied += fmt::format("12.{}.{}.0/24\n", n / 250, n % 250);
+    for (unsigned n = 0; n < 1000; ++n) denied += fmt::format("13.0.{}.{}\n", n / 250, n % 250);
+    write_text(folder_ / "bad.txt", denied);
+    setup.lists = fmt::format("- {{name: ops, action: allow, dynamic: true}}\n"
+                              "- {{name: bad, action: deny, file: {}}}\n",
+                              (folder_ / "bad.txt").string());
     setup.more = "allow: " + allow + "\n";
     pair_ = std::make_unique<WeirPair>(std::move(setup));
     ASSERT_NO_FATAL_FAILURE(pair_->start());
@@ -105,8 +112,8 @@ private:
 } // namespace
 
 TEST_F(AllowFilter, learns_a_hot_denied_source_in_place_and_errs_about_it_no_more) {
-  ASSERT_NO_FATAL_FAILURE(open("{filter: seesaw, adaptive: true, bits_per_key: 12}"));
-  ASSERT_NO_FATAL_FAILURE(sort_out(1, 100));
+  ASSERT_NO_FATAL_FAILURE(open("{filter: seesaw, adaptive: true, bits_per_key: 20}"));
+  ASSERT_NO_FATAL_FAILURE(sort_out(1, 52));
   const std::string hot = accepted_[0];
   Sources sources = refused_; // the rate of all is not to look bad, or a new image would come
   sources.push_back(hot);
@@ -121,10 +128,18 @@ TEST_F(AllowFilter, learns_a_hot_denied_source_in_place_and_errs_about_it_no_mor
   change("del");
   change("add");
   EXPECT_FALSE(errs_about(hot));
+  // The other way round it goes too: now and then a filter that has learnt something errs about another one.
+  const auto unlucky = std::ranges::count_if(refused_, [this](const auto &host) { return errs_about(host); });
   const Json then = counters();
   ASSERT_TRUE(wait_until(
       [&] { return count(counters(), "denied_asked") > count(then, "denied_asked") + 1'000'000; }, 20s));
-  EXPECT_EQ(count(counters(), "denied_false_accepted"), count(then, "denied_false_accepted"));
+  const Json now = counters();
+  const auto grown = [&](const char *name) {
+    return static_cast<double>(count(now, name) - count(then, name));
+  };
+  EXPECT_NEAR(grown("denied_false_accepted") / grown("denied_asked"),
+              static_cast<double>(unlucky) / static_cast<double>(sources.size()), unlucky == 0 ? 0 : 1e-3);
+  EXPECT_LE(unlucky, 3);
   EXPECT_EQ(generation(), before) << "the filter in force has learnt it, not the next one";
   EXPECT_EQ(pair_->verdict(hot), "drop");
   EXPECT_EQ(pair_->verdict("10.64.1.7"), "pass");

@@ -46,6 +46,8 @@ plot folder.'/stack_build.dat' using 1:3 with linespoints pt 7 ps 0.6 lw 2 lc rg
 set title "other bases, 100k keys, 1M negatives\nthe paper: as for Bloom layers" offset 0, -0.6
 set xlabel 'bits a key'
 set ylabel "stacked filter's time over plain"
+set yrange [0:3.8]
+unset offsets
 base(i) = word("#7b3294 #1a9850", i)
 plot for [i = 1:2] folder.'/stack_queries.dat' index i using 1:($3 / $2) with linespoints pt 7 ps 0.6 lw 2 lc rgb base(i) title word('quotient cuckoo', i).', present', \
      for [i = 1:2] '' index i using 1:($5 / $4) with linespoints pt 7 ps 0.6 dt 3 lw 2 lc rgb base(i) title word('quotient cuckoo', i).', absent'

@@ -34,6 +34,12 @@ TEST(WeirLabStacked, shows_a_stack_of_each_base_beside_its_plain_filter_in_equal
     EXPECT_LT(json["efpr_measured"], json["plain_fpr_measured"]);
     EXPECT_NEAR(json["efpb_measured"].get<double>() / json["efpb_predicted"].get<double>(), 1, 0.1);
     EXPECT_EQ(json["layers"][0]["keys"], 50'000);
+    std::uint64_t bits = 0;
+    for (const Json &layer : json["layers"]) {
+      EXPECT_TRUE(layer["rate"] > 0 && layer["rate"] <= 1) << layer;
+      bits += layer["bits"].get<std::uint64_t>();
+    }
+    EXPECT_NEAR(static_cast<double>(bits) / 50'000, json["bits_per_key"], 0.2) << "headers come to it";
     for (const char *times : {"query_ns", "plain_query_ns"})
       for (const char *of : {"positive", "known_negative", "unknown_negative"})
         EXPECT_GT(json[times][of], 0) << times << ' ' << of;

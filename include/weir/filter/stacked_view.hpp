@@ -103,6 +103,10 @@ public:
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     return depth_ == 0 ? 0 : stack_contains_batch<Odd, Even>(odd(), even(), keys);
   }
+  // The answer for a key that layer 1 accepts.
+  [[nodiscard]] bool settles(KeyHash key) const noexcept {
+    return stack_settles<Odd, Even>(odd(), even(), 0, key);
+  }
   [[nodiscard]] unsigned depth() const noexcept { return depth_; }
 
 private:

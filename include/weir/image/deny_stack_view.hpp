@@ -104,7 +104,8 @@ public:
     view.kind_ = kind_of(layers[0]);
     if (const Status on = view.attach_layers(open->stack, kind_of(layers[layers.size() > 1 ? 1 : 0])); !on)
       return std::unexpected(on.error());
-    if (view.kind_ == filter::FilterKind::split_block_bloom) view.show_blocks(layers[0]);
+    for (std::size_t i = 0; i < std::min(layers.size(), view.blocks_.size()); ++i)
+      if (kind_of(layers[i]) == filter::FilterKind::split_block_bloom) view.blocks_[i] = blocks_of(layers[i]);
     return view;
   }
 
@@ -117,9 +118,7 @@ public:
   [[nodiscard]] const DenyStackHeader &planned() const noexcept { return *header_; }
   [[nodiscard]] const filter::StackHeader &built() const noexcept { return built_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] unsigned depth() const noexcept {
-    return of_layers(0u, [](const auto &stack) noexcept { return stack.depth(); });
-  }
+  [[nodiscard]] unsigned depth() const noexcept { return built_.depth; }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
     return of_layers(false, [&](const auto &stack) noexcept { return stack.contains(key); });
@@ -129,10 +128,18 @@ public:
                      [&](const auto &stack) noexcept { return stack.contains_batch(keys); });
   }
 
-  // Layer 1 for the kernels of a burst, and the number that its mixed hashes are made with. empty(): it has
-  // no such form.
-  [[nodiscard]] const filter::SplitBlockBloom &first_blocks() const noexcept { return first_; }
-  [[nodiscard]] std::uint64_t first_family() const noexcept { return first_family_; }
+  // The answer for a key that layer 1 accepts.
+  [[nodiscard]] bool settles(KeyHash key) const noexcept {
+    return of_layers(false, [&](const auto &stack) noexcept { return stack.settles(key); });
+  }
+
+  // Layers 1 and 2 for the kernels of a burst, with the number that their mixed hashes are made with.
+  struct Blocks {
+    filter::SplitBlockBloom blocks; // empty(): this layer has no such form, or is not there
+    std::uint64_t family = 0;
+  };
+  [[nodiscard]] const Blocks &first() const noexcept { return blocks_[0]; }
+  [[nodiscard]] const Blocks &second() const noexcept { return blocks_[1]; }
 
   // Does a rule say that this address is never to be denied by a filter?
   [[nodiscard]] bool spares(std::uint32_t wire) const noexcept {
@@ -180,11 +187,11 @@ private:
     layers_.template emplace<Stack>(*attached);
     return {};
   }
-  void show_blocks(Bytes layer) noexcept {
+  [[nodiscard]] static Blocks blocks_of(Bytes layer) noexcept {
     const auto header = load_unaligned<filter::FilterHeader>(layer.data());
-    first_ = {reinterpret_cast<const filter::Block *>(layer.data() + sizeof header),
-              filter::SplitBlockShape::of(header.shape).blocks};
-    first_family_ = filter::hash_family(filter::SplitBlockBloom::layer, header.layer);
+    return {{reinterpret_cast<const filter::Block *>(layer.data() + sizeof header),
+             filter::SplitBlockShape::of(header.shape).blocks},
+            filter::hash_family(filter::SplitBlockBloom::layer, header.layer)};
   }
 
   template <class Answer> [[nodiscard]] Answer of_layers(Answer none, const auto &ask) const noexcept {
@@ -204,8 +211,7 @@ private:
   bool judges_ = false;
   bool fuse_below_ = false;
   filter::FilterKind kind_{};
-  std::uint64_t first_family_ = 0;
-  filter::SplitBlockBloom first_;
+  std::array<Blocks, 2> blocks_;
   std::span<const SparedV4> spared_v4_;
   std::span<const SparedV6> spared_v6_;
   std::variant<std::monostate, filter::StackedView<filter::SplitBlockView>,

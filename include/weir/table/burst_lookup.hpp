@@ -368,15 +368,11 @@ private:
       answers_v6(side)[q] = image::lookup_v6(*view_, static_cast<image::Side>(side), &key_v6_[q]);
   }
 
-  // A host that a table has is the longest match of its address.
   template <class Line> void tally_stack(ProbeBatches<Line> &batches, const std::uint32_t *answers) noexcept {
     batches.each([&](const ProbeBatch<Line> &b) {
       cost_.stack.asked += b.asked_stack();
-      cost_.stack.accepted += static_cast<unsigned>(std::popcount(b.let_through()));
-      if (stack_->judges()) return;
-      for (std::uint64_t rest = b.let_through(); rest != 0; rest &= rest - 1)
-        cost_.stack.refuted +=
-            image::value::length_of(answers[std::countr_zero(rest)]) != address_bits(Line::family);
+      cost_.stack.accepted += b.accepted_by_stack();
+      if (b.accepted_by_stack() != 0 && !stack_->judges()) cost_.stack.refuted += b.refuted(answers);
     });
   }
 

@@ -63,17 +63,23 @@ public:
 
   void clear() noexcept {
     count_ = open_ = asked_table_ = asked_stack_ = 0;
-    let_through_ = 0;
+    accepted_ = 0;
     judged_ = ~std::uint64_t{0};
-    one_each_ = hashed_ = false;
+    one_each_ = hashed_ = all_hosts_ = false;
   }
   [[nodiscard]] bool takes_more() const noexcept { return !one_each_ && count_ < capacity; }
   [[nodiscard]] bool any() const noexcept { return count_ != 0; }
   [[nodiscard]] unsigned asked_table() const noexcept { return asked_table_; }
   [[nodiscard]] unsigned second_lines() const noexcept { return open_; }
   [[nodiscard]] unsigned asked_stack() const noexcept { return asked_stack_; }
-  // Questions for hosts that the stack accepted.
-  [[nodiscard]] std::uint64_t let_through() const noexcept { return let_through_; }
+  [[nodiscard]] unsigned accepted_by_stack() const noexcept { return accepted_; }
+  // Of them, hosts that the answers do not name: a host that a table has is the longest match.
+  [[nodiscard]] unsigned refuted(const std::uint32_t *answers) const noexcept {
+    unsigned refuted = 0;
+    for (unsigned i = 0; i < count_; ++i)
+      refuted += tag_[i] == host_tag && (answers[question_[i]] & length_mask) != host_tag ? 1 : 0;
+    return refuted;
+  }
 
   // `seed` in the form that the hash kernel of the family takes.
   void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
@@ -89,6 +95,7 @@ public:
   // room for a multiple of `kernel_lanes`.
   void add_all(const Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
     one_each_ = true;
+    all_hosts_ = length_tag(length) == host_tag;
     keys_ = keys;
     if (uniform_ < count || seed_[0] != seed || tag_[0] != length_tag(length)) {
       std::fill_n(seed_.begin(), count, seed);
@@ -121,9 +128,9 @@ public:
     if (count_ == 0) return {};
     if (!hashed_) hash(kernels);
     stack_ = stack;
-    if (stack != nullptr && stack->first_blocks().empty()) return {}; // it sends for its lines itself
+    if (stack != nullptr && stack->first().blocks.empty()) return {}; // it sends for its lines itself
     if (stack != nullptr)
-      aim_at_blocks(stack->first_blocks(), stack->first_family(), kernels);
+      aim_at_blocks(stack->first().blocks, stack->first().family, kernels);
     else if (!view.front.empty())
       aim_at_blocks(view.front, filter::SplitBlockBloom::layer, kernels);
     else
@@ -282,44 +289,61 @@ private:
 
   // Bit i: probe i asks for a host.
   [[nodiscard]] std::uint64_t hosts() const noexcept {
+    if (all_hosts_) return all_probes();
     std::uint64_t hosts = 0;
     for (unsigned i = 0; i < count_; ++i) hosts |= std::uint64_t{tag_[i] == host_tag} << i;
     return hosts;
   }
-  // Bit i: the stack accepts probe i, one of `asked`. The kernels ask its first layer, where they can.
-  [[nodiscard]] std::uint64_t accepted_by_stack(std::uint64_t asked, const Kernels &kernels) noexcept {
-    if (stack_->first_blocks().empty()) return stack_->contains_batch(std::span(hash_).first(count_)) & asked;
+  // Bit i: a layer accepts probe i.
+  [[nodiscard]] std::uint64_t accepted_by(const filter::SplitBlockBloom &layer,
+                                          const Kernels &kernels) noexcept {
+    const unsigned left = kernels.bloom(layer, mixed_.data(), count_, open_index_.data());
+    if (left == count_) return all_probes();
     std::uint64_t accepted = 0;
-    const unsigned left = kernels.bloom(stack_->first_blocks(), mixed_.data(), count_, open_index_.data());
-    for (unsigned n = 0; n < left; ++n) {
-      const unsigned i = open_index_[n];
-      if ((asked >> i & 1) != 0) accepted |= std::uint64_t{stack_->contains(hash_[i])} << i;
+    for (unsigned n = 0; n < left; ++n) accepted |= std::uint64_t{1} << open_index_[n];
+    return accepted;
+  }
+  // Bit i: the stack accepts probe i, one of `asked`. The kernels ask its first layer, where they can, and
+  // the second when that leaves many.
+  [[nodiscard]] std::uint64_t accepted_by_stack(std::uint64_t asked, const Kernels &kernels) noexcept {
+    constexpr int many = 12;
+    const auto &[first, first_family] = stack_->first();
+    const auto &[second, second_family] = stack_->second();
+    if (first.empty()) return stack_->contains_batch(std::span(hash_).first(count_)) & asked;
+    std::uint64_t accepted = accepted_by(first, kernels) & asked, open = accepted;
+    if (stack_->depth() == 1) return accepted;
+    if (!second.empty() && std::popcount(open) >= many) {
+      kernels.mix(hash_.data(), count_, second_family, mixed_.data());
+      open &= accepted_by(second, kernels);
     }
+    for (; open != 0; open &= open - 1)
+      if (const std::uint64_t bit = open & -open; !stack_->settles(hash_[std::countr_zero(open)]))
+        accepted ^= bit;
     return accepted;
   }
 
   void ask_stack(const Kernels &kernels, std::uint32_t *answers) noexcept {
     name_questions(answers);
     const std::uint64_t hosts = this->hosts();
-    std::uint64_t asked = hosts, stay = 0;
+    std::uint64_t asked = hosts;
     if (stack_->judges() && ~judged_ != 0)
       for (unsigned i = 0; i < count_; ++i)
         if ((judged_ >> question_[i] & 1) == 0) asked &= ~(std::uint64_t{1} << i);
+    const std::uint64_t accepted = accepted_by_stack(asked, kernels);
     asked_stack_ = static_cast<unsigned>(std::popcount(asked));
-    for (std::uint64_t rest = accepted_by_stack(asked, kernels); rest != 0; rest &= rest - 1) {
+    accepted_ = static_cast<unsigned>(std::popcount(accepted));
+    if (!stack_->judges()) return keep(accepted | (all_probes() & ~hosts));
+    for (std::uint64_t rest = accepted; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
-      let_through_ |= std::uint64_t{1} << question_[i];
-      if (!stack_->judges())
-        stay |= std::uint64_t{1} << i;
-      else if (!stack_->spares(key_[i]))
-        offer(answers[question_[i]], image::DenyStackView::denial<Line>);
+      if (!stack_->spares(key_[i])) offer(answers[question_[i]], image::DenyStackView::denial<Line>);
     }
-    keep(stay | (all_probes() & ~hosts));
+    keep(all_probes() & ~hosts);
   }
   [[nodiscard]] std::uint64_t all_probes() const noexcept {
     return count_ == 0 ? 0 : ~std::uint64_t{0} >> (capacity - count_);
   }
   void keep(std::uint64_t probes) noexcept {
+    if (probes == all_probes()) return;
     unsigned left = 0;
     for (; probes != 0; probes &= probes - 1) move(static_cast<unsigned>(std::countr_zero(probes)), left++);
     count_ = left;
@@ -327,17 +351,18 @@ private:
 
   static constexpr std::uint32_t host_tag = length_tag(address_bits(Line::family));
 
-  unsigned count_ = 0;            // probes
-  unsigned open_ = 0;             // of them, how many wait for table 2
-  unsigned asked_table_ = 0;      // of them, how many the table was asked
-  unsigned uniform_ = 0;          // leading places of seed_ and tag_ known to be equal
-  unsigned asked_stack_ = 0;      // probes for hosts that the stack was asked about
-  std::uint64_t let_through_ = 0; // of them, questions
-  std::uint64_t judged_ = 0;      // questions
+  unsigned count_ = 0;       // probes
+  unsigned open_ = 0;        // of them, how many wait for table 2
+  unsigned asked_table_ = 0; // of them, how many the table was asked
+  unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
+  unsigned asked_stack_ = 0; // probes for hosts that the stack was asked about
+  unsigned accepted_ = 0;    // of them, by it
+  std::uint64_t judged_ = 0; // questions
   const image::DenyStackView *stack_ = nullptr;
-  bool one_each_ = false; // probe i is question i
-  bool hashed_ = false;   // already, for the guard
-  bool led_ = false;      // by a chained predictor: one line each
+  bool one_each_ = false;  // probe i is question i
+  bool all_hosts_ = false; // every probe asks for a host
+  bool hashed_ = false;    // already, for the guard
+  bool led_ = false;       // by a chained predictor: one line each
   enum class State : std::uint8_t { aimed, probed, settled };
   State state_ = State::aimed;
   const Key *keys_ = nullptr; // key_, or the questions' own

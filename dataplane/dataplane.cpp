@@ -63,6 +63,7 @@ Status Dataplane::start_workers() {
     worker.no_image = setup.no_image;
     worker.when_idle = setup.when_idle;
     worker.samples = samples.of(id);
+    worker.sample_one_in = setup.sample_one_in;
     if (replay) {
       worker.when_tx_full = WhenTxFull::wait;
       worker.note_offset = replay->note_offset();

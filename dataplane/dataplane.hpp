@@ -27,7 +27,8 @@ struct DataplaneSetup {
   std::filesystem::path state_dir;
   config::NoImage no_image = config::NoImage::open;
   WhenIdle when_idle = WhenIdle::spin;
-  std::string memory; // for people, from EalPlan
+  std::string memory;                 // for people, from EalPlan
+  std::uint32_t sample_one_in = 1024; // packets that control is told of
 };
 
 class Dataplane {

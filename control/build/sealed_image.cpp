@@ -1,5 +1,7 @@
 #include "control/build/sealed_image.hpp"
 
+#include "control/build/deny_stack.hpp"
+
 #include <sys/random.h>
 
 #include <algorithm>
@@ -63,9 +65,23 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
                                .workload = request.workload,
                                .calibration = plan::calibration_for(input, *memory, request.state),
                                .build_ns_per_key = request.build_ns_per_key,
-                               .hot = request.hot});
+                               .hot = request.hot,
+                               .negatives = request.negatives});
   if (!plan) return std::unexpected(plan.error());
   plan::apply_to(input, *plan);
+  SparedSide spared;
+  std::vector<std::byte> stack;
+  if (plan->deny_filter.stacks()) {
+    if (!plan->deny_filter.spared.empty()) {
+      spared = without_spared(input.deny, plan->deny_filter.spared);
+      input.deny.v4 = spared.v4, input.deny.v6 = spared.v6;
+    }
+    auto made = make_deny_stack(input, plan->deny_filter);
+    if (!made) return std::unexpected(made.error());
+    stack = std::move(made->bytes);
+    plan->deny_filter.built = std::move(made->built);
+    input.stack = {.section = stack, .known = plan->deny_filter.known};
+  }
 
   const std::uint64_t bytes = image_bytes(input);
   const Pages wanted = image::choose_pages(bytes, image::free_pages());
@@ -78,7 +94,9 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   if (!report) return std::unexpected(report.error());
   plan->trained = trained_of(*report);
   plan->guard_built = guard_built_of(*report);
+  plan->image_bytes = bytes;
   plan->allow_filter.guarded.clear(); // in the image now, and of no use to those who keep the plan
+  plan->deny_filter.known.clear();
   const Pages pages = file->pages();
   auto fd = std::move(*file).seal();
   if (!fd) return std::unexpected(fd.error());

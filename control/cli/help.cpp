@@ -60,8 +60,12 @@ constexpr std::array<VerbHelp, 21> verbs{{
     {"plan", "what an apply would build, and what it would cost",
      "Lists the candidate layouts for the rules with their size, lines per lookup and predicted rate, the\n"
      "one that would be chosen and why, and the memory before, after and needed in between. Without a\n"
-     "configuration, the one that weir-control was started with is read again. Nothing is changed.",
-     "weirctl plan next.yaml"},
+     "configuration, the one that weir-control was started with is read again. Nothing is changed.\n"
+     "\n"
+     "Of a stacked filter for denied hosts it says whether it pays, from the traffic that samples show. "
+     "With\n"
+     "--apply the rules in force are planned and built anew by what is known of the traffic now.",
+     "weirctl plan next.yaml\n  weirctl plan --apply"},
     {"diff", "what an apply would add and remove",
      "Compares the lists of the configuration with those in force: entries added and removed, with "
      "examples.\n"

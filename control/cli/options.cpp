@@ -106,7 +106,9 @@ void CommandLine::add_configuration_verbs() {
     return sub;
   };
   with_config("check", Verb::check, "configuration to read (/etc/weir/weir.yaml)");
-  with_config("plan", Verb::plan, "configuration to plan for");
+  with_config("plan", Verb::plan, "configuration to plan for")
+      ->add_flag("--apply", options.apply_plan,
+                 "build the rules in force anew, by what is known of the traffic now");
   with_config("diff", Verb::diff, "configuration to compare with");
   CLI::App *apply = with_config("apply", Verb::apply, "configuration to apply");
   apply->add_option("--confirm", raw.confirm, "take the change back after this time unless confirmed")

@@ -78,6 +78,7 @@ struct Options {
   std::filesystem::path file;   // list replace, list export
   std::filesystem::path config; // check, plan, diff, apply, doctor; empty: not given
   bool force = false;
+  bool apply_plan = false; // plan --apply
   std::optional<std::chrono::seconds> confirm;
   std::optional<std::uint64_t> generation; // rollback
   std::string address;                     // explain

@@ -80,6 +80,7 @@ Result<Json> request_of(const Options &options, std::istream &in) {
   if (options.generation) request["generation"] = *options.generation;
   if (!options.address.empty()) request["address"] = options.address;
   if (options.verb == Verb::top) request["n"] = options.count;
+  if (options.apply_plan) request["apply"] = true;
   if (options.verb != Verb::list_add && options.verb != Verb::list_del) return request;
   auto entries = all_entries(options, in);
   if (!entries) return std::unexpected(std::move(entries.error()));

@@ -1,5 +1,6 @@
 // Lists, and what changes them: list verbs, plan, diff, apply.
 #include "control/cli/allow_filter_text.hpp"
+#include "control/cli/deny_filter_text.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
@@ -153,6 +154,7 @@ std::string render_plan(const Json &answer) {
   if (const std::string from = text_in(answer, "calibration", ""); !from.empty())
     text += "figures: " + from + '\n';
   text += allow_filter_plan(child(answer, "allow_filter"));
+  text += deny_filter_plan(child(answer, "deny_filter"));
 
   const Json &memory = child(answer, "memory");
   text +=

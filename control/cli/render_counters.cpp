@@ -1,5 +1,6 @@
 // Counters: stats, drops, top.
 #include "control/cli/allow_filter_text.hpp"
+#include "control/cli/deny_filter_text.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
@@ -68,6 +69,7 @@ std::string render_stats(const Json &answer) {
   text += workers_table(child(answer, "workers"));
   text += generations_table(child(answer, "generations"));
   text += allow_filter_counters(child(answer, "guard"));
+  text += deny_filter_counters(child(answer, "stack"));
   text += fmt::format("lost {}   samples dropped {}\n", thousands_in(answer, "lost"),
                       thousands_in(answer, "samples_dropped"));
   return text;

@@ -1,5 +1,6 @@
 // What is in force, and what was before: status, generations, explain.
 #include "control/cli/allow_filter_text.hpp"
+#include "control/cli/deny_filter_text.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
@@ -43,7 +44,14 @@ std::string short_plan(const Json &plan) {
   if (!plan.is_object() || plan.empty()) return "-";
   const bool front = text_in(plan, "front_filter", "none") != "none";
   const std::string allow = text_in(child(plan, "allow_filter"), "chosen", "none");
-  return text_in(plan, "predictor") + (front ? ", bloom" : "") + (allow != "none" ? ", " + allow : "");
+  const Json &deny = child(plan, "deny_filter");
+  const bool stacked = text_in(deny, "chosen", "none") != "none";
+  const std::string hosts = text_in(deny, "mode", "") == "compact" ? ", compact" : ", stacked";
+  return text_in(plan, "predictor") +
+         (stacked ? hosts
+          : front ? ", bloom"
+                  : "") +
+         (allow != "none" ? ", " + allow : "");
 }
 
 // What was asked for, and why the image was built once more since.
@@ -94,6 +102,7 @@ std::string render_status(const Json &answer, std::int64_t now) {
                       bytes_text(count_in(memory, "image_bytes")), text_in(memory, "kind", ""));
   text += fmt::format("plan: {}\n", plan_text(child(answer, "plan")));
   text += allow_filter_status(child(child(answer, "plan"), "allow_filter"));
+  text += deny_filter_status(child(answer, "plan"), now);
   text += fmt::format("last swap {}, lost {}   control up {}, store {}\n",
                       count_in(swap, "ns") == 0 ? "-" : nanoseconds_text(number_in(swap, "ns")),
                       thousands(count_in(swap, "lost")), duration_text(count_in(answer, "uptime_s")),

@@ -88,6 +88,28 @@ void settle_confirm(Config &config, const Places &places, Faults &faults) {
                "only a Seesaw filter can learn addresses late; take it out or write filter: seesaw");
 }
 
+// What compact mode leaves no room for.
+void check_mode(const Config &config, const Places &places, Faults &faults) {
+  if (!config.compact) return;
+  const Compact &c = *config.compact;
+  for (std::size_t i = 0; i < config.lists.size(); ++i)
+    if (config.lists[i].name == image::compact_list_name)
+      faults.add(
+          places.lists[i], fmt::format("lists[{}].name", i),
+          "\"compact\" names what a filter without tables denies under mode: compact; take another name");
+  if (c.unknown_budget < c.false_positive_budget)
+    faults.add(
+        places.unknown_budget, "mode.compact.unknown_budget",
+        fmt::format("{:g} is less than false_positive_budget: {:g}, and a source that nobody knew is hit "
+                    "at least as often as others; write {:g} or more",
+                    c.unknown_budget, c.false_positive_budget, c.false_positive_budget));
+  if (config.front_filter == FrontFilter::split_block_bloom || config.front_filter == FrontFilter::stacked)
+    faults.add(
+        places.front_filter, "front_filter",
+        "mode: compact has no tables of hosts that a filter could stand in front of; take it out or write "
+        "mode: exact");
+}
+
 void check_list(const List &l, bool action_given, const auto &add) {
   if (l.name.empty())
     add(".name", "missing; every list needs a name");
@@ -142,6 +164,7 @@ void check(Config &config, const Places &places, Faults &faults) {
   check_peers(config, places, faults);
   settle_match(config, places, faults);
   settle_confirm(config, places, faults);
+  check_mode(config, places, faults);
   check_lists(config, places, faults);
 }
 

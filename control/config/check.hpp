@@ -36,6 +36,8 @@ struct Places {
   std::optional<int> confirm;    // where allow.confirm stands
   int bits_per_key = 0;          // where allow.bits_per_key stands
   int adaptive = 0;              // likewise
+  int front_filter = 0;
+  int unknown_budget = 0; // where mode.compact has it, else the mode's
 };
 
 // Also settles the defaults that depend on other keys: policy.match and allow.confirm.

@@ -128,6 +128,24 @@ private:
   void lists(const Node &node, const std::string &path);
   void allow(const Node &node, const std::string &path);
   void guard(const Node &node, const std::string &path);
+  void mode(const Node &node, const std::string &path);
+  void compact(const Node &node, const std::string &path);
+  void samples(const Node &node, const std::string &path);
+  void replan(const Node &node, const std::string &path);
+  auto budget(double &out) {
+    return [&out, this](const Node &n, const std::string &path) {
+      const auto s = scalar(n, path);
+      if (!s) return;
+      const auto share = parse_share(*s);
+      if (!share || !(*share > 0) || *share > budget_max)
+        return fault(
+            n, path,
+            fmt::format("\"{}\" is not a share of questions; write more than 0 and at most {:g}, such "
+                        "as 1e-4 or 0.01%",
+                        shown(*s), budget_max));
+      out = *share;
+    };
+  }
   std::optional<Prefix> prefix(const Node &node, const std::string &path);
 
   std::filesystem::path folder_;
@@ -335,18 +353,72 @@ void Reader::guard(const Node &node, const std::string &path) {
         }}});
 }
 
+void Reader::compact(const Node &node, const std::string &path) {
+  Compact c;
+  const auto unknown = budget(c.unknown_budget);
+  if (!node.IsNull())
+    map(node, path,
+        {{"false_positive_budget", budget(c.false_positive_budget)},
+         {"unknown_budget",
+          [&](const Node &n, const std::string &where) {
+            places_.unknown_budget = line_of(n);
+            unknown(n, where);
+          }},
+         {"memory", [&](const Node &n, const std::string &where) {
+            const auto s = scalar(n, where);
+            if (!s) return;
+            const auto bytes = parse_bytes(*s);
+            if (!bytes) return fault(n, where, bytes.error().message);
+            if (*bytes < compact_bytes_min)
+              return fault(n, where,
+                           fmt::format("\"{}\" is less than a page; write 4KiB or more", shown(*s)));
+            c.memory_bytes = *bytes;
+            c.line = line_of(n);
+          }}});
+  config.compact = c;
+}
+
+// exact, compact, or compact with its budgets.
+void Reader::mode(const Node &node, const std::string &path) {
+  places_.unknown_budget = line_of(node);
+  if (node.IsMap()) return map(node, path, {{"compact", into(&Reader::compact)}});
+  const auto s = scalar(node, path);
+  if (!s || *s == "exact") return;
+  if (*s == "compact") return config.compact.emplace(), void();
+  fault(node, path,
+        fmt::format("\"{}\" is not a mode; write exact, compact or {{compact: {{...}}}}", shown(*s)));
+}
+
+void Reader::samples(const Node &node, const std::string &path) {
+  map(node, path, {{"rate", [this](const Node &n, const std::string &where) {
+                      const auto s = scalar(n, where);
+                      if (!s) return;
+                      const bool fraction = s->starts_with("1/");
+                      const auto one_in = parse_number(std::string_view(*s).substr(fraction ? 2 : 0));
+                      if (!fraction || !one_in || *one_in == 0 || *one_in > sample_one_in_max)
+                        return fault(n, where,
+                                     fmt::format("\"{}\" is not a rate; write 1/1024, from 1/1 to 1/{}",
+                                                 shown(*s), sample_one_in_max));
+                      config.sample_one_in = static_cast<unsigned>(*one_in);
+                    }}});
+}
+
+void Reader::replan(const Node &node, const std::string &path) {
+  map(node, path, {{"interval", [this](const Node &n, const std::string &where) {
+                      const auto s = scalar(n, where);
+                      if (!s) return;
+                      const auto duration = parse_duration(*s);
+                      if (!duration) return fault(n, where, duration.error().message);
+                      config.replan_interval = *duration;
+                    }}});
+}
+
 void Reader::read(const Node &root) {
   if (root.IsNull()) return faults.add(1, "version", "the file is empty; it starts with \"version: 1\"");
   const auto version = [this](const Node &n, const std::string &path) {
     const auto s = scalar(n, path);
     if (s && *s != "1")
       fault(n, path, fmt::format("\"{}\" is not known; this program reads version 1", shown(*s)));
-  };
-  const auto mode = [this](const Node &n, const std::string &path) {
-    const auto s = scalar(n, path);
-    if (s && *s == "compact")
-      return fault(n, path, "\"compact\" is not available in this version; write exact");
-    if (s && *s != "exact") fault(n, path, fmt::format("\"{}\" is not a mode; write exact", shown(*s)));
   };
   const auto paths = [this](const Node &n, const std::string &path) {
     map(n, path, {{"run", folder(config.paths.run)}, {"state", folder(config.paths.state)}});
@@ -359,17 +431,23 @@ void Reader::read(const Node &root) {
        {"eal", into(&Reader::eal)},
        {"ports", into(&Reader::ports)},
        {"policy", into(&Reader::policy)},
-       {"mode", mode},
+       {"mode", into(&Reader::mode)},
        {"lists", into(&Reader::lists)},
        {"allow", into(&Reader::allow)},
        {"guard", into(&Reader::guard)},
        {"front_filter",
-        word<FrontFilter>(config.front_filter, {{"auto", FrontFilter::automatic},
-                                                {"none", FrontFilter::none},
-                                                {"split_block_bloom", FrontFilter::split_block_bloom}})},
+        [this](const Node &n, const std::string &where) {
+          places_.front_filter = line_of(n);
+          word<FrontFilter>(config.front_filter, {{"auto", FrontFilter::automatic},
+                                                  {"none", FrontFilter::none},
+                                                  {"split_block_bloom", FrontFilter::split_block_bloom},
+                                                  {"stacked", FrontFilter::stacked}})(n, where);
+        }},
        {"predictor", word<Predictor>(config.predictor, {{"auto", Predictor::automatic},
                                                         {"inline_bits", Predictor::inline_bits},
                                                         {"chained", Predictor::chained}})},
+       {"samples", into(&Reader::samples)},
+       {"replan", into(&Reader::replan)},
        {"paths", paths},
        {"metrics", metrics},
        {"generations_kept", number(config.generations_kept, 1, 1000)},

@@ -37,7 +37,7 @@ struct Port {
 
 enum class NoImage : std::uint8_t { open, closed };
 enum class AllowFilter : std::uint8_t { automatic, none, seesaw, cuckoo, stacked };
-enum class FrontFilter : std::uint8_t { automatic, none, split_block_bloom };
+enum class FrontFilter : std::uint8_t { automatic, none, split_block_bloom, stacked };
 enum class Predictor : std::uint8_t { automatic, inline_bits, chained };
 enum class OnError : std::uint8_t { refuse, skip };
 
@@ -75,6 +75,17 @@ struct Guard {
   double max_change = 1.0; // share of a list that may change in one reload; 1 = any
 };
 
+// `mode: compact`: denied hosts stand in a stacked filter alone, without tables [Stacked].
+struct Compact {
+  double false_positive_budget = 1e-4;       // share of the questions that nothing denies and that are denied
+  double unknown_budget = 1e-2;              // the same of a source that nobody has seen before
+  std::optional<std::uint64_t> memory_bytes; // of the filter, at most; none: what the budgets need
+  int line = 0;                              // where that stands
+};
+inline constexpr double budget_max = 0.5;
+inline constexpr std::uint64_t compact_bytes_min = 4096;
+inline constexpr unsigned sample_one_in_max = 1u << 20;
+
 struct Paths {
   std::filesystem::path run = "/run/weir";       // sockets: dataplane.sock, control.sock
   std::filesystem::path state = "/var/lib/weir"; // store/ of control, last.image of the dataplane
@@ -91,6 +102,9 @@ struct Config {
   Guard guard;
   FrontFilter front_filter = FrontFilter::automatic;
   Predictor predictor = Predictor::automatic;
+  std::optional<Compact> compact;           // none: `mode: exact`
+  std::chrono::seconds replan_interval{60}; // between images that the workload asks for, at least
+  unsigned sample_one_in = 1024;            // packets that a worker tells of
   Paths paths;
   std::string metrics_listen; // host:port; empty: off
   unsigned generations_kept = 5;

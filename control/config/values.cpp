@@ -86,6 +86,21 @@ std::string to_string(std::chrono::seconds duration) {
   return text;
 }
 
+Result<std::uint64_t> parse_bytes(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_number(text.substr(0, digits));
+  std::string_view unit = text.substr(digits);
+  if (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  constexpr std::array<std::string_view, 5> names{"", "KiB", "MiB", "GiB", "TiB"};
+  const auto found = std::ranges::find(names, unit);
+  if (!number || *number == 0 || found == names.end())
+    return fail(Errc::parse, fmt::format("\"{}\" is not a size; write 512KiB, 64MiB or 1GiB", shown(text)));
+  const auto shift = 10 * static_cast<unsigned>(found - names.begin());
+  if (*number > (std::numeric_limits<std::uint64_t>::max() >> shift))
+    return fail(Errc::parse, fmt::format("\"{}\" is more memory than there is", shown(text)));
+  return *number << shift;
+}
+
 Result<double> parse_share(std::string_view text) {
   const bool percent = !text.empty() && text.back() == '%';
   const std::string_view number = percent ? text.substr(0, text.size() - 1) : text;

@@ -1,4 +1,4 @@
-// How single values of weir.yaml are written: durations, shares, names. Also used for the same
+// How single values of weir.yaml are written: durations, shares, sizes, names. Also used for the same
 // values on a command line.
 #pragma once
 
@@ -20,6 +20,9 @@ namespace weir::config {
 
 // "30%" or "0.3"; from 0 to 1.
 [[nodiscard]] Result<double> parse_share(std::string_view text);
+
+// "64MiB", "512 KiB", "1GiB", "4096"; powers of 1024, never zero.
+[[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text);
 
 // A whole number without sign or leading zeros.
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text) noexcept;

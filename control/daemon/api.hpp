@@ -12,10 +12,14 @@
 //               memory{image_bytes, kind, packets, resident_bytes}, plan{predictor, front_filter,
 //               predicted_lines, measured_lines?, measured_hit_ratio?, trained{}?, allow_filter{chosen, why,
 //               confirm, keys, planned_keys?, bytes?, predicted{weighted, plain, weighted_churned,
-//               plain_churned}?, measured{rate, denied_rate, table_asked, ...}?, ...}},
-//               last_swap{ns, at, lost}, dataplane{connected, in_sync, pid, sequence, generation},
-//               store{bytes, sequence, id}, uptime_s, pending_confirm_s (0: nothing waits), doing (the change
-//               at hand, or empty), error (why the last change or push failed, or empty)
+//               plain_churned}?, measured{rate, denied_rate, table_asked, ...}?, ...}, deny_filter{chosen,
+//               why, mode, samples, base?, keys?, planned_keys?, bytes?, bits_per_key?, known_negatives?,
+//               hot?, layers[]?, predicted{psi, efpr, efpb, known, single}?, built{efpr, efpb, rates[],
+//               ...}?, measured{asked, denied, checked, errors, relieved, efpr?, psi?, variation?, drift?}?,
+//               advice{}?}, planned_at?, built_for?}, last_swap{ns, at, lost}, dataplane{connected, in_sync,
+//               pid, sequence, generation}, store{bytes, sequence, id}, uptime_s, pending_confirm_s (0:
+//               nothing waits), doing (the change at hand, or empty), error (why the last change or push
+//               failed, or empty)
 // list_show     list?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,
 //               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)
@@ -31,11 +35,12 @@
 // check         config?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6}], conflicts[], warnings[];
 //               or one error with every fault, one a line
-// plan          config?
+// plan          config? apply? (then no config; answers what apply answers)
 //               candidates[{predictor, front_filter, bytes, predictor_bytes, front_bytes, ns_per_lookup,
 //               lines_per_lookup, chosen, why_not}], chosen{}, why, allow_filter{}, calibration, hit_ratio,
-//               hit_ratio_measured, build_ms, build_from, tables[], memory{before_bytes, after_bytes,
-//               needed_bytes, ...}; in generations also trained{train_ms, bits_per_key, layers, exact}
+//               hit_ratio_measured, deny_filter{}, build_ms, build_from, tables[], memory{before_bytes,
+//               after_bytes, needed_bytes, ...}; in generations also trained{train_ms, bits_per_key, layers,
+//               exact}
 // diff          config?
 //               lists[{name, added, removed, examples[]}]
 // apply         config?, confirm_s?, force?

@@ -18,10 +18,7 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
           {.needs_image = [this](const std::string &why) { want_image(why); },
            .connected = {},
            .lost = {},
-           .samples =
-               [this](std::span<const wire::Sample> samples) {
-                 if (on_samples) on_samples(samples);
-               },
+           .samples = [this](std::span<const wire::Sample> samples) { take_samples(samples); },
            .filling = [this] { image_fills(); }}),
       started_at_(now_s()), background_(loop, 2) {
   pusher_.channel().retry_wait = options_.retry_wait;
@@ -46,6 +43,7 @@ Status Engine::start(OnChange first_load) {
   expire(); // what ran out while nobody looked
   pusher_.start();
   watch_filter();
+  watch_deny_filter();
   if (const std::string unconfirmed = store_.note("unconfirmed"); !unconfirmed.empty()) {
     const std::size_t space = unconfirmed.find(' ');
     start_confirm(std::stoull(unconfirmed.substr(0, space)), std::stoull(unconfirmed.substr(space + 1)));
@@ -73,6 +71,7 @@ Status Engine::load_store() {
     live_ = std::move(restored->rules);
     live_record_ = *live;
     keep_off_workers();
+    begin_deny_watch();
   }
   const Status read = store_.read_dynamic([this](const store::DynamicEntry &entry) {
     dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});

@@ -16,7 +16,8 @@
 // An overlay that is half full, or a filter in front of the allow tables that has outgrown its plan
 // (engine_overlay.cpp), begins a change without new rules: an image built in the background takes up what
 // the overlay holds, before it is full, with a filter that suits the entries there are now. A filter that
-// errs more often than planned (engine_filter.cpp) does the same.
+// errs more often than planned (engine_filter.cpp) does the same, and a stacked filter of the deny side that
+// does, or whose traffic has shifted (engine_deny.cpp).
 //
 // Any failure before the commit leaves everything as it was. Without a dataplane the image is kept
 // and the generation recorded; it is pushed when one connects.
@@ -26,6 +27,7 @@
 #include "control/daemon/background.hpp"
 #include "control/daemon/candidate.hpp"
 #include "control/daemon/rule_set.hpp"
+#include "control/plan/deny_watch.hpp"
 #include "control/plan/hit_meter.hpp"
 #include "control/push/pusher.hpp"
 #include "control/store/store.hpp"
@@ -34,6 +36,7 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -102,6 +105,7 @@ public:
   void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done);
   void replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done);
   void rollback(std::uint64_t generation, OnChange done); // 0: the one before
+  void replan(OnChange done);                             // the live rules once more, by what is known now
   [[nodiscard]] Result<std::uint64_t> confirm();
 
   // ---- what is
@@ -116,6 +120,8 @@ public:
   [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
   [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
   [[nodiscard]] plan::HitMeter &hits() { return hits_; } // fed by whoever asks for counters
+  [[nodiscard]] const plan::DenyWatch &deny_watch() const { return deny_watch_; }
+  [[nodiscard]] std::uint64_t relieved() const { return relieved_; } // sources that a judge denied in error
   [[nodiscard]] double build_ns_per_key() const {
     return build_ns_per_key_;
   } // of the last build; 0: none yet
@@ -176,6 +182,16 @@ private:
   void look_at_filter();
   void guard_hot_addresses();
 
+  // engine_deny.cpp
+  void begin_deny_watch();
+  void begin_deny_watch(const plan::DenyFilterPlan &plan);
+  [[nodiscard]] bool is_denied(const Address &address) const;
+  void take_samples(std::span<const wire::Sample> samples);
+  void relieve(const std::vector<Address> &addresses);
+  void watch_deny_filter();
+  void look_at_deny_filter();
+  void replan_for(const plan::DenyWatch::Reason &reason);
+
   // engine_changes.cpp
   void submit(Change change);
   void next();
@@ -218,6 +234,11 @@ private:
   std::uint64_t guarded_generation_ = 0;
   push::Clock::time_point filter_rebuild_not_before_{};
   push::Clock::duration filter_rebuild_wait_{};
+  plan::DenyWatch deny_watch_;
+  std::map<Address, push::Clock::time_point> relieved_at_;
+  std::uint64_t relieved_ = 0;
+  push::Clock::time_point deny_replan_not_before_{};
+  push::Clock::duration deny_replan_wait_{};
   double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
   Background background_; // last, so that its threads have ended before anything else goes

@@ -192,7 +192,8 @@ void Engine::build() {
                                     .state = options_.state,
                                     .workload = hits_.workload(),
                                     .build_ns_per_key = build_ns_per_key_,
-                                    .hot = hot_denied ? hot_denied() : std::vector<plan::HotAddress>{}};
+                                    .hot = hot_denied ? hot_denied() : std::vector<plan::HotAddress>{},
+                                    .negatives = deny_watch_.look()};
   const bool force = change_->force;
   background_.run(
       [snapshot, request, force]() -> std::shared_ptr<Built> {
@@ -211,6 +212,8 @@ void Engine::build() {
         for (const rules::Conflict &conflict : effective->conflicts)
           built->warnings.push_back(conflict.text());
         built->image = build::build_sealed(*effective, snapshot.rules->config, request);
+        if (built->image && !built->image->plan.deny_filter.keeps_budget())
+          built->warnings.push_back("mode.compact: " + built->image->plan.deny_filter.why);
         return built;
       },
       [this, joint](const std::shared_ptr<Built> &image) {
@@ -285,6 +288,7 @@ void Engine::record(bool in_force) {
   if (change.image) {
     record.digest = change.image->digest;
     if (change.replaces != 0) change.image->plan.built_for = change.cause;
+    change.image->plan.planned_at = now_s();
     record.plan_json = plan::to_json(change.image->plan);
     record.image_bytes = change.image->image_bytes;
     const build::BuildReport &report = change.image->report;
@@ -295,7 +299,7 @@ void Engine::record(bool in_force) {
   }
   if (!change.counts_json.empty()) record.counts_json = change.counts_json;
   record.id = change.generation;
-  if (new_rules) filter_rebuild_wait_ = {};
+  if (new_rules) filter_rebuild_wait_ = deny_replan_wait_ = {};
   if (new_rules) {
     record.applied_at = now_s();
     record.cause = change.cause;
@@ -304,6 +308,7 @@ void Engine::record(bool in_force) {
     record.lists = metas_of(*live_);
   }
   live_record_ = std::move(record);
+  if (change.image) begin_deny_watch(change.image->plan.deny_filter);
   change.result.generation = live_record_.id;
   if (change.to != 0) {
     change.result.from = before;

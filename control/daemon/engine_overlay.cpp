@@ -54,6 +54,16 @@ std::string strain_of(const std::string &text) {
                      number("planned_keys"), worn);
 }
 
+// The same for the stacked filter of denied hosts.
+std::string growth_of(const std::string &text) {
+  const auto report = nlohmann::json::parse(text, nullptr, false);
+  const auto stack = report.is_object() ? report.find("stack") : report.end();
+  if (stack == report.end() || !stack->is_object() || !stack->value("strained", false)) return {};
+  return fmt::format("the stacked filter of denied hosts holds {} of {} planned",
+                     stack->value("hosts", std::uint64_t{0}),
+                     stack->value("planned_hosts", std::uint64_t{0}));
+}
+
 } // namespace
 
 void Engine::image_fills() {
@@ -71,6 +81,7 @@ void Engine::look_at_image() {
     looking_at_image_ = false;
     if (!text || pusher_.state() != push::Pusher::State::live) return;
     if (const std::string why = strain_of(*text); !why.empty()) return want_image(why);
+    if (const std::string why = growth_of(*text); !why.empty()) return want_image(why);
     const Overlay overlay = fullest(*text);
     const double fill = static_cast<double>(overlay.keys) / static_cast<double>(overlay.room);
     if (fill >= fill_that_rebuilds)

@@ -23,6 +23,7 @@ public:
 
   void take(std::span<const wire::Sample> samples) {
     for (const wire::Sample &sample : samples) {
+      if ((sample.flags & wire::sample_by_stack) != 0) continue; // more of them than of other packets
       Address address;
       address.family = sample.family == Family::ipv6 ? Family::ipv6 : Family::ipv4;
       address.bytes = sample.address;

@@ -126,12 +126,20 @@ void Api::diff(const Json &request, const Reply &reply) {
 
 // The counters first: a plan rests on the share of hits that they show.
 void Api::plan(const Json &request, const Reply &reply) {
+  if (request.value("apply", false)) {
+    if (!request.value("config", "").empty())
+      return reply(fail(Errc::usage,
+                        "plan --apply is about the rules in force: give it no configuration, or take "
+                        "`weirctl apply` for another one"));
+    return ask_stats([this, reply](const Json &) { engine_.replan(change_reply(reply)); });
+  }
   ask_stats([this, request, reply](const Json &) {
     plan::Circumstances now{.before_bytes = engine_.live_record().image_bytes,
                             .memory = {},
                             .workload = engine_.hits().workload(),
                             .build_ns_per_key = engine_.build_ns_per_key(),
-                            .hot = hot_denied()};
+                            .hot = hot_denied(),
+                            .negatives = engine_.deny_watch().look()};
     run_preview(
         engine_, request, reply,
         [now = std::move(now), state = engine_.options().state](const Preview &seen) mutable -> Result<Json> {

@@ -80,6 +80,28 @@ Json measured_filter(const Json &report) {
   return measured;
 }
 
+// What the stacked filter of the deny side did under the live generation; null: it was never asked.
+Json measured_stack(const Engine &engine, const Json &report) {
+  constexpr const char *stack = "stack_generation";
+  const auto count = [&](const char *name) { return count_of(report, stack, name); };
+  if (count("asked") == 0 || count("generation") != engine.live_record().id) return nullptr;
+  const plan::DenyWatch &watch = engine.deny_watch();
+  const auto rate = watch.rate({.asked = count("asked"),
+                                .accepted = count("accepted"),
+                                .false_accepted = count("false_accepted"),
+                                .denied = count("denied")});
+  Json measured{{"asked", count("asked")}, {"accepted", count("accepted")}, {"denied", count("denied")},
+                {"checked", rate.checked}, {"errors", rate.sampled.wrong},  {"relieved", engine.relieved()}};
+  if (rate.measured) measured["efpr"] = rate.share;
+  if (rate.recent > 0 && watch.knows_plan()) {
+    measured["psi"] = rate.psi;
+    measured["psi_samples"] = rate.recent;
+    measured["variation"] = rate.variation;
+    measured["drift"] = rate.drift;
+  }
+  return measured;
+}
+
 } // namespace
 
 // Every report also tells the planner how many of the questions find something.
@@ -107,7 +129,7 @@ void Api::status(const Json &, const Reply &reply) {
               {"previous", 0},
               {"applied_at", live.applied_at},
               {"digest", rules::to_hex(live.digest)},
-              {"mode", "exact"},
+              {"mode", engine_.rules() && engine_.rules()->config.compact ? "compact" : "exact"},
               {"uptime_s", now_s() - engine_.started_at()},
               {"pending_confirm_s", engine_.pending_confirm_s().value_or(0)},
               {"doing", engine_.doing()},
@@ -165,6 +187,8 @@ void Api::status(const Json &, const Reply &reply) {
             static_cast<double>(count_of(report, "lookups", "second_lines")) / static_cast<double>(probes);
       if (const Json measured = measured_filter(report); measured.is_object())
         answer["plan"]["allow_filter"]["measured"] = measured;
+      if (const Json measured = measured_stack(engine_, report); measured.is_object())
+        answer["plan"]["deny_filter"]["measured"] = measured;
       if (const auto swaps = report.find("swaps");
           swaps != report.end() && swaps->is_array() && !swaps->empty())
         answer["last_swap"]["ns"] = swaps->back().value("swap_ns", std::uint64_t{0});

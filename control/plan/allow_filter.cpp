@@ -1,6 +1,7 @@
 #include "control/plan/allow_filter.hpp"
 
 #include "control/plan/plan.hpp"
+#include "control/plan/side.hpp"
 #include "weir/build/image_builder.hpp"
 
 #include <fmt/format.h>
@@ -44,15 +45,6 @@ private:
   bool hosts_alone_ = false;
 };
 
-bool is_allowed(const build::SideInput &allow, const Prefix &p) {
-  if (p.family() == Family::ipv4) {
-    const EntryV4 key{.host = p.address.host(), .length = p.length};
-    return std::ranges::binary_search(allow.v4, key, build::detail::same_prefix_order<EntryV4>);
-  }
-  const EntryV6 key{.address = p.address.bytes, .length = p.length};
-  return std::ranges::binary_search(allow.v6, key, build::detail::same_prefix_order<EntryV6>);
-}
-
 class Collector {
 public:
   Collector(const build::SideInput &allow, std::vector<build::VulnerableKey> &keys)
@@ -65,7 +57,7 @@ public:
       std::size_t &last = last_[length];
       if (last < keys_.size() && keys_[last].key == key) {
         keys_[last].cost += cost;
-      } else if (!is_allowed(allow_, key)) {
+      } else if (!holds(allow_, key)) {
         last = keys_.size();
         keys_.push_back({key, cost});
       }
@@ -97,12 +89,6 @@ void add_hosts(Collector &to, std::span<const Entry> deny, unsigned bits, std::u
     to.add_host(address, 1 + (named != hot.end() ? static_cast<double>(named->second) : 0));
     if (named != hot.end()) hot.erase(named);
   }
-}
-
-std::uint64_t hosts_of(const build::SideInput &side) {
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(side.v4, [](const EntryV4 &e) { return e.length == 32; }) +
-      std::ranges::count_if(side.v6, [](const EntryV6 &e) { return e.length == 128; }));
 }
 
 std::uint64_t guarded_keys_of(const build::SideInput &allow) {

@@ -62,13 +62,34 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries) {
   return t;
 }
 
+// What the deny side keeps in tables: everything, or in compact mode prefixes alone.
+struct TableEntries {
+  std::vector<EntryV4> prefixes4;
+  std::vector<EntryV6> prefixes6;
+  std::span<const EntryV4> v4;
+  std::span<const EntryV6> v6;
+};
+TableEntries table_entries(const build::SideInput &deny, const config::Config &config) {
+  TableEntries t;
+  t.v4 = deny.v4, t.v6 = deny.v6;
+  if (!config.compact) return t;
+  std::ranges::copy_if(deny.v4, std::back_inserter(t.prefixes4),
+                       [](const EntryV4 &e) { return e.length < 32; });
+  std::ranges::copy_if(deny.v6, std::back_inserter(t.prefixes6),
+                       [](const EntryV6 &e) { return e.length < 128; });
+  t.v4 = t.prefixes4, t.v6 = t.prefixes6;
+  return t;
+}
+
 // The options that the configuration leaves open.
 std::vector<Option> left_open(const config::Config &config) {
   std::vector<Option> options;
   for (const Option &option : all_options) {
     const bool front = option.front_filter == FrontFilter::split_block_bloom;
     const bool chained = option.predictor == Predictor::chained;
-    if (config.front_filter == config::FrontFilter::none && front) continue;
+    const bool other_front = config.front_filter == config::FrontFilter::none ||
+                             config.front_filter == config::FrontFilter::stacked || config.compact;
+    if (other_front && front) continue;
     if (config.front_filter == config::FrontFilter::split_block_bloom && !front) continue;
     if (config.predictor == config::Predictor::inline_bits && chained) continue;
     if (config.predictor == config::Predictor::chained && !chained) continue;
@@ -133,6 +154,11 @@ template <class Line> build::ChainWords words_for(std::uint64_t keys, double mis
   return words;
 }
 
+// Of the deny side's stacked filter, about: how its layers come out is known when they are built.
+std::uint64_t stack_bytes(const Plan &plan) {
+  return round_up(static_cast<std::uint64_t>(plan.deny_filter.stack.bits / 8), cache_line_bytes);
+}
+
 // Every candidate with its price, also those that the configuration forbids.
 void choose_options(Plan &plan, const build::BuildInput &input, const config::Config &config,
                     const Calibration &calibration) {
@@ -160,10 +186,33 @@ void choose_options(Plan &plan, const build::BuildInput &input, const config::Co
     build::BuildInput as_planned = input;
     apply_to(as_planned, plan);
     apply_to(as_planned, option);
-    candidate.image_bytes = build::image_bytes(as_planned);
+    candidate.image_bytes = build::image_bytes(as_planned) + stack_bytes(plan);
     if (candidate.cost.chosen) plan.image_bytes = candidate.image_bytes;
     plan.candidates.push_back(std::move(candidate));
   }
+}
+
+// In place of the front filter that costs decided on, or in front of nothing in compact mode.
+void name_stack(Plan &plan) {
+  const DenyFilterPlan &stack = plan.deny_filter;
+  if (!stack.stacks() || stack.compact) return;
+  plan.front_filter.chosen = stack.chosen;
+  plan.front_filter.why = stack.why;
+}
+
+// `auto` takes a stack that is cheaper than what it would take otherwise.
+void weigh_stack(Plan &plan, const build::BuildInput &input, const config::Config &config,
+                 const Circumstances &now) {
+  if (config.compact || config.front_filter != config::FrontFilter::automatic) return;
+  const auto chosen = std::ranges::find_if(plan.candidates, [](const Candidate &c) { return c.cost.chosen; });
+  if (chosen == plan.candidates.end()) return;
+  plan.deny_filter = weigh_front_stack({input, config, now.negatives, plan.workload.hit_ratio}, chosen->cost,
+                                       now.calibration);
+  if (!plan.deny_filter.stacks()) return;
+  plan.chosen.front_filter = FrontFilter::none;
+  build::BuildInput as_planned = input;
+  apply_to(as_planned, plan);
+  plan.image_bytes = build::image_bytes(as_planned) + stack_bytes(plan);
 }
 
 // A key is written to a line and asked again: two touches beyond the work, one core.
@@ -231,8 +280,11 @@ Calibration calibration_for(const build::BuildInput &input, const MemoryFree &me
 Result<Plan> make_plan(const build::BuildInput &input, const config::Config &config,
                        const Circumstances &now) {
   Plan plan;
-  plan.tables = {plan_table<table::LineV4>("deny ipv4", input.deny.v4),
-                 plan_table<table::LineV6>("deny ipv6", input.deny.v6),
+  const TableEntries deny = table_entries(input.deny, config);
+  build::BuildInput in_tables = input;
+  in_tables.deny.v4 = deny.v4, in_tables.deny.v6 = deny.v6;
+  plan.tables = {plan_table<table::LineV4>("deny ipv4", deny.v4),
+                 plan_table<table::LineV6>("deny ipv6", deny.v6),
                  plan_table<table::LineV4>("allow ipv4", input.allow.v4),
                  plan_table<table::LineV6>("allow ipv6", input.allow.v6)};
   plan.workload = now.workload;
@@ -240,13 +292,18 @@ Result<Plan> make_plan(const build::BuildInput &input, const config::Config &con
   auto allow_filter = plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot);
   if (!allow_filter) return std::unexpected(allow_filter.error());
   plan.allow_filter = std::move(*allow_filter);
-  choose_options(plan, input, config, now.calibration);
+  auto deny_filter = plan_deny_filter({input, config, now.negatives, plan.workload.hit_ratio});
+  if (!deny_filter) return std::unexpected(deny_filter.error());
+  plan.deny_filter = std::move(*deny_filter);
+  choose_options(plan, in_tables, config, now.calibration);
+  weigh_stack(plan, input, config, now);
+  name_stack(plan);
   expect_build_time(plan, now);
   plan.before_bytes = now.before_bytes;
   plan.swap_bytes = now.before_bytes + plan.image_bytes;
   plan.rules_bytes = (input.deny.v4.size() + input.allow.v4.size()) * sizeof(EntryV4) +
                      (input.deny.v6.size() + input.allow.v6.size()) * sizeof(EntryV6);
-  plan.scratch_bytes = scratch_bytes(input);
+  plan.scratch_bytes = scratch_bytes(in_tables) + stack_bytes(plan);
   plan.needed_bytes = plan.image_bytes + plan.scratch_bytes;
   plan.memory = now.memory;
   plan.hugepages = now.memory.fits_hugepages(plan.image_bytes);

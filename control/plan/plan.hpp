@@ -10,6 +10,7 @@
 #include "control/config/config.hpp"
 #include "control/plan/allow_filter.hpp"
 #include "control/plan/cost.hpp"
+#include "control/plan/deny_filter.hpp"
 #include "weir/base/bits.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
@@ -84,8 +85,9 @@ struct Circumstances {
   MemoryFree memory = {};
   Workload workload = {};
   Calibration calibration = built_in_calibration();
-  double build_ns_per_key = 0;      // of the last build here; 0: unknown
-  std::vector<HotAddress> hot = {}; // denied addresses that samples name
+  double build_ns_per_key = 0;        // of the last build here; 0: unknown
+  std::vector<HotAddress> hot = {};   // denied addresses that samples name
+  workload::Negatives negatives = {}; // what samples say of addresses that nothing denies
 };
 
 struct Trained { // what became of a chained predictor; known after the build
@@ -104,6 +106,7 @@ struct Plan {
   std::vector<Candidate> candidates;
   Choice front_filter, predictor;
   AllowFilterPlan allow_filter;
+  DenyFilterPlan deny_filter;
   Option chosen;                                        // goes into the build's input, see apply_to()
   build::ChainWords chain_words_v4{}, chain_words_v6{}; // of the deny side; 0: the builder's own sizes
   Workload workload = {};
@@ -121,7 +124,8 @@ struct Plan {
   std::string build_from; // what that follows from
   std::optional<Trained> trained;
   std::optional<GuardBuilt> guard_built;
-  std::string built_for; // why there was a new image without new rules; empty: there are new rules
+  std::string built_for;        // why there was a new image without new rules; empty: there are new rules
+  std::uint64_t planned_at = 0; // seconds since the epoch, of the image; 0: it is not built
 };
 
 // `input` needs lists and sides only. Does not refuse for lack of memory: `fits` says it, and
@@ -141,6 +145,7 @@ void apply_to(build::BuildInput &input, const Plan &plan);
 [[nodiscard]] std::string to_text(const Plan &plan); // for a terminal
 [[nodiscard]] std::string to_json(const Plan &plan); // one object: candidates, chosen, why, tables, memory
 
-[[nodiscard]] std::string human_bytes(std::uint64_t bytes); // "31.2 MiB"
+[[nodiscard]] std::string json_text(const std::string &text); // as it stands between quotes
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);   // "31.2 MiB"
 
 } // namespace weir::plan

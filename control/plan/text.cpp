@@ -14,16 +14,6 @@ const Candidate &chosen_of(const Plan &plan) {
   return plan.candidates.front();
 }
 
-// Notes name files, and files may be called anything.
-std::string json_text(const std::string &text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20) out += c;
-  }
-  return out;
-}
-
 std::string hits_text(const Workload &workload) {
   if (!workload.measured())
     return fmt::format("{:.0f} % hits (assumed: nothing is measured yet)", workload.hit_ratio * 100);
@@ -32,8 +22,9 @@ std::string hits_text(const Workload &workload) {
 }
 
 std::string why(const Plan &plan) {
-  return fmt::format("a lookup takes {:.1f} ns at {}. Predictor {}: {}. Front filter {}: {}",
-                     chosen_of(plan).cost.ns, hits_text(plan.workload), plan.predictor.chosen,
+  const std::string hosts = plan.deny_filter.compact ? "Denied hosts: a stacked filter without tables. " : "";
+  return fmt::format("a lookup takes {:.1f} ns at {}. {}Predictor {}: {}. Front filter {}: {}",
+                     chosen_of(plan).cost.ns, hits_text(plan.workload), hosts, plan.predictor.chosen,
                      plan.predictor.why, plan.front_filter.chosen, plan.front_filter.why);
 }
 
@@ -101,8 +92,11 @@ std::string json_allow_filter(const Plan &plan) {
   return text + "},";
 }
 
-std::string json_built_for(const Plan &plan) {
-  return plan.built_for.empty() ? "" : fmt::format(R"("built_for":"{}",)", json_text(plan.built_for));
+std::string json_stack_and_cause(const Plan &plan) {
+  std::string text = fmt::format(R"("deny_filter":{},)", to_json(plan.deny_filter));
+  if (plan.planned_at != 0) text += fmt::format(R"("planned_at":{},)", plan.planned_at);
+  return plan.built_for.empty() ? text
+                                : text + fmt::format(R"("built_for":"{}",)", json_text(plan.built_for));
 }
 
 std::string allow_filter_text(const AllowFilterPlan &f) {
@@ -153,6 +147,16 @@ template <class Item> std::string json_list(const std::vector<Item> &items) {
 
 } // namespace
 
+// Notes name files, and files may be called anything.
+std::string json_text(const std::string &text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) out += c;
+  }
+  return out;
+}
+
 std::string human_bytes(std::uint64_t bytes) {
   constexpr std::array units{"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -169,11 +173,11 @@ std::string to_json(const Plan &plan) {
       R"("predictor_bytes":{},"front_bytes":{},"build_ms":{:.1f},"build_from":"{}","hit_ratio":{:.6f},)"
       R"("hit_ratio_measured":{},"calibration":"{}","why":"{}","chosen":{},"candidates":[{}],"tables":[{}],)"
       R"({}{}{}"memory":{}}})",
-      name_of(plan.chosen.predictor), name_of(plan.chosen.front_filter), chosen.cost.lines, chosen.cost.ns,
+      name_of(plan.chosen.predictor), plan.front_filter.chosen, chosen.cost.lines, chosen.cost.ns,
       plan.image_bytes, chosen.cost.predictor_bytes, chosen.cost.front_bytes, plan.build_ms, plan.build_from,
       plan.workload.hit_ratio, plan.workload.measured(), json_text(plan.calibration), json_text(why(plan)),
       json(chosen), json_list(plan.candidates), json_list(plan.tables), json_trained(plan.trained),
-      json_allow_filter(plan), json_built_for(plan), json_memory(plan));
+      json_allow_filter(plan), json_stack_and_cause(plan), json_memory(plan));
 }
 
 std::string to_text(const Plan &plan) {
@@ -190,6 +194,8 @@ std::string to_text(const Plan &plan) {
                         c.cost.ns, c.cost.chosen ? "" : ": " + c.cost.why_not);
   text += fmt::format("why: {}\nfigures: {}\n", why(plan), plan.calibration);
   text += allow_filter_text(plan.allow_filter);
+  if (const DenyFilterPlan &deny = plan.deny_filter; !deny.why.empty())
+    text += fmt::format("stacked filter of denied hosts: {}: {}\n", deny.chosen, deny.why);
   text += fmt::format(
       "memory: image {} now, {} after, both during the swap: {}; needs {} in {}, {} free{}\n",
       human_bytes(plan.before_bytes), human_bytes(plan.image_bytes), human_bytes(plan.swap_bytes),

@@ -133,6 +133,12 @@ void FakeDataplane::serve(int connection) {
     if (wait[1].revents & POLLIN) {
       const std::lock_guard lock(mutex_);
       if (stopping_ || hanging_up_) return;
+      std::uint64_t count = 0;
+      (void)!read(bell_, &count, sizeof count);
+      const auto samples = std::as_bytes(std::span(unsent_));
+      if (!unsent_.empty())
+        send_message(connection, wire::Type::samples, 0, {samples.begin(), samples.end()});
+      unsent_.clear();
     }
     if (!(wait[0].revents & (POLLIN | POLLHUP))) continue;
     ssize_t got = 0;
@@ -199,6 +205,17 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
     }
     return bytes_of(done);
   }
+  case wire::Type::relieve: {
+    type = wire::Type::relieved;
+    const auto about = load_unaligned<wire::Relieve>(payload.data());
+    if (!live_ || about.generation != live_->generation) return fail(Errc::refused, "that is not live");
+    for (std::uint32_t i = 0; i < about.count; ++i) {
+      const auto one = load_unaligned<wire::RelievedAddress>(payload.data() + sizeof about +
+                                                             i * sizeof(wire::RelievedAddress));
+      relieved_.push_back({one.family, one.address});
+    }
+    return bytes_of(wire::Relieved{.generation = about.generation, .relieved = about.count});
+  }
   case wire::Type::discard:
     type = wire::Type::staged;
     staged_.reset();
@@ -213,7 +230,11 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
         (live_ ? guard_json(live_->writer->guard()) : "null") + R"(,"guard_generation":{"generation":)" +
         std::to_string(live_ ? live_->generation : 0) + R"(,"asked":)" + std::to_string(filter_asked_) +
         R"(,"accepted":)" + std::to_string(filter_wrong_) + R"(,"false_accepted":)" +
-        std::to_string(filter_wrong_) + "}}";
+        std::to_string(filter_wrong_) + R"(},"stack_generation":{"generation":)" +
+        std::to_string(live_ ? live_->generation : 0) + R"(,"asked":)" + std::to_string(stack_did_.asked) +
+        R"(,"accepted":)" + std::to_string(stack_did_.accepted) + R"(,"false_accepted":)" +
+        std::to_string(stack_did_.false_accepted) + R"(,"denied":)" + std::to_string(stack_did_.denied) +
+        "}}";
     const auto *from = reinterpret_cast<const std::byte *>(json.data());
     text.insert(text.end(), from, from + json.size());
     return text;
@@ -272,6 +293,7 @@ Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted)
     return fail(Errc::bad_sequence, "acknowledged entries would be lost");
   live_ = std::move(staged_);
   filter_asked_ = filter_wrong_ = 0;
+  stack_did_ = {};
   return bytes_of(wire::Committed{live_->generation, 1000});
 }
 
@@ -301,6 +323,25 @@ void FakeDataplane::filter_did(std::uint64_t asked, std::uint64_t wrong) {
   const std::lock_guard lock(mutex_);
   filter_asked_ = asked;
   filter_wrong_ = wrong;
+}
+
+std::vector<Address> FakeDataplane::relieved() const {
+  const std::lock_guard lock(mutex_);
+  return relieved_;
+}
+
+void FakeDataplane::stack_did(const StackDid &did) {
+  const std::lock_guard lock(mutex_);
+  stack_did_ = did;
+}
+
+void FakeDataplane::send(std::vector<wire::Sample> samples) {
+  {
+    const std::lock_guard lock(mutex_);
+    unsent_.insert(unsent_.end(), samples.begin(), samples.end());
+  }
+  const std::uint64_t one = 1;
+  (void)!write(bell_, &one, sizeof one);
 }
 
 void FakeDataplane::hang_up() {

@@ -64,6 +64,14 @@ public:
   void filter_did(std::uint64_t asked, std::uint64_t wrong);
   [[nodiscard]] std::vector<Address> guarded() const; // addresses that guard messages have named, in order
 
+  // What the stacked filter of denied hosts did under the live generation. A new image begins anew.
+  struct StackDid {
+    std::uint64_t asked = 0, accepted = 0, false_accepted = 0, denied = 0;
+  };
+  void stack_did(const StackDid &did);
+  void send(std::vector<wire::Sample> samples);        // soon, when a connection is there
+  [[nodiscard]] std::vector<Address> relieved() const; // addresses that relieve messages have named, in order
+
 private:
   struct Attached;
 
@@ -85,7 +93,9 @@ private:
   std::unique_ptr<Attached> live_, staged_;
   std::uint64_t stages_ = 0, deltas_ = 0;
   std::uint64_t filter_asked_ = 0, filter_wrong_ = 0;
-  std::vector<Address> guarded_;
+  std::vector<Address> guarded_, relieved_;
+  StackDid stack_did_;
+  std::vector<wire::Sample> unsent_;
   std::thread thread_;
 };
 

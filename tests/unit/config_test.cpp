@@ -174,11 +174,69 @@ guard: {max_change: 130%}
 }
 
 TEST(Config, keys_of_later_versions_say_so) {
-  EXPECT_HAS(refused("version: 1\nmode: compact\n"),
-             "mode: \"compact\" is not available in this version; write exact");
   EXPECT_HAS(refused("version: 1\ncapture: {denied: {rate: 1/1000}}\n"),
              "capture: not available in this version");
   EXPECT_HAS(refused("version: 1\noffenders: {}\n"), "offenders: not available in this version");
+}
+
+TEST(Config, compact_mode_has_budgets_and_memory_or_leaves_them_as_they_are) {
+  EXPECT_FALSE(good("version: 1\n").compact);
+  EXPECT_FALSE(good("version: 1\nmode: exact\n").compact);
+  for (const char *text : {"mode: compact", "mode: {compact: }", "mode: {compact: {}}"}) {
+    const auto plain = good(std::string("version: 1\n") + text + "\n").compact;
+    ASSERT_TRUE(plain) << text;
+    EXPECT_EQ(plain->false_positive_budget, 1e-4);
+    EXPECT_EQ(plain->unknown_budget, 1e-2);
+    EXPECT_FALSE(plain->memory_bytes);
+  }
+  const Config c =
+      good("version: 1\nmode:\n  compact:\n    false_positive_budget: 0.1%\n    unknown_budget: 2e-2\n"
+           "    memory: 64MiB\nsamples: {rate: 1/64}\nreplan: {interval: 5m}\n");
+  ASSERT_TRUE(c.compact);
+  EXPECT_DOUBLE_EQ(c.compact->false_positive_budget, 1e-3);
+  EXPECT_DOUBLE_EQ(c.compact->unknown_budget, 2e-2);
+  EXPECT_EQ(c.compact->memory_bytes, std::uint64_t{64} << 20);
+  EXPECT_EQ(c.compact->line, 6);
+  EXPECT_EQ(c.sample_one_in, 64u);
+  EXPECT_EQ(c.replan_interval, 5min);
+  EXPECT_EQ(good("version: 1\n").sample_one_in, 1024u);
+  EXPECT_EQ(good("version: 1\n").replan_interval, 1min);
+}
+
+TEST(Config, what_compact_mode_cannot_keep_is_refused_with_line_value_and_remedy) {
+  EXPECT_HAS(refused("version: 1\nmode: compacted\n"),
+             "weir.yaml:2: mode: \"compacted\" is not a mode; write exact, compact or {compact: {...}}");
+  EXPECT_HAS(refused("version: 1\nmode: {compact: {budget: 1}}\n"), "mode.compact.budget: unknown key");
+  const auto compact = [](const std::string &more) {
+    return refused("version: 1\nmode: {compact: {" + more + "}}\n");
+  };
+  for (const char *bad : {"0", "0.6", "-1", "many", "60%"})
+    EXPECT_HAS(compact(std::string("false_positive_budget: ") + bad),
+               std::string("weir.yaml:2: mode.compact.false_positive_budget: \"") + bad +
+                   "\" is not a share of questions; write more than 0 and at most 0.5");
+  EXPECT_HAS(compact("false_positive_budget: 0.1, unknown_budget: 0.01"),
+             "weir.yaml:2: mode.compact.unknown_budget: 0.01 is less than false_positive_budget: 0.1");
+  EXPECT_HAS(compact("memory: 64MB"),
+             "mode.compact.memory: \"64MB\" is not a size; write 512KiB, 64MiB or 1GiB");
+  EXPECT_HAS(compact("memory: 100"), "mode.compact.memory: \"100\" is less than a page; write 4KiB or more");
+  EXPECT_HAS(refused("version: 1\nmode: compact\nfront_filter: stacked\n"),
+             "weir.yaml:3: front_filter: mode: compact has no tables of hosts that a filter could stand in "
+             "front of");
+  EXPECT_HAS(refused("version: 1\nmode: compact\nlists: [{name: compact, action: deny, dynamic: true}]\n"),
+             "lists[0].name: \"compact\" names what a filter without tables denies");
+  EXPECT_HAS(refused("version: 1\nsamples: {rate: 0.1}\n"),
+             "samples.rate: \"0.1\" is not a rate; write 1/1024");
+  EXPECT_HAS(refused("version: 1\nsamples: {rate: 1/0}\n"), "samples.rate: \"1/0\" is not a rate");
+  EXPECT_HAS(refused("version: 1\nreplan: {interval: soon}\n"),
+             "replan.interval: \"soon\" is not a duration");
+}
+
+TEST(Config, sizes_are_powers_of_1024_and_never_more_than_there_is) {
+  EXPECT_EQ(parse_bytes("4096").value(), 4096u);
+  EXPECT_EQ(parse_bytes("512KiB").value(), 512u << 10);
+  EXPECT_EQ(parse_bytes("3 GiB").value(), std::uint64_t{3} << 30);
+  for (const char *bad : {"", "0", "MiB", "1MB", "1.5MiB", "-1", "1 MiB ", "99999999999TiB"})
+    EXPECT_FALSE(parse_bytes(bad)) << bad;
 }
 
 TEST(Config, every_predictor_can_be_asked_for_and_no_other) {

@@ -1,0 +1,64 @@
+#include "control/build/deny_stack.hpp"
+
+#include "control/rules/entry.hpp"
+#include "weir/build/deny_stack_builder.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace weir::build {
+
+namespace {
+
+filter::FilterKind kind_of(plan::StackBase base) noexcept {
+  switch (base) {
+  case plan::StackBase::split_block: return filter::FilterKind::split_block_bloom;
+  case plan::StackBase::bloom: return filter::FilterKind::bloom;
+  case plan::StackBase::fuse: return filter::FilterKind::binary_fuse;
+  case plan::StackBase::cuckoo: return filter::FilterKind::cuckoo;
+  case plan::StackBase::quotient: break;
+  }
+  return filter::FilterKind::quotient;
+}
+
+} // namespace
+
+Result<StackSection> make_deny_stack(const BuildInput &input, const plan::DenyFilterPlan &plan) {
+  const auto start = std::chrono::steady_clock::now();
+  DenyStackPlan wanted;
+  wanted.role = plan.compact ? image::StackRole::judge : image::StackRole::front;
+  wanted.base = kind_of(plan.base);
+  wanted.layers = plan.stack.layers;
+  wanted.room = std::max(1.0, static_cast<double>(plan.planned_keys) /
+                                  static_cast<double>(std::max<std::uint64_t>(plan.keys, 1)));
+  wanted.psi = plan.stack.psi;
+  wanted.known = plan.known;
+  if (plan.compact) wanted.spared = plan.spared;
+  auto stack = build_deny_stack(input.deny, wanted, input.seed);
+  if (!stack) return std::unexpected(stack.error());
+  StackSection section;
+  section.built = {
+      .bytes = stack->section.size(),
+      .rates = std::move(stack->rates),
+      .efpr = stack->efpr,
+      .efpb = stack->efpb,
+      .known_accepted = stack->counts.known_left,
+      .ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()};
+  section.bytes = std::move(stack->section);
+  return section;
+}
+
+SparedSide without_spared(const SideInput &deny, std::span<const Prefix> spared) {
+  SparedSide kept;
+  const auto lies_inside = [&](const Prefix &p) {
+    return std::ranges::any_of(spared, [&](const Prefix &range) { return range.covers(p); });
+  };
+  for (const EntryV4 &e : deny.v4)
+    if (!lies_inside(rules::to_prefix(e))) kept.v4.push_back(e);
+  for (const EntryV6 &e : deny.v6)
+    if (!lies_inside(rules::to_prefix(e))) kept.v6.push_back(e);
+  return kept;
+}
+
+} // namespace weir::build

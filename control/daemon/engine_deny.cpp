@@ -1,0 +1,185 @@
+// Looks after the stacked filter of the deny side while it is in force.
+//
+// Samples say what nothing denies, which is what the next plan rests on. What a judge (compact mode) has
+// denied is held against the rules as soon as a sample names it: a source that no rule denies is told to the
+// dataplane, which lets it through from then on, and it is known to the next image.
+//
+// And it is held against its plan (plan/deny_watch.hpp): a rate beyond the band, traffic that has shifted, or
+// much more that is known of it lead to a new image, with the reason in `weirctl generations`, no sooner than
+// `replan.interval` after the last one. An image for a bad rate that does not help makes the next one
+// wait twice as long.
+#include "control/daemon/engine.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace weir::control {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr auto relieve_again = std::chrono::seconds(1);
+constexpr std::size_t relieved_kept = 65'536;
+constexpr unsigned wait_doublings = 64;
+
+double number_in(const Json &object, const char *name) {
+  const auto at = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && at != object.end() && at->is_number() ? at->get<double>() : 0;
+}
+Json child_of(const Json &object, const char *name) {
+  return object.is_object() && object.contains(name) ? object.at(name) : Json();
+}
+
+// From the record of a generation: after a restart that is all there is.
+plan::DenyForecast forecast_in(const std::string &plan_json) {
+  const Json filter = child_of(Json::parse(plan_json, nullptr, false), "deny_filter");
+  const Json predicted = child_of(filter, "predicted"), built = child_of(filter, "built");
+  plan::DenyForecast forecast;
+  forecast.stacks = built.is_object();
+  forecast.compact = child_of(filter, "mode") == "compact";
+  forecast.efpr = number_in(built, "efpr");
+  forecast.efpb = number_in(built, "efpb");
+  forecast.psi = number_in(predicted, "psi");
+  forecast.samples = number_in(filter, "samples");
+  forecast.tolerated = forecast.compact ? number_in(filter, "false_positive_budget") : plan::front_tolerated;
+  for (const Json &rate : child_of(built, "rates"))
+    if (rate.is_number()) forecast.rates.push_back(rate.get<double>());
+  return forecast;
+}
+
+Address address_in(const wire::Sample &sample) {
+  Address address;
+  address.family = sample.family == Family::ipv6 ? Family::ipv6 : Family::ipv4;
+  address.bytes = sample.address;
+  return address;
+}
+
+} // namespace
+
+void Engine::begin_deny_watch() { deny_watch_.begin(forecast_in(live_record_.plan_json), {}); }
+
+// An image is in force whose plan has more to say than its record.
+void Engine::begin_deny_watch(const plan::DenyFilterPlan &plan) {
+  deny_watch_.begin(forecast_in(live_record_.plan_json), plan.known_cost, plan.asked_cells);
+  deny_replan_not_before_ =
+      std::max(deny_replan_not_before_, push::Clock::now() + live_->config.replan_interval);
+}
+
+// By any prefix, of the rules in force or of those about to be.
+bool Engine::is_denied(const Address &address) const {
+  for (const auto &rules : {live_, staged_}) {
+    if (!rules) continue;
+    for (unsigned length = address_bits(address.family) + 1; length-- > 0;)
+      if (effective_list(*rules, dynamic_, image::Side::deny,
+                         {masked(address, length), static_cast<std::uint8_t>(length)}))
+        return true;
+  }
+  return false;
+}
+
+void Engine::take_samples(std::span<const wire::Sample> samples) {
+  std::vector<Address> wrong;
+  for (const wire::Sample &sample : samples) {
+    if (live_ == nullptr) break;
+    const Address address = address_in(sample);
+    if ((sample.flags & wire::sample_by_default) != 0) deny_watch_.negative(address);
+    if (sample.kind != wire::SampleKind::denied || sample.list != image::compact_list) continue;
+    const bool wrongly = !is_denied(address);
+    // Those of the stream of denials are for this alone; the others tell of the traffic, too.
+    if ((sample.flags & wire::sample_by_stack) != 0)
+      deny_watch_.denied(address, wrongly, std::max<double>(sample.one_in, 1));
+    else if (wrongly)
+      deny_watch_.negative(address);
+    if (wrongly) wrong.push_back(address);
+  }
+  if (!wrong.empty()) relieve(wrong);
+  if (on_samples) on_samples(samples);
+}
+
+// At once, and again should it still be denied a while later: another dataplane, another image.
+void Engine::relieve(const std::vector<Address> &addresses) {
+  if (pusher_.state() != push::Pusher::State::live) return;
+  const auto now = push::Clock::now();
+  if (relieved_at_.size() > relieved_kept) relieved_at_.clear();
+  std::vector<wire::RelievedAddress> told;
+  for (const Address &address : addresses) {
+    const auto [at, fresh] = relieved_at_.try_emplace(address, now);
+    if (!fresh && now - at->second < relieve_again) continue;
+    at->second = now;
+    if (told.size() < wire::relieve_max) told.push_back({.family = address.family, .address = address.bytes});
+  }
+  if (told.empty()) return;
+  const wire::Relieve head{.generation = live_record_.id, .count = static_cast<std::uint32_t>(told.size())};
+  std::vector<std::byte> payload = push::pack(head);
+  const auto bytes = std::as_bytes(std::span(told));
+  payload.insert(payload.end(), bytes.begin(), bytes.end());
+  pusher_.channel().request(wire::Type::relieve, std::move(payload),
+                            [this](const Result<push::Message> &answer) {
+                              // A refusal is of no interest: another generation has come, and with it another
+                              // filter.
+                              if (!answer || !answer->holds<wire::Relieved>(wire::Type::relieved)) return;
+                              const auto relieved = answer->as<wire::Relieved>();
+                              relieved_ += relieved.relieved;
+                              if (relieved.no_room > 0)
+                                want_image("the overlay has no room for sources that were denied in error");
+                            });
+}
+
+void Engine::watch_deny_filter() {
+  const auto wait = std::min<push::Clock::duration>(options_.filter_look_wait, std::chrono::seconds(1));
+  loop_.after(wait, [this] {
+    look_at_deny_filter();
+    watch_deny_filter();
+  });
+}
+
+void Engine::look_at_deny_filter() {
+  const bool busy = change_ != nullptr || !waiting_.empty();
+  if (busy || !deny_watch_.forecast().stacks || pusher_.state() != push::Pusher::State::live ||
+      push::Clock::now() < deny_replan_not_before_)
+    return;
+  pusher_.channel().query(R"({"what":"stats"})", [this](const Result<std::string> &text) {
+    if (!text || pusher_.state() != push::Pusher::State::live || change_ != nullptr) return;
+    const Json counters = child_of(Json::parse(*text, nullptr, false), "stack_generation");
+    if (number_in(counters, "generation") != static_cast<double>(live_record_.id)) return;
+    const auto count = [&](const char *name) {
+      return static_cast<std::uint64_t>(number_in(counters, name));
+    };
+    replan_for(deny_watch_.why_replan({.asked = count("asked"),
+                                       .accepted = count("accepted"),
+                                       .false_accepted = count("false_accepted"),
+                                       .denied = count("denied")}));
+  });
+}
+
+void Engine::replan_for(const plan::DenyWatch::Reason &reason) {
+  using Kind = plan::DenyWatch::Reason::Kind;
+  const push::Clock::duration first = live_->config.replan_interval;
+  const auto now = push::Clock::now();
+  if (reason.kind == Kind::none) {
+    if (now > deny_replan_not_before_ + deny_replan_wait_) deny_replan_wait_ = {};
+    return;
+  }
+  if (reason.kind == Kind::shift) deny_watch_.forget_what_was_before_the_shift();
+  deny_replan_wait_ = reason.kind == Kind::rate
+                          ? std::clamp(2 * deny_replan_wait_, first, wait_doublings * first)
+                          : push::Clock::duration(first);
+  deny_replan_not_before_ = now + deny_replan_wait_;
+  want_image(reason.words);
+}
+
+void Engine::replan(OnChange done) {
+  if (live_ == nullptr)
+    return done(fail(Errc::not_found, "there is no generation yet that could be planned anew"));
+  Change change;
+  change.cause = "plan: asked for";
+  change.force = true;
+  change.done = std::move(done);
+  submit(std::move(change));
+}
+
+} // namespace weir::control

@@ -1,0 +1,94 @@
+// What samples of negative questions are taken for, beside the traffic that they were taken from.
+#include "control/workload/negatives.hpp"
+#include "tests/support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+namespace weir::workload {
+namespace {
+
+Address source(std::uint32_t rank) { return Address::from_host(0x0A000000 + rank); }
+
+class Zipf {
+public:
+  Zipf(std::uint32_t sources, double skew) {
+    for (std::uint32_t rank = 1; rank <= sources; ++rank) weights_.push_back(std::pow(rank, -skew));
+    total_ = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    draw_ = std::discrete_distribution<std::uint32_t>(weights_.begin(), weights_.end());
+  }
+  std::uint32_t operator()(std::mt19937_64 &random) { return draw_(random); }
+  [[nodiscard]] double share(std::uint32_t rank) const { return weights_[rank] / total_; }
+
+private:
+  std::vector<double> weights_;
+  double total_ = 0;
+  std::discrete_distribution<std::uint32_t> draw_;
+};
+
+TEST(Negatives, of_no_samples_say_nothing) {
+  const Negatives seen = NegativeCounter().look();
+  EXPECT_TRUE(seen.hottest.empty());
+  EXPECT_EQ(seen.total, 0);
+  EXPECT_EQ(seen.psi(10), 0);
+}
+
+TEST(Negatives, that_came_once_each_are_strangers) {
+  NegativeCounter counter;
+  for (std::uint32_t i = 0; i < 500; ++i) counter.add(source(i));
+  const Negatives seen = counter.look();
+  EXPECT_EQ(seen.total, 500);
+  EXPECT_TRUE(seen.hottest.empty()) << "nothing says that any of them will come again";
+}
+
+// The share of the traffic that the hottest so many of the samples really have.
+TEST(Negatives, have_the_share_of_coming_traffic_that_few_samples_promise) {
+  const std::uint64_t seed = test::seed_or(17);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  for (const double skew : {0.8, 1.0, 1.3})
+    for (const unsigned samples : {500u, 5'000u}) {
+      SCOPED_TRACE(testing::Message() << "skew " << skew << ", " << samples << " samples");
+      Zipf zipf(20'000, skew);
+      NegativeCounter counter;
+      for (unsigned i = 0; i < samples; ++i) counter.add(source(zipf(random)));
+      const Negatives seen = counter.look();
+      double real = 0;
+      for (const HotSource &hot : seen.hottest) real += zipf.share(hot.address.host() - 0x0A000000);
+      EXPECT_NEAR(seen.psi(seen.hottest.size()), real, 0.04);
+      EXPECT_GT(seen.hottest.size(), 5u);
+      EXPECT_EQ(seen.hottest[0].address, source(0)) << "the hottest comes first";
+    }
+}
+
+TEST(Negatives, of_two_windows_ago_are_forgotten) {
+  NegativeCounter counter({.rows_max = 64, .window = 100, .recent_max = 10});
+  for (unsigned i = 0; i < 100; ++i) counter.add(source(1));
+  for (unsigned i = 0; i < 100; ++i) counter.add(source(2));
+  EXPECT_EQ(counter.look().hottest.size(), 2u);
+  for (unsigned i = 0; i < 100; ++i) counter.add(source(3));
+  const Negatives seen = counter.look();
+  ASSERT_EQ(seen.hottest.size(), 2u);
+  EXPECT_EQ(seen.total, 200);
+  EXPECT_EQ(counter.held(), 200u);
+  EXPECT_EQ(counter.samples(), 300u);
+  for (const HotSource &hot : seen.hottest) EXPECT_NE(hot.address, source(1));
+}
+
+TEST(Negatives, begun_anew_are_the_recent_ones_alone) {
+  NegativeCounter counter({.rows_max = 64, .window = 1000, .recent_max = 50});
+  for (unsigned i = 0; i < 400; ++i) counter.add(source(1));
+  counter.forget_recent();
+  for (unsigned i = 0; i < 70; ++i) counter.add(source(2 + i % 2));
+  EXPECT_EQ(counter.recent().size(), 50u);
+  counter.begin_anew();
+  const Negatives seen = counter.look();
+  EXPECT_EQ(seen.total, 50);
+  ASSERT_EQ(seen.hottest.size(), 2u);
+  EXPECT_EQ(seen.hottest[0].cost + seen.hottest[1].cost, 50) << "nobody came once, so nothing is taken off";
+}
+
+} // namespace
+} // namespace weir::workload

@@ -1,0 +1,315 @@
+// Plans of the deny side's stacked filter: budgets, memory, known negatives, and when another one is due.
+#include "control/plan/deny_watch.hpp"
+#include "control/plan/plan.hpp"
+#include "tests/support/image_memory.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace weir::plan {
+namespace {
+
+using build::EntryV4;
+using test::entry_v4;
+using workload::Negatives;
+
+// Sources lie between denied hosts: others are never asked about.
+constexpr std::uint32_t denied_first = 0x0B000000, source_first = 0x0B000001;
+Address source(std::uint32_t number) { return Address::from_host(source_first + 3 * number); }
+
+struct Case {
+  std::vector<EntryV4> deny, allow{};
+  config::Config config{};
+  Negatives negatives{};
+
+  explicit Case(std::uint32_t hosts) {
+    for (std::uint32_t i = 0; i < hosts; ++i) deny.push_back({denied_first + 3 * i, 32, 0, 1});
+    config.source = "weir.yaml";
+  }
+  Case &compact(double budget, double unknown, std::optional<std::uint64_t> bytes = {}) {
+    config.compact = {
+        .false_positive_budget = budget, .unknown_budget = unknown, .memory_bytes = bytes, .line = 7};
+    return *this;
+  }
+  // As many samples as one likes of a Zipf law, without the noise.
+  Case &zipf(std::uint32_t sources, double samples) {
+    double all = 0;
+    for (std::uint32_t i = 1; i <= sources; ++i) all += 1.0 / i;
+    for (std::uint32_t i = 0; i < sources; ++i)
+      negatives.hottest.push_back({source(i), samples / all / (i + 1)});
+    negatives.total = samples;
+    return *this;
+  }
+  [[nodiscard]] build::BuildInput input() const {
+    build::BuildInput in;
+    in.deny.v4 = deny;
+    in.allow.v4 = allow;
+    in.seed = 5;
+    return in;
+  }
+  [[nodiscard]] Result<DenyFilterPlan> plan() const {
+    const build::BuildInput in = input();
+    return plan_deny_filter({in, config, negatives});
+  }
+};
+
+TEST(DenyFilter, is_none_in_exact_mode_unless_asked_for) {
+  Case exact(1000);
+  EXPECT_FALSE(exact.plan().value().stacks());
+  exact.config.front_filter = config::FrontFilter::stacked;
+  const DenyFilterPlan front = exact.plan().value();
+  EXPECT_TRUE(front.stacks());
+  EXPECT_FALSE(front.compact);
+  EXPECT_EQ(front.why, "the configuration says so");
+}
+
+TEST(DenyFilter, of_compact_mode_keeps_both_budgets) {
+  for (const double budget : {1e-2, 1e-3, 1e-4}) {
+    SCOPED_TRACE(budget);
+    const DenyFilterPlan unknown = Case(50'000).compact(budget, 2e-2).plan().value();
+    EXPECT_EQ(unknown.stack.layers.size(), 1u) << "nothing is known of the traffic";
+    EXPECT_LE(unknown.stack.efpr, budget * 1.001);
+    const DenyFilterPlan known = Case(50'000).compact(budget, 2e-2).zipf(20'000, 1e6).plan().value();
+    EXPECT_LE(known.stack.efpr, budget * 1.001);
+    EXPECT_LE(known.stack.efpb, 2e-2 * 1.001);
+    EXPECT_TRUE(known.keeps_budget());
+    EXPECT_LE(known.stack.bits, unknown.stack.bits) << "what is known of the traffic never costs memory";
+  }
+}
+
+TEST(DenyFilter, takes_less_memory_where_a_few_sources_ask_most) {
+  const DenyFilterPlan unknown = Case(50'000).compact(1e-3, 2e-2).plan().value();
+  const DenyFilterPlan known = Case(50'000).compact(1e-3, 2e-2).zipf(5'000, 1e6).plan().value();
+  EXPECT_GE(known.stack.layers.size(), 3u);
+  EXPECT_LT(known.stack.bits, 0.85 * unknown.stack.bits);
+  EXPECT_EQ(known.hot, static_cast<std::uint64_t>(known.stack.known));
+  ASSERT_EQ(known.known.size(), known.hot);
+  EXPECT_EQ(known.known[0], Address::from_host(source_first)) << "the hottest first";
+  ASSERT_TRUE(known.advice);
+  EXPECT_TRUE(known.advice->stack) << known.advice->words;
+}
+
+TEST(DenyFilter, makes_the_fewest_errors_in_the_memory_there_is_and_says_what_would_do) {
+  const std::uint64_t bytes = 50'000 * 9 / 8;
+  const DenyFilterPlan unknown = Case(50'000).compact(1e-4, 5e-2, bytes).plan().value();
+  Case strangers(50'000); // who ask half of the questions
+  strangers.compact(1e-4, 5e-2, bytes).zipf(5'000, 1e6).negatives.total = 2e6;
+  const DenyFilterPlan known = strangers.plan().value();
+  for (const DenyFilterPlan *plan : {&unknown, &known}) {
+    EXPECT_LE(plan->stack.bits, 8.0 * bytes);
+    EXPECT_LE(plan->stack.efpb, 5e-2 * 1.001);
+    EXPECT_FALSE(plan->keeps_budget());
+    ASSERT_TRUE(plan->needed_bits);
+    EXPECT_GT(*plan->needed_bits, 8.0 * bytes);
+    EXPECT_NE(plan->why.find("more than false_positive_budget: 0.01 %, which would take"), std::string::npos)
+        << plan->why;
+  }
+  EXPECT_LT(known.stack.efpr, unknown.stack.efpr * 0.9);
+  const DenyFilterPlan all = Case(50'000).compact(1e-4, 5e-2, bytes).zipf(5'000, 1e6).plan().value();
+  EXPECT_TRUE(all.keeps_budget()) << "where nobody is a stranger";
+}
+
+TEST(DenyFilter, that_cannot_keep_the_unknown_budget_is_refused_with_what_is_needed) {
+  const auto plan = Case(50'000).compact(1e-4, 1e-2, 8192).plan();
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, Errc::refused);
+  EXPECT_NE(plan.error().message.find("weir.yaml:7: mode.compact.memory: 8.0 KiB is too little for"),
+            std::string::npos)
+      << plan.error().message;
+  EXPECT_NE(plan.error().message.find("KiB are needed; allow more memory or a larger unknown_budget"),
+            std::string::npos)
+      << plan.error().message;
+}
+
+TEST(DenyFilter, knows_no_source_that_a_list_denies_but_allowed_hosts_and_those_hit_once) {
+  Case c(20'000);
+  c.deny.push_back({0x60000000, 8, 0, 1}); // 96.0.0.0/8
+  c.allow = {entry_v4("70.0.0.1", 2), {denied_first, 32, 0, 2}, entry_v4("71.0.0.0/24", 2)};
+  c.compact(1e-3, 2e-2).zipf(5'000, 1e6);
+  const Address listed = Address::from_host(denied_first + 3), inside = Address::from_host(0x60000001);
+  c.negatives.hottest.insert(c.negatives.hottest.begin(), {{listed, 1e5}, {inside, 1e5}});
+  c.negatives.denied_wrongly = {Address::from_host(0x51000000), inside, Address::from_host(source_first)};
+  const DenyFilterPlan plan = c.plan().value();
+  const auto knows = [&](std::uint32_t host) {
+    return std::ranges::count(plan.known, Address::from_host(host));
+  };
+  EXPECT_EQ(plan.denied, 1u);
+  EXPECT_EQ(std::ranges::count(plan.known, listed), 0);
+  EXPECT_EQ(std::ranges::count(plan.known, inside), 0);
+  EXPECT_EQ(knows(0x46000001), 1) << "allowed";
+  EXPECT_EQ(knows(denied_first), 0) << "allowed, and a key all the same";
+  EXPECT_EQ(knows(0x51000000), 1) << "hit once";
+  EXPECT_EQ(knows(source_first), 1) << "hot, and not twice";
+  EXPECT_EQ(plan.known_count, plan.known.size());
+}
+
+TEST(DenyFilter, leaves_out_sources_that_lie_far_from_any_denied_host) {
+  Case c(20'000);
+  c.compact(1e-3, 2e-2).zipf(5'000, 1e6);
+  const Address far = Address::from_host(0x50000001);
+  c.negatives.hottest.insert(c.negatives.hottest.begin(), {far, 1e6});
+  c.negatives.total += 1e6;
+  const DenyFilterPlan plan = c.plan().value();
+  EXPECT_EQ(std::ranges::count(plan.known, far), 0);
+  EXPECT_NEAR(plan.samples, 1e6, 1);
+  DenyWatch watch;
+  watch.begin({.stacks = true, .rates = {}}, {}, plan.asked_cells);
+  watch.negative(far);
+  watch.negative(source(1));
+  EXPECT_EQ(watch.samples(), 1u);
+}
+
+TEST(DenyFilter, takes_no_base_that_cannot_change_where_a_list_is_dynamic) {
+  Case c(20'000);
+  c.compact(1e-3, 2e-2);
+  EXPECT_EQ(c.plan().value().base, StackBase::fuse) << "the smallest";
+  config::List bans;
+  bans.dynamic = true;
+  c.config.lists.push_back(bans);
+  const DenyFilterPlan plan = c.plan().value();
+  EXPECT_NE(plan.base, StackBase::fuse);
+  EXPECT_EQ(plan.tried.size(), 3u);
+}
+
+TEST(DenyFilter, is_weighed_against_the_cost_of_tables_and_says_both) {
+  Case c(200'000);
+  Cost none, worse;
+  none.ns = 10;
+  worse.ns = 1e4;
+  const build::BuildInput in = c.input();
+  const auto weigh = [&](const Cost &cost) {
+    return weigh_front_stack({in, c.config, c.negatives}, cost, built_in_calibration());
+  };
+  EXPECT_NE(weigh(none).why.find("too few samples"), std::string::npos);
+  c.zipf(5'000, 1e6);
+  const DenyFilterPlan dear = weigh(none);
+  EXPECT_FALSE(dear.stacks());
+  EXPECT_NE(dear.why.find("10.0 with front filter none"), std::string::npos) << dear.why;
+  const DenyFilterPlan taken = weigh(worse);
+  EXPECT_TRUE(taken.stacks());
+  EXPECT_EQ(taken.chosen, "stacked");
+  c.config.front_filter = config::FrontFilter::none;
+  EXPECT_FALSE(weigh(worse).stacks()) << "the configuration forbids it";
+}
+
+TEST(DenyFilter, is_an_object_in_json_with_the_advice_in_words) {
+  Case c(20'000);
+  c.compact(1e-3, 2e-2).zipf(5'000, 1e6);
+  DenyFilterPlan plan = c.plan().value();
+  plan.built = DenyFilterPlan::Built{1234, {0.1, 0.2, 0.3}, 5e-4, 1e-2, 3, 1.5};
+  const auto json = nlohmann::json::parse(to_json(plan), nullptr, false);
+  ASSERT_TRUE(json.is_object()) << to_json(plan);
+  EXPECT_EQ(json.at("chosen"), "stacked");
+  EXPECT_EQ(json.at("mode"), "compact");
+  EXPECT_NEAR(json.at("predicted").at("efpr").get<double>(), plan.stack.efpr, 1e-6);
+  EXPECT_EQ(json.at("layers").size(), plan.stack.layers.size());
+  EXPECT_EQ(json.at("built").at("rates").size(), 3u);
+  EXPECT_EQ(json.at("known_negatives"), plan.known.size());
+  EXPECT_NE(json.at("advice").at("words").get<std::string>().find("% of the negative questions"),
+            std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(to_json(DenyFilterPlan{}), nullptr, false).is_object());
+}
+
+// ---- watching ----------------------------------------------------------------------------------
+
+using Kind = DenyWatch::Reason::Kind;
+
+class Watched : public testing::Test {
+protected:
+  // Four known sources of equal heat ask half of the questions.
+  void begin(bool compact, double samples = 1e6) {
+    const std::vector<double> rates{0.05, 0.1, 0.05};
+    std::vector<workload::HotSource> known;
+    for (std::uint32_t i = 0; i < 4; ++i) known.push_back({source(i), samples / 8});
+    watch.begin({.stacks = true,
+                 .compact = compact,
+                 .efpr = build::stacked_efpr(rates, 0.5),
+                 .efpb = build::unknown_rate(rates),
+                 .psi = 0.5,
+                 .samples = samples,
+                 .rates = rates},
+                known);
+  }
+  // `known` of `questions` come from known sources.
+  void ask(unsigned questions, double known) {
+    for (unsigned i = 0; i < questions; ++i)
+      watch.negative(i < known * questions ? source(i % 4) : Address::from_host(0x52000000 + i));
+  }
+  DenyWatch watch;
+};
+
+TEST_F(Watched, a_filter_that_does_what_was_planned_stays) {
+  begin(false);
+  ask(2000, 0.5);
+  const double efpr = watch.forecast().efpr;
+  const auto wrong = static_cast<std::uint64_t>(1e6 * efpr * 1.4);
+  EXPECT_EQ(watch.why_replan({1'000'000, wrong, wrong, 0}).kind, Kind::none) << "within half as much again";
+  EXPECT_FALSE(watch.has_shifted());
+}
+
+TEST_F(Watched, a_front_filter_that_errs_beyond_the_band_is_due) {
+  begin(false);
+  const auto wrong = static_cast<std::uint64_t>(1e6 * watch.forecast().efpr * 1.7);
+  const auto why = watch.why_replan({1'050'000, 50'000 + wrong, wrong, 0});
+  EXPECT_EQ(why.kind, Kind::rate);
+  EXPECT_NE(why.words.find("were predicted"), std::string::npos) << why.words;
+  EXPECT_EQ(watch.why_replan({100, 29, 29, 0}).kind, Kind::none) << "29 errors may be bad luck";
+}
+
+// Of 100,000 denied packets every tenth was looked at, and of these every fifth was wrong: 20,000 of the
+// 920,000 that no rule denies.
+TEST_F(Watched, a_judge_is_measured_by_the_denials_that_were_checked) {
+  begin(true);
+  for (unsigned i = 0; i < 10'000; ++i) watch.denied(Address::from_host(0x53000000 + i), i % 5 == 0);
+  const auto rate = watch.rate({1'000'000, 100'000, 0, 100'000});
+  ASSERT_TRUE(rate.measured);
+  EXPECT_NEAR(rate.share, 20'000.0 / 920'000, 1e-9);
+  EXPECT_EQ(rate.sampled.wrong, 2000u);
+  EXPECT_NEAR(static_cast<double>(rate.sampled.asked), 92'000, 1);
+  EXPECT_EQ(watch.look().denied_wrongly.size(), 2000u) << "to be known from now on";
+  EXPECT_FALSE(watch.rate({0, 0, 0, 0}).measured);
+}
+
+TEST_F(Watched, a_judge_whose_denials_nobody_has_checked_is_not_measured) {
+  begin(true);
+  EXPECT_FALSE(watch.rate({1'000'000, 100'000, 0, 100'000}).measured);
+  EXPECT_EQ(watch.why_replan({1'000'000, 100'000, 0, 100'000}).kind, Kind::none);
+}
+
+TEST_F(Watched, traffic_that_has_shifted_makes_another_plan_due_with_both_shares_of_psi) {
+  begin(true);
+  ask(400, 0.0);
+  EXPECT_FALSE(watch.has_shifted()) << "too few questions";
+  ask(1600, 0.1);
+  ASSERT_TRUE(watch.has_shifted());
+  const auto why = watch.why_replan({});
+  EXPECT_EQ(why.kind, Kind::shift);
+  EXPECT_NE(why.words.find("known sources ask 8 % of the questions that no list answers, 50 % when"),
+            std::string::npos)
+      << why.words;
+  watch.forget_what_was_before_the_shift();
+  EXPECT_EQ(watch.look().total, 2000);
+}
+
+TEST_F(Watched, traffic_that_the_filter_suits_better_than_planned_is_no_reason) {
+  begin(true);
+  ask(2000, 0.95);
+  EXPECT_FALSE(watch.has_shifted());
+  const auto rate = watch.rate({});
+  EXPECT_GT(rate.variation, 0.3);
+}
+
+TEST_F(Watched, more_that_is_known_of_the_traffic_is_a_reason_and_only_once) {
+  begin(true, 100);
+  ask(799, 0.5);
+  EXPECT_EQ(watch.why_replan({}).kind, Kind::none);
+  ask(1, 1);
+  EXPECT_EQ(watch.why_replan({}).kind, Kind::learned);
+  begin(true, 800);
+  EXPECT_EQ(watch.why_replan({}).kind, Kind::none);
+}
+
+} // namespace
+} // namespace weir::plan

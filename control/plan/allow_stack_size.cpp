@@ -19,6 +19,30 @@ double mean_of(const Layer &layer, double keys) {
   return keys * layer.hashes / static_cast<double>(layer.cells());
 }
 
+// The rate of layer 3. How many keys layer 2 lets through is a matter of chance, and many functions make much
+// of it: the mean over that number. `share` gives the share of cells in use for a mean count.
+double settled_rate(const Layer &layer, double keys, const auto &share) {
+  constexpr double many = 1e5, few = 64;
+  const auto with = [&](double n) { return std::pow(share(mean_of(layer, n)), layer.hashes); };
+  if (keys <= 0) return 0;
+  if (keys > many) return with(keys);
+  double rate = 0, weights = 0;
+  if (keys > few) {
+    for (double z = -6; z <= 6; z += 0.5) { // normal
+      const double weight = std::exp(-z * z / 2);
+      rate += weight * with(keys + z * std::sqrt(keys));
+      weights += weight;
+    }
+    return rate / weights;
+  }
+  double weight = std::exp(-keys); // Poisson
+  for (double n = 1; n < keys + 8 * std::sqrt(keys) + 8; ++n) {
+    weight *= keys / n;
+    rate += weight * with(n);
+  }
+  return rate;
+}
+
 // Share of the cells in use after churn, for any mean, by interpolation: a search asks tens of thousands of
 // times.
 class Wear {
@@ -105,7 +129,8 @@ private:
     const Layer settled = wear.best(settled_lines * words_a_line, cell_bits, keys_ * a2);
     const std::uint64_t rest = lines_ - settled_lines - negatives.words / words_a_line;
     const Layer positives = wear.best(rest * words_a_line, cell_bits, keys_);
-    const double a1 = wear.rate(positives, keys_), a3 = wear.rate(settled, keys_ * a2);
+    const double a1 = wear.rate(positives, keys_);
+    const double a3 = settled_rate(settled, keys_ * a2, [&](double mean) { return wear.share(mean); });
     const AllowStackForecast forecast{.known = a1 * a3, .others = a1 * (1 - a2 + a2 * a3)};
     const double weighted = forecast.weighted(task_.costs.share_of(negatives_known));
     if (weighted >= least_) return;
@@ -132,7 +157,9 @@ AllowStackForecast forecast_stack(const filter::StackedCountingShape &shape, dou
   const double a2 = known > 0 ? CountingBloom::rate(shape.negatives, known) : 0;
   const Occupied first = in_use(shape.positives, keys), third = in_use(shape.settled, keys * a2);
   const double a1 = std::pow(first.share, shape.positives.hashes);
-  const double a3 = std::pow(third.share, shape.settled.hashes);
+  const unsigned most = (1u << shape.settled.cell_bits) - 1;
+  const double a3 = settled_rate(shape.settled, keys * a2,
+                                 [&](double mean) { return occupied(mean, most, turnover).share; });
   const auto cells1 = static_cast<double>(shape.positives.cells()),
              cells3 = static_cast<double>(shape.settled.cells());
   return {.known = a1 * a3,

@@ -9,7 +9,9 @@
 // maximum stays there. Counts of two bits are worn the most, and yet they give the best stacks up to some
 // turnovers of all keys, since they are more.
 //
-//   a1, a3   (share of cells in use)^k after churn; layer 3 holds keys a2
+//   a1, a3   (share of cells in use)^k after churn; layer 3 holds about keys a2, a number left to chance, and
+//   a3
+//            is the mean over it
 //   known    a1 a3           other negatives   a1 (1 - a2 + a2 a3)
 #pragma once
 

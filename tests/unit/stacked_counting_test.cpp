@@ -149,6 +149,27 @@ TEST(StackedCounting, wears_through_churn_as_predicted) {
   }
 }
 
+// All negatives are known, so layer 2 lets few keys through, and chance makes layer 3 full or empty.
+TEST(StackedCounting, keeps_its_promise_where_few_keys_settle) {
+  std::uint64_t accepted = 0, asked = 0;
+  double promised = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const std::vector<double> costs(keys_count, 1.0);
+    const auto plan = plan::size_allow_stack(
+        {.keys = keys_count, .bits_total = 13 * keys_count, .costs = plan::CostCurve::of(costs)});
+    StackedCounting stack = StackedCounting::make(plan->params.shape).value();
+    const std::vector<KeyHash> known = absent_keys(plan->known, seed);
+    for (const KeyHash key : known) ASSERT_TRUE(stack.learn(key));
+    EXPECT_TRUE(test::survives_churn(stack, keys_count, 16, seed));
+    accepted += test::accepted(stack, known);
+    asked += known.size();
+    promised = plan->churned.known;
+  }
+  EXPECT_LE(static_cast<double>(accepted) / static_cast<double>(asked),
+            3 * promised + 5.0 / static_cast<double>(asked))
+      << promised;
+}
+
 TEST(StackedCounting, as_a_section_goes_on_where_it_was) {
   const std::uint64_t seed = test::seed_or(34);
   WEIR_TRACE_SEED(seed);

@@ -10,7 +10,8 @@
 //
 //   bloom, split_block        any rate is possible. Variables are the rates and |N_k|: with one rate for all
 //                             layers NLopt's ISRES finds the neighbourhood; COBYLA goes on with free rates
-//                             from there, from "all bits in layer 1", and from the next shallower stack
+//                             from there and from the next shallower stack, which of three layers is
+//                             "all bits in layer 1"
 //   cuckoo, quotient, fuse    bits of a fingerprint are whole: all combinations of 1 to 20 are gone through
 //                             with running sums, branches cut that can neither fit nor win. For given
 //                             fingerprints |N_k| follows from the constraint

@@ -201,8 +201,8 @@ Choice solve_continuous(const Goal &goal, unsigned depth, const Choice &so_far) 
   if (!so_far.rates.empty()) {
     std::vector<double> halvings;
     for (const double rate : so_far.rates) halvings.push_back(-std::log2(rate));
-    starts.push_back(free_point({halvings[0]}, first_guess, depth));
-    if (so_far.rates.size() > 1) starts.push_back(free_point(halvings, std::log2(so_far.known), depth));
+    starts.push_back(so_far.rates.size() == 1 ? free_point(halvings, first_guess, depth)
+                                              : free_point(halvings, std::log2(so_far.known), depth));
   }
   return best_from(goal, depth, std::move(starts));
 }

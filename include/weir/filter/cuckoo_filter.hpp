@@ -1,7 +1,7 @@
 // A cuckoo filter as a base filter, for one thread at a time: a layer of other filters, and a rival in the
 // laboratory. filter/cuckoo.hpp says what it is; images hold the same cells behind another header.
 //
-//   errors    accepts an absent key with 1 - (1 - 1/(2^f - 1))^(8 load); never misses a present one
+//   errors    accepts an absent key with 1 - (1 - load/(2^f - 1))^8; never misses a present one
 //   bits      f / 0.95 a key, more where fingerprints have fewer than nine bits: cuckoo_load_max()
 //   erase     only of keys that are present
 #pragma once

@@ -52,13 +52,14 @@ public:
   }
 
   // Sends for the block and the slot that the key would like best, where they are far; then looks which
-  // quotients have a run, and into those runs.
+  // quotients have a run, then where the runs begin, and into them: steps of their own, since each waits for
+  // the one before.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     struct Lane {
-      std::uint64_t quotient, remainder;
+      std::uint64_t quotient, remainder; // later the slot where the run begins
     };
-    std::array<Lane, batch_max + 1> places; // one put down may stand behind the last
-    std::array<std::uint8_t, batch_max + 1> number;
+    std::array<Lane, batch_max> places;
+    std::array<std::uint8_t, batch_max + 1> number; // one put down may stand behind the last
     const bool far = shape_.bits() > near_bits;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const QuotientPlace place = place_of(keys[i]);
@@ -72,14 +73,17 @@ public:
     }
     unsigned count = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      places[count] = places[i];
       number[count] = static_cast<std::uint8_t>(i);
       count += table_.is_occupied(places[i].quotient) ? 1 : 0;
     }
+    for (unsigned j = 0; j < count; ++j) {
+      Lane &lane = places[number[j]];
+      lane.quotient = table_.run_start(lane.quotient);
+    }
     HitMask hits = 0;
     for (unsigned j = 0; j < count; ++j) {
-      const QuotientPlace place{places[j].quotient, static_cast<std::uint32_t>(places[j].remainder)};
-      hits |= HitMask{run_holds(place)} << number[j];
+      const Lane &lane = places[number[j]];
+      hits |= HitMask{run_holds(lane.quotient, static_cast<std::uint32_t>(lane.remainder))} << number[j];
     }
     return hits;
   }
@@ -95,11 +99,10 @@ private:
     return {quotient, static_cast<std::uint32_t>(fingerprint - (quotient << shape_.remainder_bits))};
   }
   [[nodiscard]] bool contains(QuotientPlace place) const noexcept {
-    return table_.is_occupied(place.quotient) && run_holds(place);
+    return table_.is_occupied(place.quotient) && run_holds(table_.run_start(place.quotient), place.remainder);
   }
-  [[nodiscard]] bool run_holds(QuotientPlace place) const noexcept {
-    const std::uint64_t start = table_.run_start(place.quotient);
-    return start < table_.slots() && table_.run_holds(start, place.remainder);
+  [[nodiscard]] bool run_holds(std::uint64_t start, std::uint32_t remainder) const noexcept {
+    return start < table_.slots() && table_.run_holds(start, remainder);
   }
 
   Shape shape_;

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "weir/filter/base_filter.hpp"
+#include "weir/filter/packed_cells.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -161,7 +162,7 @@ public:
   // Is the remainder in the run that begins at `slot`? The first slot that is not below it says so: digits do
   // not exceed their heads, which ascend. All slots of a run are compared at once, if it lies in one block
   // and is no longer than a word, and does not count zeros.
-  [[nodiscard]] bool run_holds(std::uint64_t slot, std::uint32_t wanted) const noexcept {
+  [[nodiscard, gnu::always_inline]] bool run_holds(std::uint64_t slot, std::uint32_t wanted) const noexcept {
     const std::byte *at = block(slot / 64);
     const auto length = static_cast<unsigned>(std::countr_zero(runends(at) >> slot % 64)) + 1;
     const std::uint64_t bit = slot % 64 * remainder_bits_;
@@ -237,7 +238,12 @@ private:
   [[nodiscard]] std::uint64_t after_runends(std::uint64_t slot, unsigned n) const noexcept {
     if (slot >= slots_) return slots_;
     if (n == 0) return slot;
-    std::uint64_t number = slot / 64, ends = runends(block(number)) & ~std::uint64_t{0} << slot % 64;
+    std::uint64_t number = slot / 64, from = ~std::uint64_t{0} << slot % 64;
+    const auto in_first = static_cast<unsigned>(std::popcount(runends(block(number)) & from));
+    const std::uint64_t next = mask_if(n > in_first && (number + 1) * 64 < slots_); // in a full table often
+    number -= next;
+    n -= in_first & static_cast<unsigned>(next);
+    std::uint64_t ends = runends(block(number)) & (from | next);
     for (;;) {
       const auto here = static_cast<unsigned>(std::popcount(ends));
       if (n <= here) return number * 64 + nth_bit(ends, n) + 1;

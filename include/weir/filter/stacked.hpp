@@ -51,27 +51,23 @@ concept ErasingLayer = requires(F f, KeyHash key) {
   { f.erase(key) } -> std::same_as<bool>;
 };
 
-// Keys of a batch that no layer has settled yet, side by side, with their bits in the batch. Copies of the
-// last one fill up groups of four: loops over the few that are left so end where the processor expects it.
+// Keys of a batch that no layer has settled yet, side by side in pairs. They move together only when a
+// pair becomes free, and a copy of the last one fills up the last pair: so loops over the few that are left
+// end where the processor expects it.
 class OpenLanes {
 public:
-  explicit OpenLanes(std::span<const KeyHash> keys) noexcept
-      : keys_(keys), all_(keys.size() == batch_max ? ~HitMask{0} : (HitMask{1} << keys.size()) - 1) {}
+  explicit OpenLanes(std::span<const KeyHash> keys) noexcept : keys_(keys) {}
 
-  // Copies at the end included: what they answer is not in all().
+  // What to ask: among them some that are settled, or there twice. What those answer is to be left out.
   [[nodiscard]] std::span<const KeyHash> keys() const noexcept { return keys_; }
-  [[nodiscard]] HitMask all() const noexcept { return all_; } // of the lanes left
 
-  // Lanes as bits of the batch.
-  [[nodiscard]] HitMask in_batch(HitMask lanes) const noexcept {
-    if (!moved_) return lanes;
-    HitMask bits = 0;
-    for (; lanes != 0; lanes &= lanes - 1) bits |= bit_[static_cast<std::size_t>(std::countr_zero(lanes))];
-    return bits;
-  }
-  // Goes on with these alone; there is one at least.
-  void keep(HitMask lanes) noexcept {
-    if (lanes == all_) return;
+  void accept(HitMask lanes) noexcept { accepted_ |= lanes; }
+  [[nodiscard]] HitMask accepted() const noexcept { return done_ | in_batch(accepted_); } // bits of the batch
+
+  // These alone are open, one at least. Returns them where they are from now on.
+  [[nodiscard]] HitMask keep(HitMask lanes) noexcept {
+    if (pairs(static_cast<std::size_t>(std::popcount(lanes))) == pairs(keys_.size())) return lanes;
+    done_ |= in_batch(std::exchange(accepted_, 0));
     auto *room = reinterpret_cast<KeyHash *>(room_.data());
     std::size_t count = 0;
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -81,18 +77,25 @@ public:
       ++count;
     }
     moved_ = true;
-    all_ = (HitMask{1} << count) - 1; // fewer than before, so fewer than all of a word
-    for (std::size_t copy = count; copy < count + group - 1; ++copy) room[copy] = room[count - 1];
-    keys_ = {room, (count + group - 1) / group * group};
+    room[count] = room[count - 1];
+    keys_ = {room, pairs(count) * 2};
+    return (HitMask{1} << count) - 1; // a pair became free, so they are fewer than a word has bits
   }
 
 private:
-  static constexpr std::size_t group = 4;
+  static constexpr std::size_t group = 2;
+  [[nodiscard]] static constexpr std::size_t pairs(std::size_t lanes) noexcept { return (lanes + 1) / 2; }
+  [[nodiscard]] HitMask in_batch(HitMask lanes) const noexcept {
+    if (!moved_) return lanes;
+    HitMask bits = 0;
+    for (; lanes != 0; lanes &= lanes - 1) bits |= bit_[static_cast<std::size_t>(std::countr_zero(lanes))];
+    return bits;
+  }
 
   std::span<const KeyHash> keys_;
-  HitMask all_;
+  HitMask accepted_ = 0, done_ = 0; // accepted: as lanes, and since they moved as bits
   bool moved_ = false;
-  alignas(KeyHash) std::array<std::byte, sizeof(KeyHash) * (batch_max + group)> room_; // nothing to clear
+  alignas(KeyHash) std::array<std::byte, sizeof(KeyHash) * (batch_max + 1)> room_; // nothing to clear
   std::array<HitMask, batch_max> bit_;
 };
 
@@ -132,18 +135,18 @@ template <StackLayer Odd, StackLayer Even>
 [[nodiscard, gnu::noinline]] HitMask stack_settles_batch(std::span<const Odd> odd, std::span<const Even> even,
                                                          std::size_t at, std::span<const KeyHash> keys,
                                                          HitMask hits) noexcept {
-  HitMask accepted = 0;
-  OpenLanes open(keys);
-  for (; at < even.size(); ++at) {
-    open.keep(hits);
-    hits = even[at].contains_batch(open.keys()) & open.all();
-    accepted |= open.in_batch(open.all() & ~hits);
-    if (hits == 0) return accepted;
-    open.keep(hits);
-    hits = odd[at + 1].contains_batch(open.keys()) & open.all();
-    if (hits == 0) return accepted;
+  OpenLanes lanes(keys);
+  HitMask open = hits;
+  for (; at < even.size() && open != 0; ++at) {
+    open = lanes.keep(open);
+    const HitMask known = even[at].contains_batch(lanes.keys());
+    lanes.accept(open & ~known);
+    if ((open &= known) == 0) break;
+    open = lanes.keep(open);
+    open &= odd[at + 1].contains_batch(lanes.keys());
   }
-  return accepted | open.in_batch(hits);
+  lanes.accept(open);
+  return lanes.accepted();
 }
 
 // No layer is asked about keys that one before has settled.

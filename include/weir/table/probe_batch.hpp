@@ -316,9 +316,12 @@ private:
       kernels.mix(hash_.data(), count_, second_family, mixed_.data());
       open &= accepted_by(second, kernels);
     }
-    for (; open != 0; open &= open - 1)
-      if (const std::uint64_t bit = open & -open; !stack_->settles(hash_[std::countr_zero(open)]))
-        accepted ^= bit;
+    for (; open != 0; open &= open - 1) {
+      const KeyHash h = hash_[static_cast<unsigned>(std::countr_zero(open))];
+      if (!second.empty() && !second.contains_mixed(remix(h, second_family)))
+        continue; // present, as most are
+      if (!stack_->settles(h)) accepted ^= open & -open;
+    }
     return accepted;
   }
 

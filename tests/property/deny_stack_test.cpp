@@ -220,6 +220,43 @@ TEST_P(DenyStack, bursts_say_what_rules_and_filter_say_before_and_after_deltas) 
   (void)ask(view, 200, true);
 }
 
+// Hosts whose answers are known: bursts of many hits and of few take different ways.
+TEST(DenyStackTally, counts_what_was_asked_accepted_and_refuted) {
+  std::vector<build::EntryV4> hosts;
+  for (std::uint32_t h = 0; h < 400; ++h) hosts.push_back({0x0A000000 + h, 32, 0, 0});
+  build::BuildInput in;
+  in.lists = {{"bad", 0}};
+  in.deny.v4 = hosts;
+  const auto burst = std::make_unique<table::BurstLookup>();
+  for (const StackRole role : {StackRole::front, StackRole::judge})
+    for (const FilterKind base :
+         {FilterKind::split_block_bloom, FilterKind::bloom, FilterKind::binary_fuse}) {
+      const test::ImageMemory memory =
+          test::build_with_stack(in, test::plan_of({.base = base, .bits = 5}, role));
+      const image::ImageView view = memory.view();
+      unsigned wrong_all = 0;
+      for (std::uint32_t from = 340; from < 2000; from += 30) {
+        unsigned accepted = 0, wrong = 0;
+        burst->begin(view, dataplane::best_kernels());
+        for (std::uint32_t i = 0; i < 60; ++i) {
+          const Address a = Address::from_host(0x0A000000 + from + i);
+          burst->ask_v4(i, a.wire());
+          const bool yes = view.stack.contains(test::host_hash(view, a));
+          accepted += yes;
+          wrong += yes && from + i >= hosts.size();
+        }
+        burst->send();
+        burst->probe_first();
+        burst->finish();
+        EXPECT_EQ(burst->cost().stack.asked, 60u);
+        EXPECT_EQ(burst->cost().stack.accepted, accepted);
+        EXPECT_EQ(burst->cost().stack.refuted, role == StackRole::front ? wrong : 0);
+        wrong_all += wrong;
+      }
+      EXPECT_GT(wrong_all, 0u) << "the filter was never wrong: nothing was shown";
+    }
+}
+
 constexpr test::StackKind split3{}, split1{.depth = 1}, split5{.depth = 5}, split_fuse{.fuse_below = true},
     bloom3{.base = FilterKind::bloom, .bits = 5},
     bloom_fuse{.base = FilterKind::bloom, .fuse_below = true, .depth = 5, .bits = 6},

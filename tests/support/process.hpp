@@ -64,7 +64,7 @@ public:
   // Highest resident set so far, and the present one, in KiB; read while it runs.
   [[nodiscard]] long peak_rss_kib() const;
   [[nodiscard]] long rss_kib() const;
-  [[nodiscard]] long data_kib() const; // resident, without programs and libraries
+  [[nodiscard]] long data_kib() const;    // resident, without programs and libraries
   [[nodiscard]] long hugetlb_kib() const; // hugepages mapped; not part of the resident set
 
 private:

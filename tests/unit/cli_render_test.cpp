@@ -96,7 +96,8 @@ TEST(CliRender, generations_say_why_an_image_was_built_once_more) {
 }
 
 TEST(CliRender, status_and_plan_show_a_judge_with_its_budgets_beside_what_is_measured) {
-  const Json plan = Json::parse(R"json({"predictor": "inline_bits", "planned_at": 70, "built_for": "push: the traffic has shifted",
+  const Json plan = Json::parse(
+      R"json({"predictor": "inline_bits", "planned_at": 70, "built_for": "push: the traffic has shifted",
     "deny_filter": {"chosen": "stacked", "why": "3 layers", "mode": "compact", "samples": 600, "base": "bloom", "keys": 20000,
       "planned_keys": 22564, "bytes": 15000, "bits_per_key": 5.3, "known_negatives": 812, "hot": 790, "layers": [{}, {}, {}],
       "predicted": {"psi": 0.9, "efpr": 0.01, "efpb": 0.1, "known": 0.0001, "single": 0.05},
@@ -104,18 +105,21 @@ TEST(CliRender, status_and_plan_show_a_judge_with_its_budgets_beside_what_is_mea
       "false_positive_budget": 0.001, "unknown_budget": 0.2, "keeps_budget": false, "needed_bytes": 18432,
       "measured": {"efpr": 0.007, "psi": 0.906, "psi_samples": 4096, "checked": 402, "errors": 31, "relieved": 31}}})json");
   const std::string status = render_status({{"generation", 3}, {"mode", "compact"}, {"plan", plan}}, 82);
-  EXPECT_THAT(status,
-              HasSubstr("judge of denied hosts: bloom of 3 layers, 20,000 hosts, room for 22,564, 15 KiB, 5.3 bits a "
-                        "host; 812 known negatives, 790 of them hot\n"
-                        "  in error: predicted 0.9 % of questions that no list answers, 9.8 % of unknown sources; "
-                        "measured 0.7 %, 31 of 402 denials that were checked; 31 sources relieved\n"
-                        "  psi: predicted 90 %, measured 90.6 % over 4,096 samples; planned 12s ago, push: the traffic "
-                        "has shifted\n"
-                        "  budgets: 0.1 % of questions that no list answers, 20 % of unknown sources; the first is not "
-                        "kept: 18 KiB would do\n"));
+  EXPECT_THAT(
+      status,
+      HasSubstr(
+          "judge of denied hosts: bloom of 3 layers, 20,000 hosts, room for 22,564, 15 KiB, 5.3 bits a "
+          "host; 812 known negatives, 790 of them hot\n"
+          "  in error: predicted 0.9 % of questions that no list answers, 9.8 % of unknown sources; "
+          "measured 0.7 %, 31 of 402 denials that were checked; 31 sources relieved\n"
+          "  psi: predicted 90 %, measured 90.6 % over 4,096 samples; planned 12s ago, push: the traffic "
+          "has shifted\n"
+          "  budgets: 0.1 % of questions that no list answers, 20 % of unknown sources; the first is not "
+          "kept: 18 KiB would do\n"));
   const std::string text = render_plan(plan);
   EXPECT_THAT(text, HasSubstr("judge of denied hosts stacked: 3 layers\n"));
-  EXPECT_THAT(text, HasSubstr("should it stack? not known yet: 600 samples of what no list answers are too few\n"));
+  EXPECT_THAT(text,
+              HasSubstr("should it stack? not known yet: 600 samples of what no list answers are too few\n"));
   Json advised = plan;
   advised["deny_filter"]["advice"] = {{"words", "stack at 0.1 % errors"}};
   EXPECT_THAT(render_plan(advised), HasSubstr("should it stack? stack at 0.1 % errors\n"));

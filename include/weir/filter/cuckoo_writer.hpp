@@ -195,8 +195,8 @@ private:
     const std::uint64_t bit = view_.bit_of(bucket, slot), mask = shape().fingerprint_mask();
     const unsigned shift = bit % 64;
     replace(bit / 64, mask << shift, std::uint64_t{fingerprint} << shift);
-    // Whether a slot straddles words is as good as random, and a branch on it would be guessed wrong: the next
-    // word is stored in any case, if only with what it held.
+    // Whether a slot straddles words is as good as random, and a branch on it would be guessed wrong: the
+    // next word is stored in any case, if only with what it held.
     replace(bit / 64 + 1, mask >> 1 >> (63 - shift), std::uint64_t{fingerprint} >> 1 >> (63 - shift));
   }
   void replace(std::uint64_t word, std::uint64_t mask, std::uint64_t bits) noexcept {

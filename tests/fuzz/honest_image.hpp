@@ -62,9 +62,12 @@ inline Buffer make_honest_image(bool stack) {
   input.seed = 11;
   const std::vector<Address> known{Address::from_host(0x0A000005), Address::from_host(0x0A000006)};
   const std::vector<Prefix> spared{{Address::from_host(0x0A000100), 24}};
-  build::DenyStackPlan plan{
-      .role = image::StackRole::judge, .fuse_below = true, .known = known, .spared = spared};
+  build::DenyStackPlan plan;
+  plan.role = image::StackRole::judge;
+  plan.fuse_below = true;
   plan.layers = {{.keys = 1, .bits = 6}, {.digits = 4}, {.keys = 1, .bits = 6}};
+  plan.known = known;
+  plan.spared = spared;
   build::DenyStack section;
   if (stack) {
     auto made = build::build_deny_stack(input.deny, plan, input.seed);

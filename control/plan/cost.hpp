@@ -31,6 +31,8 @@ namespace weir::plan {
 inline constexpr double hit_ratio_assumed = 0.10;
 // What a less plain option has to save.
 inline constexpr double saving_min = 0.03;
+// A front filter has to save more: what its questions do to caches and branches is predicted least well.
+inline constexpr double front_saving_min = 0.2;
 
 struct Sizes { // of one table and what stands around it, from its keys alone
   std::uint64_t keys = 0;

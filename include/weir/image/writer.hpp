@@ -193,7 +193,7 @@ private:
   template <class Filter> [[nodiscard]] static Result<GuardWriter> open_guard_as(MutableBytes section) {
     auto filter = Filter::attach(section);
     if (!filter) return std::unexpected(filter.error());
-    return GuardWriter(std::move(*filter));
+    return Result<GuardWriter>(std::in_place, std::move(*filter)); // moving a variant makes g++ 12 warn
   }
   [[nodiscard]] static Result<GuardWriter> open_guard(MutableBytes image, const ImageView &view) {
     switch (view.guard.kind()) {

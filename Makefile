@@ -55,6 +55,7 @@ SRC.control := $(call find_cpp,control/config control/rules control/store contro
 SRC.daemon := $(call find_cpp,control/daemon)
 SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane))
+SRC.p4 := $(call find_cpp,p4/swx p4/export)
 SRC.support := $(call find_cpp,tests/support)
 TEST_KINDS := unit property functional system fuzz tidy
 SRC.tests := $(foreach k,$(TEST_KINDS),$(call find_cpp,tests/$(k)))
@@ -65,6 +66,7 @@ LIB_CONTROL := $(OUT)/libcontrol.a
 LIB_DAEMON := $(OUT)/libdaemon.a
 LIB_CLI := $(OUT)/libcli.a
 LIB_DATAPLANE := $(OUT)/libdataplane.a
+LIB_P4 := $(OUT)/libp4.a
 LIB_SUPPORT := $(OUT)/libsupport.a
 
 LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt
@@ -162,7 +164,7 @@ clean: ## remove build/
 	$(Q)rm -rf build
 
 # ---- how things are made -----------------------------------------------------------------------
-DPDK_OBJECTS := $(call obj,$(SRC.dataplane) dataplane/main.cpp $(SRC.tests) $(SRC.support) $(call find_cpp,tests/bench tests/fuzz))
+DPDK_OBJECTS := $(call obj,$(SRC.dataplane) $(SRC.p4) dataplane/main.cpp $(SRC.tests) $(SRC.support) $(call find_cpp,tests/bench tests/fuzz))
 
 $(DPDK_OBJECTS): CPPFLAGS += $(DPDK_CFLAGS)
 
@@ -181,6 +183,7 @@ $(LIB_CONTROL): $(call obj,$(SRC.control)) ; $(archive)
 $(LIB_DAEMON): $(call obj,$(filter-out control/daemon/main.cpp,$(SRC.daemon))) ; $(archive)
 $(LIB_CLI): $(call obj,$(filter-out control/cli/main.cpp,$(SRC.cli))) ; $(archive)
 $(LIB_DATAPLANE): $(call obj,$(SRC.dataplane)) ; $(archive)
+$(LIB_P4): $(call obj,$(SRC.p4)) ; $(archive)
 $(LIB_SUPPORT): $(call obj,$(SRC.support)) ; $(archive)
 
 define link
@@ -189,7 +192,7 @@ define link
 $(Q)$(CXX) $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -o $@
 endef
 
-$(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_CONTROL)
+$(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
 	$(link) $(LIBS.dataplane)
 
 $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL)
@@ -209,7 +212,7 @@ run-now: $(PROGRAMS)
 
 # ---- tests -------------------------------------------------------------------------------------
 define test_program
-$(BIN)/tests/$(1): $(call obj,$(call find_cpp,tests/$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_DAEMON) $(LIB_CONTROL)
+$(BIN)/tests/$(1): $(call obj,$(call find_cpp,tests/$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CLI) $(LIB_DAEMON) $(LIB_CONTROL)
 	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
@@ -234,11 +237,11 @@ RACE_TESTS := $(wildcard tests/unit/*_race_test.cpp tests/unit/image_slot_test.c
 RACE_SUPPORT := $(wildcard $(addprefix tests/support/,$(addsuffix .cpp,eal dataplane_client packets ring_gate test_image)))
 RACE_CONFIG := $(call find_cpp,control/config control/rules dataplane/kernels)
 
-$(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(LIB_DATAPLANE)
+$(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(LIB_DATAPLANE) $(LIB_P4)
 	$(link) -lgtest -lgmock -lgtest_main $(LIBS.dataplane)
 
 # ---- lint --------------------------------------------------------------------------------------
-SOURCES = $(shell find include control dataplane tests 2>/dev/null -name '*.[ch]pp')
+SOURCES = $(shell find include control dataplane p4 tests 2>/dev/null -name '*.[ch]pp')
 SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci tests pcaps 2>/dev/null)
 # Not those that clang compiles for check-asan, with the same warnings as errors.
 LINT_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(filter-out tests/unit/% tests/property/%,$(filter %.cpp,$(SOURCES))))
@@ -287,7 +290,7 @@ FUZZERS := $(patsubst tests/fuzz/%.cpp,%,$(filter-out %/replay.cpp,$(call find_c
 fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 	$(Q)tests/support/run_fuzzers.sh $(FUZZ_SECONDS) $^
 
-$(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_CONTROL)
+$(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
 
 # ---- lab ---------------------------------------------------------------------------------------
@@ -297,7 +300,7 @@ $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.c
 # ---- bench -------------------------------------------------------------------------------------
 BENCH_SUPPORT := $(addprefix tests/support/,standings.cpp process.cpp dataplane_client.cpp)# no Google Test in these
 
-$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench) $(BENCH_SUPPORT)) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_CONTROL)
+$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench) $(BENCH_SUPPORT)) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
 	$(link) $(LIBS.control) $(LIBS.dataplane)
 
 .PHONY: bench-now

@@ -108,7 +108,11 @@ void race_at(const Options &options, const Size &size, double hits, std::vector<
                              short_number(of_peer.median)});
   report.grid.rows.push_back(cells);
   write_lines(size, hits, std::vector(outcomes.begin(), outcomes.end() - 1), candidates, report.lines);
-  report.regret.at(size.keys, hits, outcomes);
+  report.regret.at(size.keys, hits, {outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(ours)},
+                   [&](std::vector<Outcome> &of_plans) {
+                     go_on(of_plans, std::span(contenders).first(ours), queries.a_round,
+                           2 * options.rounds());
+                   });
 
   if (!has_targets(size)) return;
   if (hits >= 1)

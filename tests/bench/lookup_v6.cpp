@@ -36,7 +36,10 @@ void race_at(const Options &options, std::uint32_t keys, double hits, std::vecto
                {outcomes[best].name, short_number(ratio_of(outcomes[best], outcomes[ours + 1]).median),
                 short_number(ratio_of(outcomes[best], outcomes[ours]).median)});
   grid.rows.push_back(cells);
-  regret.at(keys, hits, outcomes);
+  regret.at(keys, hits, {outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(ours)},
+            [&](std::vector<Outcome> &of_plans) {
+              go_on(of_plans, std::span(contenders).first(ours), queries.a_round, 2 * options.rounds());
+            });
 }
 
 void bench_lookup_v6(const Options &options, std::vector<Standing> &standings) {

@@ -6,10 +6,8 @@
 
 namespace weir::bench {
 
-std::vector<Outcome> compete(const std::vector<Contender> &contenders, std::size_t queries_a_round,
-                             unsigned rounds) {
-  std::vector<Outcome> outcomes;
-  for (const Contender &contender : contenders) outcomes.push_back({contender.name, {}, {}});
+void go_on(std::vector<Outcome> &outcomes, std::span<const Contender> contenders, std::size_t queries_a_round,
+           unsigned rounds) {
   for (unsigned round = 0; round <= rounds; ++round) { // round 0 warms up
     const Contender *first = nullptr;
     std::uint64_t expected = 0;
@@ -29,7 +27,14 @@ std::vector<Outcome> compete(const std::vector<Contender> &contenders, std::size
                             first->name, expected));
     }
   }
-  for (Outcome &outcome : outcomes) outcome.figure = figure_of(outcome.mlookups);
+  for (std::size_t i = 0; i < contenders.size(); ++i) outcomes[i].figure = figure_of(outcomes[i].mlookups);
+}
+
+std::vector<Outcome> compete(const std::vector<Contender> &contenders, std::size_t queries_a_round,
+                             unsigned rounds) {
+  std::vector<Outcome> outcomes;
+  for (const Contender &contender : contenders) outcomes.push_back({contender.name, {}, {}});
+  go_on(outcomes, contenders, queries_a_round, rounds);
   return outcomes;
 }
 

@@ -3,6 +3,8 @@
 
 #include "tests/bench/bench.hpp"
 
+#include <span>
+
 namespace weir::bench {
 
 struct Contender {
@@ -21,6 +23,11 @@ struct Outcome {
 // Outcomes in the order of the contenders. Ends the program when exact contenders disagree.
 [[nodiscard]] std::vector<Outcome> compete(const std::vector<Contender> &contenders,
                                            std::size_t queries_a_round, unsigned rounds);
+
+// The same race goes on for so many rounds among the first of `outcomes`, whose figures then count all
+// rounds.
+void go_on(std::vector<Outcome> &outcomes, std::span<const Contender> contenders, std::size_t queries_a_round,
+           unsigned rounds);
 
 [[nodiscard]] Figure ratio_of(const Outcome &a, const Outcome &b);
 

@@ -33,15 +33,24 @@ Regret::Regret(const Options &options, Family family, const char *family_name)
   (void)calibration(options);
 }
 
-void Regret::at(std::uint64_t keys, double hit_percent, const std::vector<Outcome> &outcomes) {
+void Regret::at(std::uint64_t keys, double hit_percent, std::vector<Outcome> outcomes,
+                const std::function<void(std::vector<Outcome> &)> &more) {
   const auto candidates = options_of_shapes();
   const plan::Answer answer = plan::choose(
       {.family = family_, .keys = keys, .hit_ratio = hit_percent / 100, .candidates = candidates},
       calibration(options_));
   std::size_t chosen = 0;
   while (candidates[chosen] != answer.chosen) ++chosen;
-  const std::size_t best = fastest(outcomes, 0, candidates.size());
-  const Figure cost = chosen == best ? Figure{1, 0} : ratio_of(outcomes[best], outcomes[chosen]);
+  std::size_t best = 0;
+  const auto cost_of_choice = [&] {
+    best = fastest(outcomes, 0, candidates.size());
+    return chosen == best ? Figure{1, 0} : ratio_of(outcomes[best], outcomes[chosen]);
+  };
+  Figure cost = cost_of_choice();
+  if (cost.median > 1.05) {
+    more(outcomes);
+    cost = cost_of_choice();
+  }
   grid_.rows.push_back({count_words(keys), fmt::format("{:g} %", hit_percent), outcomes[chosen].name,
                         outcomes[best].name, with_spread(cost)});
   if (cost.median > worst_.median) worst_ = cost;

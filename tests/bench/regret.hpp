@@ -13,8 +13,10 @@ class Regret {
 public:
   Regret(const Options &options, Family family, const char *family_name);
 
-  // `outcomes` begins with those of plan_shapes(), in their order.
-  void at(std::uint64_t keys, double hit_percent, const std::vector<Outcome> &outcomes);
+  // `outcomes` are those of plan_shapes(), in their order. Where the choice looks dearer than the fastest by
+  // more than a twentieth, about what a round is off by here, `more` has the race go on first.
+  void at(std::uint64_t keys, double hit_percent, std::vector<Outcome> outcomes,
+          const std::function<void(std::vector<Outcome> &)> &more);
 
   // Shows the points, and hands over the worst of them.
   void finish(std::vector<Standing> &standings) const;

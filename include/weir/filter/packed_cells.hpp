@@ -81,6 +81,8 @@ inline void store_cell(std::uint64_t *words, CellPlace place, std::uint32_t mask
 // for both stores.
 class Positions {
 public:
+  static constexpr std::uint64_t growth = 0x9E3779B97F4A7C15ull; // of the step
+
   Positions() = default; // of no key: assign one before use
   [[gnu::always_inline]] Positions(KeyHash key, std::uint64_t layer) noexcept
       : at_(remix(key, layer)), step_(std::rotl(at_, 32)) {}
@@ -94,8 +96,6 @@ public:
   }
 
 private:
-  static constexpr std::uint64_t growth = 0x9E3779B97F4A7C15ull;
-
   std::uint64_t at_, step_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace weir::build {
@@ -20,6 +21,13 @@ filter::FilterKind kind_of(plan::StackBase base) noexcept {
   case plan::StackBase::quotient: break;
   }
   return filter::FilterKind::quotient;
+}
+
+// Do both ends lie in the same of the ascending ranges?
+template <class Range, class Number>
+bool within_one(const std::vector<Range> &ranges, const Number &first, const Number &last) {
+  const auto next = std::ranges::upper_bound(ranges, first, {}, &Range::first);
+  return next != ranges.begin() && last <= std::prev(next)->last;
 }
 
 } // namespace
@@ -50,14 +58,12 @@ Result<StackSection> make_deny_stack(const BuildInput &input, const plan::DenyFi
 }
 
 SparedSide without_spared(const SideInput &deny, std::span<const Prefix> spared) {
+  const detail::SparedRanges ranges = detail::spared_ranges(spared);
   SparedSide kept;
-  const auto lies_inside = [&](const Prefix &p) {
-    return std::ranges::any_of(spared, [&](const Prefix &range) { return range.covers(p); });
-  };
   for (const EntryV4 &e : deny.v4)
-    if (!lies_inside(rules::to_prefix(e))) kept.v4.push_back(e);
+    if (!within_one(ranges.v4, e.host, detail::last_of(rules::to_prefix(e)).host())) kept.v4.push_back(e);
   for (const EntryV6 &e : deny.v6)
-    if (!lies_inside(rules::to_prefix(e))) kept.v6.push_back(e);
+    if (!within_one(ranges.v6, e.address, detail::last_of(rules::to_prefix(e)).bytes)) kept.v6.push_back(e);
   return kept;
 }
 

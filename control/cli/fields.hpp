@@ -1,5 +1,7 @@
-// Lenient reading of JSON answers: a missing field, or one of another type, is its fallback.
+// Lenient reading of JSON answers (push/answers.hpp), for people.
 #pragma once
+
+#include "control/push/answers.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -8,10 +10,8 @@
 
 namespace weir::cli {
 
-// The field, or a null value.
-[[nodiscard]] const nlohmann::json &child(const nlohmann::json &object, const char *name);
-[[nodiscard]] std::uint64_t count_in(const nlohmann::json &object, const char *name);
-[[nodiscard]] double number_in(const nlohmann::json &object, const char *name);
+using push::child, push::count_in, push::number_in;
+
 [[nodiscard]] std::int64_t time_in(const nlohmann::json &object, const char *name);
 [[nodiscard]] bool flag_in(const nlohmann::json &object, const char *name);
 [[nodiscard]] bool has_number(const nlohmann::json &object, const char *name);

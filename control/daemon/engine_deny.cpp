@@ -9,6 +9,7 @@
 // `replan.interval` after the last one. An image for a bad rate that does not help makes the next one
 // wait twice as long.
 #include "control/daemon/engine.hpp"
+#include "control/push/answers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -21,32 +22,25 @@ namespace weir::control {
 namespace {
 
 using Json = nlohmann::json;
+using push::child, push::count_in, push::number_in;
 
 constexpr auto relieve_again = std::chrono::seconds(1);
 constexpr std::size_t relieved_kept = 65'536;
 constexpr unsigned wait_doublings = 64;
 
-double number_in(const Json &object, const char *name) {
-  const auto at = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && at != object.end() && at->is_number() ? at->get<double>() : 0;
-}
-Json child_of(const Json &object, const char *name) {
-  return object.is_object() && object.contains(name) ? object.at(name) : Json();
-}
-
 // From the record of a generation: after a restart that is all there is.
 plan::DenyForecast forecast_in(const std::string &plan_json) {
-  const Json filter = child_of(Json::parse(plan_json, nullptr, false), "deny_filter");
-  const Json predicted = child_of(filter, "predicted"), built = child_of(filter, "built");
+  const Json filter = child(Json::parse(plan_json, nullptr, false), "deny_filter");
+  const Json predicted = child(filter, "predicted"), built = child(filter, "built");
   plan::DenyForecast forecast;
   forecast.stacks = built.is_object();
-  forecast.compact = child_of(filter, "mode") == "compact";
+  forecast.compact = child(filter, "mode") == "compact";
   forecast.efpr = number_in(built, "efpr");
   forecast.efpb = number_in(built, "efpb");
   forecast.psi = number_in(predicted, "psi");
   forecast.samples = number_in(filter, "samples");
   forecast.tolerated = forecast.compact ? number_in(filter, "false_positive_budget") : plan::front_tolerated;
-  for (const Json &rate : child_of(built, "rates"))
+  for (const Json &rate : child(built, "rates"))
     if (rate.is_number()) forecast.rates.push_back(rate.get<double>());
   return forecast;
 }
@@ -144,15 +138,12 @@ void Engine::look_at_deny_filter() {
     return;
   pusher_.channel().query(R"({"what":"stats"})", [this](const Result<std::string> &text) {
     if (!text || pusher_.state() != push::Pusher::State::live || change_ != nullptr) return;
-    const Json counters = child_of(Json::parse(*text, nullptr, false), "stack_generation");
-    if (number_in(counters, "generation") != static_cast<double>(live_record_.id)) return;
-    const auto count = [&](const char *name) {
-      return static_cast<std::uint64_t>(number_in(counters, name));
-    };
-    replan_for(deny_watch_.why_replan({.asked = count("asked"),
-                                       .accepted = count("accepted"),
-                                       .false_accepted = count("false_accepted"),
-                                       .denied = count("denied")}));
+    const Json counters = child(Json::parse(*text, nullptr, false), "stack_generation");
+    if (count_in(counters, "generation") != live_record_.id) return;
+    replan_for(deny_watch_.why_replan({.asked = count_in(counters, "asked"),
+                                       .accepted = count_in(counters, "accepted"),
+                                       .false_accepted = count_in(counters, "false_accepted"),
+                                       .denied = count_in(counters, "denied")}));
   });
 }
 

@@ -10,6 +10,7 @@
 // long.
 #include "control/daemon/engine.hpp"
 #include "control/plan/rate_check.hpp"
+#include "control/push/answers.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,16 +24,9 @@ namespace weir::control {
 namespace {
 
 using Json = nlohmann::json;
+using push::child, push::count_in, push::number_in;
 
 constexpr auto rebuild_wait_first = std::chrono::minutes(1), rebuild_wait_most = std::chrono::minutes(64);
-
-double number_in(const Json &object, const char *name) {
-  const auto at = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && at != object.end() && at->is_number() ? at->get<double>() : 0;
-}
-Json child_of(const Json &object, const char *name) {
-  return object.is_object() && object.contains(name) ? object.at(name) : Json();
-}
 
 struct Rate {
   const char *whose;
@@ -42,9 +36,9 @@ struct Rate {
 
 // Why a filter planned like this should be built anew, from what it did; empty: it need not.
 std::string excess_of(const Json &plan, const Json &counters) {
-  const Json filter = child_of(plan, "allow_filter"), predicted = child_of(filter, "predicted");
+  const Json filter = child(plan, "allow_filter"), predicted = child(filter, "predicted");
   if (!predicted.is_object()) return {};
-  const auto count = [&](const char *name) { return static_cast<std::uint64_t>(number_in(counters, name)); };
+  const auto count = [&](const char *name) { return count_in(counters, name); };
   const std::uint64_t right = count("accepted") - std::min(count("accepted"), count("false_accepted"));
   const std::uint64_t absent = count("asked") - std::min(count("asked"), right);
   const double plain = number_in(predicted, "plain_churned"),
@@ -75,7 +69,7 @@ void Engine::guard_hot_addresses() {
   constexpr std::uint64_t count_min = 8; // fewer samples may be chance
   if (pusher_.state() != push::Pusher::State::live || pusher_.swapping() || !hot_denied) return;
   const Json plan = Json::parse(live_record_.plan_json, nullptr, false);
-  if (child_of(child_of(plan, "allow_filter"), "chosen") != "seesaw") return;
+  if (child(child(plan, "allow_filter"), "chosen") != "seesaw") return;
   if (std::exchange(guarded_generation_, live_record_.id) != live_record_.id) guarded_late_.clear();
   std::vector<wire::GuardedAddress> addresses;
   for (const plan::HotAddress &hot : hot_denied()) {
@@ -99,11 +93,11 @@ void Engine::look_at_filter() {
   if (busy || pusher_.state() != push::Pusher::State::live || push::Clock::now() < filter_rebuild_not_before_)
     return;
   const Json plan = Json::parse(live_record_.plan_json, nullptr, false);
-  if (!child_of(child_of(plan, "allow_filter"), "predicted").is_object()) return;
+  if (!child(child(plan, "allow_filter"), "predicted").is_object()) return;
   pusher_.channel().query(R"({"what":"stats"})", [this](const Result<std::string> &text) {
     if (!text || pusher_.state() != push::Pusher::State::live) return;
-    const Json counters = child_of(Json::parse(*text, nullptr, false), "guard_generation");
-    if (number_in(counters, "generation") != static_cast<double>(live_record_.id)) return;
+    const Json counters = child(Json::parse(*text, nullptr, false), "guard_generation");
+    if (count_in(counters, "generation") != live_record_.id) return;
     const std::string why = excess_of(Json::parse(live_record_.plan_json, nullptr, false), counters);
     if (why.empty()) return;
     filter_rebuild_wait_ =

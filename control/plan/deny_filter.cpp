@@ -18,8 +18,8 @@ namespace {
 // place last: each next one has to save something.
 constexpr std::array bases{StackBase::split_block, StackBase::bloom, StackBase::fuse};
 constexpr double base_saving_min = 0.05;
-constexpr std::uint64_t allowed_least =
-    4096; // of allowed hosts among known negatives at most, or a quarter of keys
+// Allowed hosts among the known negatives: so many at most, or a quarter of the keys.
+constexpr std::uint64_t allowed_least = 4096;
 
 double as_double(std::uint64_t count) { return static_cast<double>(count); }
 
@@ -334,16 +334,20 @@ DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen,
   const Family family = deny.v6.size() > deny.v4.size() ? Family::ipv6 : Family::ipv4;
   const Sizes sizes = sizes_of(family, std::max(deny.v4.size(), deny.v6.size()));
   plan->ns = front_stack_ns(plan->stack, family, sizes, task.hit_ratio, calibration);
-  if (plan->ns < chosen.ns * (1 - saving_min)) {
+  const bool instead_of_another = chosen.option.front_filter != FrontFilter::none;
+  const double wanted = instead_of_another ? saving_min : front_saving_min;
+  if (plan->ns < chosen.ns * (1 - wanted)) {
     plan->chosen = "stacked";
     plan->why = fmt::format("a lookup takes about {:.1f} ns, {:.1f} with front filter {}", plan->ns,
                             chosen.ns, name_of(chosen.option.front_filter));
     return std::move(*plan);
   }
-  plan->why =
-      fmt::format("a lookup would take about {:.1f} ns, {:.1f} with front filter {}: {} of absent keys would "
-                  "come to the tables, but each reads several lines of the layers",
-                  plan->ns, chosen.ns, name_of(chosen.option.front_filter), percent(plan->stack.efpr));
+  plan->why = fmt::format("a lookup would take about {:.1f} ns, {:.1f} with front filter {}: {} of absent "
+                          "keys would come to the tables, "
+                          "but {}",
+                          plan->ns, chosen.ns, name_of(chosen.option.front_filter), percent(plan->stack.efpr),
+                          plan->ns < chosen.ns ? fmt::format("{} at least is to be saved", percent(wanted))
+                                               : "each reads several lines of the layers");
   plan->stack = {};
   plan->known.clear();
   plan->known_cost.clear();

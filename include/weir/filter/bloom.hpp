@@ -40,7 +40,6 @@ struct BloomShape {
 class BloomView {
 public:
   using Shape = BloomShape;
-  static constexpr std::uint64_t own_view = 0xB100F117E25C1A55ull; // for hash_family()
 
   BloomView() = default;
   BloomView(const Shape &shape, const FilterHeader &header, const std::byte *cells) noexcept
@@ -77,6 +76,7 @@ public:
 
 private:
   friend class Bloom;
+  static constexpr std::uint64_t own_view = 0xB100F117E25C1A55ull;
   [[nodiscard]] std::uint64_t place(std::uint64_t uniform) const noexcept {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{uniform} * bits_ >> 64);

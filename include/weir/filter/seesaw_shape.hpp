@@ -153,13 +153,6 @@ class SeesawWalk {
 public:
   explicit SeesawWalk(KeyHash key) noexcept : key_(key.bits ^ key.bits >> 32) {}
 
-  // What next() turns the key's hash with, the n-th time.
-  [[nodiscard]] static constexpr std::uint64_t factor(unsigned n) noexcept {
-    std::uint64_t factor = first_factor;
-    while (n-- > 0) factor *= remix_factor_1;
-    return factor;
-  }
-
   template <class Layout>
   [[nodiscard, gnu::always_inline]] CellPlace function(const Layout &l, unsigned i) noexcept {
     if (i % functions_a_line(l.hashes) == 0) {
@@ -204,8 +197,7 @@ private:
     return {line + (left >> 29 >> (3 - l.line_shift)), static_cast<std::uint32_t>(cell >> 32) * l.width};
   }
 
-  static constexpr std::uint64_t first_factor = 0x5EE5'A3C0'117B'1A57ull;
-  std::uint64_t key_, factor_ = first_factor;
+  std::uint64_t key_, factor_ = 0x5EE5'A3C0'117B'1A57ull;
   std::uint64_t line_ = 0, first_line_ = 0;
   std::uint32_t rest_ = 0;
 };

@@ -60,7 +60,6 @@ public:
 
   [[nodiscard]] const FirstLayer &first() const noexcept { return first_; }
   [[nodiscard]] unsigned deep_layers() const noexcept { return deep_count_; }
-  [[nodiscard]] const DeepLayer &deep_layer(unsigned i) const noexcept { return deep_[i]; }
   [[nodiscard]] const std::uint32_t *exact_flag() const noexcept { return exact_; }
 
   [[nodiscard]] static constexpr std::uint32_t bit_of(const FirstLayer &f, KeyHash h) noexcept {
@@ -105,17 +104,13 @@ public:
     return deep_count_ % 2 == 0 ? Home::table2 : Home::table1;
   }
 
-  // What a deep layer remixes hashes with.
-  [[nodiscard]] static constexpr std::uint64_t salt(unsigned layer) noexcept {
-    return 0xC8A1D3F5'9B2E6A47ull * (layer + 1);
-  }
   // Where and as what a key stands in deep layer `layer` of `words` words; shared with the trainer.
   struct Mark {
     std::uint32_t word;
     std::uint64_t bits;
   };
   [[nodiscard]] static constexpr Mark mark(unsigned layer, std::uint32_t words, KeyHash h) noexcept {
-    const std::uint64_t x = remix(h, salt(layer));
+    const std::uint64_t x = remix(h, 0xC8A1D3F5'9B2E6A47ull * (layer + 1));
     const std::uint64_t bits =
         std::uint64_t{1} << (x & 63) | std::uint64_t{1} << (x >> 6 & 63) | std::uint64_t{1} << (x >> 12 & 63);
     return {reduce(static_cast<std::uint32_t>(x >> 32), words), bits};

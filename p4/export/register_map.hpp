@@ -2,9 +2,9 @@
 // and which element of `cfg` means what. The one list: acl.p4 has the same numbers as #defines, and a test
 // holds the two together.
 //
-// Elements have 64 bits; unsigned numbers narrower than that stand in the low bits. Array sizes are powers of
-// two. Arrays of a generation hold two banks, each in a half of its own; packets use the bank that the array
-// `bank` names, and the exporter fills the other one before it changes that name.
+// Elements have 64 bits, those of `bank` and `cfg` use 32; narrower numbers stand in the low bits. Array
+// sizes are powers of two. Arrays of a generation hold two banks, each in a half of its own; packets use the
+// bank that the array `bank` names, and the exporter fills the other one before it changes that name.
 //
 //   array     half of bank b begins at    content
 //   bank      -                           element 0: 0 or 1, the bank that packets use
@@ -115,8 +115,8 @@ inline constexpr unsigned ports = 64;      // input ports that can have a side
 inline constexpr unsigned lengths_v6 = 8;  // prefix lengths in use, of one side
 inline constexpr unsigned deep_layers = 6; // of one location predictor
 inline constexpr unsigned seesaw_hashes_min = 2, seesaw_hashes = 6;
-inline constexpr unsigned stack_layers = 3;
-inline constexpr unsigned stack_hashes = 8; // of one layer
+inline constexpr unsigned stack_layers = 7;
+inline constexpr unsigned stack_hashes = 16; // of one layer
 } // namespace limits
 
 // ---- parameters: elements of cfg ---------------------------------------------------------------
@@ -129,7 +129,7 @@ inline constexpr std::uint32_t verdict_malformed = 2;
 inline constexpr std::uint32_t verdict_non_ip = 3; // and of a third tag
 inline constexpr std::uint32_t verdict_link_local = 4;
 inline constexpr std::uint32_t verdict_default = 5;
-inline constexpr std::uint32_t generation = 6; // for people
+inline constexpr std::uint32_t generation = 6; // low half first; for people
 
 // Lookups: lookup + lookup_stride * (2 * side + family) + one of the numbers under `side`;
 // side: deny 0, allow 1; family: IPv4 0, IPv6 1.

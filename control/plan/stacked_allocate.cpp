@@ -60,9 +60,9 @@ public:
 private:
   // What every layer is to have.
   void ask() {
-    plan_.known = choice_.rates.size() == 1 ? 0
-                  : goal_.for_bits()        ? std::floor(choice_.known)
-                                            : std::min(std::ceil(choice_.known), goal_.mass().negatives());
+    if (choice_.rates.size() > 1)
+      plan_.known = std::min(goal_.for_bits() ? std::round(choice_.known) : std::ceil(choice_.known),
+                             goal_.mass().negatives());
     plan_.psi = task_.negatives.share_of(plan_.known);
     for (std::size_t i = 0; i < choice_.rates.size(); ++i) {
       build::LayerSize layer;

@@ -34,14 +34,21 @@ Choice solve(const Goal &goal, unsigned depth, const Choice &so_far) {
                                          : enumerate(goal, depth, so_far);
 }
 
+// Three layers that gain nothing say nothing of five. Free rates are found so fast that all depths are tried:
+// with many bits five and seven may gain nothing over three, and nine a factor of sixteen.
 Choice best_depth(const Goal &goal) {
   const StackTask &task = goal.task();
   Choice best = solve(goal, 1, {});
+  double wanted = 1; // share of the best one's worth
   for (unsigned depth = 3; depth <= task.depth_max; depth += 2) {
+    wanted *= 1 - task.gain_min; // for every two layers more
     Choice deeper = solve(goal, depth, best);
-    const bool enough = deeper.worth > best.worth * (1 - task.gain_min);
-    if (deeper.worth < best.worth) best = std::move(deeper);
-    if (enough && depth > 3) break; // three layers that gain nothing say nothing of five
+    const bool gains = deeper.worth <= best.worth * wanted, at_once = best.rates.size() + 2 == depth;
+    if (deeper.worth < best.worth && (gains || at_once)) {
+      best = std::move(deeper);
+      wanted = 1;
+    }
+    if (!gains && depth > 3 && !is_continuous(task.base)) break;
   }
   return best;
 }

@@ -16,8 +16,8 @@
 //                             with running sums, branches cut that can neither fit nor win. For given
 //                             fingerprints |N_k| follows from the constraint
 //
-// Depths 1, 3, 5 ... are tried while one gains more than gain_min. Depth 1 is always among them, so the
-// result is never worse than the plain filter.
+// Depths 1, 3, 5 ... are tried, of filters with whole fingerprints while one gains more than gain_min. Depth
+// 1 is always among them, so the result is never worse than the plain filter.
 //
 // psi(|N_k|) is the share of negative questions that ask for the |N_k| hottest ones: a measured curve or a
 // Zipf law. Negatives are keys, not questions.

@@ -79,6 +79,15 @@ TEST(StackedSize, bloom_layers_at_eight_bits_come_to_what_is_possible) {
   EXPECT_LT(plan(shallow).efpr, 0.0022);
 }
 
+TEST(StackedSize, nine_layers_are_tried_where_five_gain_nothing) {
+  StackTask task = for_bits(StackBase::bloom, 1, 14);
+  task.positives = 100'000;
+  task.bits_total = 14 * task.positives;
+  EXPECT_LT(plan(task).efpr, 1e-5);
+  task.depth_max = 7;
+  EXPECT_GT(plan(task).efpr, 7e-5);
+}
+
 TEST(StackedSize, takes_less_than_a_third_of_a_second_at_ten_million_negatives) {
   const std::clock_t start = std::clock();
   (void)plan(for_bits(StackBase::bloom, 0.75, 8));

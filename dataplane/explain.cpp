@@ -113,8 +113,7 @@ GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &
                           : view.lengths_v6[s].has(length);
     if (!asked) continue;
     const Prefix prefix{masked(address, length), static_cast<std::uint8_t>(length)};
-    const KeyHash h = v4 ? hash_v4(prefix.address.wire(), view.seeds_v4[length])
-                         : hash_v6(prefix.address.bytes.data(), view.seeds_v6[length]);
+    const KeyHash h = view.hash(prefix);
     std::string text;
     bool accepts = true;
     if (side == Side::allow && !view.guard.empty()) {

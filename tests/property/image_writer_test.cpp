@@ -1,6 +1,7 @@
 // Random deltas against an ordered map: after each batch the image says what the map says, asked one
 // address at a time and in bursts.
 #include "dataplane/kernels/kernels.hpp"
+#include "tests/support/deny_stack_case.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
@@ -90,20 +91,28 @@ struct Inputs {
   }
 };
 
+struct Form {
+  bool front = false;
+  build::Predictor predictor = build::Predictor::inline_bits;
+  image::GuardKind guard = image::GuardKind::none;
+  HashFamily family = HashFamily::xxh3;
+  bool stack = false; // of Bloom layers, in front of the tables
+};
+
 struct State {
   Rules rules[2]; // by Side
   std::unique_ptr<table::BurstLookup> burst = std::make_unique<table::BurstLookup>();
   mutable std::size_t asks = 0;
 
-  ImageMemory build(std::uint64_t seed, bool front,
-                    build::Predictor predictor = build::Predictor::inline_bits,
-                    image::GuardKind guard = image::GuardKind::none) const {
+  ImageMemory build(std::uint64_t seed, const Form &form = {}) const {
+    const auto [front, predictor, guard, family, stack] = form;
     const Inputs deny(rules[0]), allow(rules[1]);
     build::BuildInput in;
     in.lists = {{"a", 0}};
     in.deny = {deny.v4, deny.v6, front, predictor};
     in.allow = {allow.v4, allow.v6, false, predictor};
     in.seed = seed;
+    in.family = family;
     if (guard == image::GuardKind::cuckoo) // small, so that keys have to move
       in.guard.cuckoo =
           build::CuckooParams{400, {static_cast<std::uint32_t>(guarded_keys() * 10 / 36 + 6), 11}};
@@ -113,13 +122,21 @@ struct State {
                                             .modulator_words = 64,
                                             .positive_bits = 7,
                                             .count_bits = 10};
+    if (guard == image::GuardKind::seesaw && family == HashFamily::jhash)
+      in.guard.params = test::jhash_seesaw(400, 256, 64);
     std::vector<build::VulnerableKey> known;
     if (guard == image::GuardKind::stacked) { // so many that layer 2 takes most positives
       in.guard.stacked = build::StackedCountingParams{400, {{64, 5, 3}, {4, 1, 2}, {64, 5, 3}}};
       for (std::uint32_t n = 0; n < 200; ++n) known.push_back({{Address::from_host(0xC6330000 + n), 32}});
       in.guard.guarded = known;
     }
-    return ImageMemory::build(in);
+    if (!stack) return ImageMemory::build(in);
+    auto plan = test::plan_of({filter::FilterKind::bloom, false, 3, 5}, image::StackRole::front);
+    plan.family = family;
+    std::vector<Address> hot; // of which layer 1 takes some
+    for (std::uint32_t n = 0; n < 300; ++n) hot.push_back(Address::from_host(0x0A000000 + 17 * n));
+    plan.known = hot;
+    return test::build_with_stack(in, plan);
   }
 
   [[nodiscard]] std::uint64_t guarded_keys() const {
@@ -133,7 +150,7 @@ struct State {
     ASSERT_EQ(writer.guard().load()->keys, guarded_keys());
     for (const auto &[p, list] : rules[1]) {
       if (p.family() == Family::ipv4 && p.length <= table::short_length_max) continue;
-      ASSERT_TRUE(view.guard.contains(build::detail::hash_of(p, view.seeds_v6))) << to_string(p);
+      ASSERT_TRUE(view.guard.contains(view.hash(p))) << to_string(p);
     }
   }
 
@@ -171,7 +188,10 @@ enum class Kind : std::uint8_t {
   guarded,
   guarded_and_chained,
   guarded_by_cuckoo,
-  guarded_by_stack
+  guarded_by_stack,
+  jhash,
+  jhash_guarded,
+  jhash_behind_a_stack
 };
 
 class Deltas : public testing::TestWithParam<Kind> {
@@ -183,15 +203,20 @@ public:
   static image::GuardKind guard() {
     if (GetParam() == Kind::guarded_by_cuckoo) return image::GuardKind::cuckoo;
     if (GetParam() == Kind::guarded_by_stack) return image::GuardKind::stacked;
-    const bool seesaw = GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained;
+    const bool seesaw = GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained ||
+                        GetParam() == Kind::jhash_guarded;
     return seesaw ? image::GuardKind::seesaw : image::GuardKind::none;
   }
   static Live live(const State &state, std::uint64_t seed) {
+    const bool jhash = GetParam() >= Kind::jhash;
     const bool chained = GetParam() == Kind::chained || GetParam() == Kind::chained_and_given_up ||
-                         GetParam() == Kind::guarded_and_chained;
+                         GetParam() == Kind::guarded_and_chained || jhash;
     ImageMemory memory =
-        state.build(seed, GetParam() == Kind::behind_a_front_filter,
-                    chained ? build::Predictor::chained : build::Predictor::inline_bits, guard());
+        state.build(seed, {.front = GetParam() == Kind::behind_a_front_filter,
+                           .predictor = chained ? build::Predictor::chained : build::Predictor::inline_bits,
+                           .guard = guard(),
+                           .family = jhash ? HashFamily::jhash : HashFamily::xxh3,
+                           .stack = GetParam() == Kind::jhash_behind_a_stack});
     auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
     if (GetParam() == Kind::chained_and_given_up)
       for (const Side side : {Side::deny, Side::allow}) writer.give_up_exactness(side);
@@ -244,15 +269,24 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
 }
 
 std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
-  constexpr const char *names[] = {
-      "plain",   "behind_a_front_filter", "chained",           "chained_and_given_up",
-      "guarded", "guarded_and_chained",   "guarded_by_cuckoo", "guarded_by_stack"};
+  constexpr const char *names[] = {"plain",
+                                   "behind_a_front_filter",
+                                   "chained",
+                                   "chained_and_given_up",
+                                   "guarded",
+                                   "guarded_and_chained",
+                                   "guarded_by_cuckoo",
+                                   "guarded_by_stack",
+                                   "jhash",
+                                   "jhash_guarded",
+                                   "jhash_behind_a_stack"};
   return names[static_cast<unsigned>(kind.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                          testing::Values(Kind::plain, Kind::behind_a_front_filter, Kind::chained,
                                          Kind::chained_and_given_up, Kind::guarded, Kind::guarded_and_chained,
-                                         Kind::guarded_by_cuckoo, Kind::guarded_by_stack),
+                                         Kind::guarded_by_cuckoo, Kind::guarded_by_stack, Kind::jhash,
+                                         Kind::jhash_guarded, Kind::jhash_behind_a_stack),
                          kind_name);
 
 // With an adaptive bit, what could not be sealed at once is as soon as the keys there have gone.
@@ -313,7 +347,7 @@ TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
   State state;
-  const ImageMemory memory = state.build(seed, false);
+  const ImageMemory memory = state.build(seed);
   auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
   std::vector<Address> added;
   unsigned seen[4] = {};
@@ -349,7 +383,7 @@ TEST(Bursts, with_more_probes_than_there_is_room_for_answer_alike) {
     state.rules[l % 2][{masked(base, l), static_cast<std::uint8_t>(l)}] = static_cast<std::uint16_t>(l);
   for (unsigned l = 0; l <= 32; ++l)
     state.rules[l % 2][{masked(base4, l), static_cast<std::uint8_t>(l)}] = static_cast<std::uint16_t>(l);
-  const ImageMemory memory = state.build(1, false);
+  const ImageMemory memory = state.build(1);
   const image::ImageView view = memory.view();
   std::mt19937_64 random(3);
   std::vector<Address> asked;
@@ -376,7 +410,7 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
       state.rules[0][{masked(a, l), l}] = static_cast<std::uint16_t>(random() % 100);
     }
     for (const bool front : {false, true}) {
-      const ImageMemory memory = state.build(seed, front);
+      const ImageMemory memory = state.build(seed, {.front = front});
       const image::ImageView view = memory.view();
       for (const table::Kernels *kernels : dataplane::available_kernels()) {
         const auto bursts = std::make_unique<table::BurstLookup[]>(3);

@@ -45,7 +45,7 @@ struct StackKind {
 }
 
 [[nodiscard]] inline KeyHash host_hash(const image::ImageView &view, const Address &a) {
-  return build::detail::host_hash(a, view.header->build_seed);
+  return view.hash(Prefix{a, static_cast<std::uint8_t>(address_bits(a.family))});
 }
 
 } // namespace weir::test

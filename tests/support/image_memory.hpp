@@ -22,9 +22,13 @@ public:
   [[nodiscard]] MutableBytes bytes() const noexcept { return {memory_.get(), bytes_}; }
 
   // Builds; aborts the program on a failure, which no test that uses this expects.
-  [[nodiscard]] static ImageMemory build(const build::BuildInput &input) {
-    ImageMemory image(build::image_bytes(input));
-    image.report_ = build::build_image(input, image.bytes()).value();
+  [[nodiscard]] static ImageMemory build(build::BuildInput input) {
+    ImageMemory image(0);
+    const auto report = build::build_growing(input, [&image](std::uint64_t bytes) -> Result<MutableBytes> {
+      image = ImageMemory(bytes);
+      return image.bytes();
+    });
+    image.report_ = report.value();
     return image;
   }
   [[nodiscard]] const build::BuildReport &report() const noexcept { return report_; }
@@ -35,6 +39,20 @@ private:
   std::shared_ptr<std::byte> memory_;
   build::BuildReport report_;
 };
+
+// A Seesaw filter of the one kind of shape that family jhash has.
+[[nodiscard]] inline build::SeesawParams jhash_seesaw(std::uint64_t planned_keys, std::uint64_t cell_words,
+                                                      std::uint64_t modulator_words, unsigned hashes = 4) {
+  return {.planned_keys = planned_keys,
+          .cell_words = cell_words,
+          .modulator_words = modulator_words,
+          .hashes = hashes,
+          .backups = 1,
+          .adaptive = true,
+          .count_bits = 2,
+          .index_bits = 0,
+          .family = HashFamily::jhash};
+}
 
 // Sorts and removes duplicates, as build_image() wants its input.
 template <class Entry> void sort_entries(std::vector<Entry> &entries) {

@@ -47,18 +47,26 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
                  .guarded = options.guarded};
   input.generation = options.generation;
   input.seed = options.seed;
+  input.family = options.family;
+  if (input.guard.params) input.guard.params->family = options.family;
+  if (options.family == HashFamily::jhash)
+    input.deny.predictor = input.allow.predictor = build::Predictor::chained;
 
   build::DenyStack stack;
   if (options.stack) {
-    auto made = build::build_deny_stack(input.deny, *options.stack, input.seed);
+    build::DenyStackPlan plan = *options.stack;
+    plan.family = options.family;
+    auto made = build::build_deny_stack(input.deny, plan, input.seed);
     if (!made) throw std::runtime_error(made.error().message);
     stack = std::move(*made);
     input.stack = {.section = stack.section, .known = options.stack->known};
   }
-  size_ = build::image_bytes(input);
-  memory_.reset(static_cast<std::byte *>(std::aligned_alloc(64, round_up(size_, 64))));
-  std::memset(memory_.get(), 0, size_);
-  auto built = build::build_image(input, bytes());
+  auto built = build::build_growing(input, [this](std::uint64_t size) -> Result<MutableBytes> {
+    size_ = size;
+    memory_.reset(static_cast<std::byte *>(std::aligned_alloc(64, round_up(size_, 64))));
+    std::memset(memory_.get(), 0, size_);
+    return bytes();
+  });
   if (!built) throw std::runtime_error(built.error().message);
   report_ = *built;
   auto view = image::attach(bytes());

@@ -22,6 +22,7 @@ struct ImageOptions {
   std::optional<build::CuckooParams> cuckoo{};           // instead of `guard`
   std::optional<build::StackedCountingParams> stacked{}; // likewise
   std::optional<build::DenyStackPlan> stack{};           // of denied hosts
+  HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; `guard` takes it over
 };
 
 class TestImage {

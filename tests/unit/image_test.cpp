@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Forgery{"magic", "first bytes", [](const ImageMemory &m) { header(m).magic[0] = 'X'; }},
         Forgery{"version", "format version 1", [](const ImageMemory &m) { header(m).format_version = 1; }},
-        Forgery{"hash_family", "hash family 2", [](const ImageMemory &m) { header(m).hash_family = 2; }},
+        Forgery{"hash_family", "hash family 3", [](const ImageMemory &m) { header(m).hash_family = 3; }},
         Forgery{"total_bytes", "cut short", [](const ImageMemory &m) { header(m).total_bytes += 64; }},
         Forgery{"reserved", "reserved header bytes", [](const ImageMemory &m) { header(m).reserved[5] = 1; }},
         Forgery{"foreign_kind", "of kind 999 is unknown",

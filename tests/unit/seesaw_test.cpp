@@ -255,7 +255,7 @@ TEST(Seesaw, a_section_that_lies_about_itself_is_refused) {
   EXPECT_TRUE(refused());
   header->reserved[3] = 1;
   EXPECT_TRUE(refused());
-  header->reserved0 = 1;
+  header->hash_family = 1; // known, but never written
   EXPECT_TRUE(refused());
   EXPECT_FALSE(SeesawView::attach(section.bytes().first(63)));
   EXPECT_FALSE(SeesawView::attach(section.bytes().first(section.bytes().size() - 64)));

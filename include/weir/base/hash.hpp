@@ -34,6 +34,17 @@ enum class HashFamily : std::uint32_t { xxh3 = 1, jhash = 2 };
   return family == HashFamily::jhash ? "jhash" : "xxh3";
 }
 
+// As filters keep it in their sections: 0 for xxh3, which came first and had no number there.
+[[nodiscard]] constexpr std::uint32_t stored_family(HashFamily family) noexcept {
+  return family == HashFamily::xxh3 ? 0 : static_cast<std::uint32_t>(family);
+}
+[[nodiscard]] constexpr HashFamily family_stored_as(std::uint32_t word) noexcept {
+  return word == 0 ? HashFamily::xxh3 : static_cast<HashFamily>(word);
+}
+[[nodiscard]] constexpr bool is_stored_family(std::uint32_t word) noexcept {
+  return word == 0 || word == static_cast<std::uint32_t>(HashFamily::jhash);
+}
+
 [[nodiscard]] constexpr std::uint64_t length_seed(std::uint64_t image_seed, unsigned prefix_length) noexcept {
   return image_seed + 0x9E3779B97F4A7C15ull * (prefix_length + 1);
 }
@@ -185,7 +196,9 @@ private:
   return family == HashFamily::jhash ? jhash_v6(address, seed) : hash_v6(address, seed);
 }
 [[nodiscard]] constexpr std::uint64_t remix(HashFamily family, KeyHash key, std::uint64_t layer) noexcept {
-  return family == HashFamily::jhash ? jhash_remix(key, layer) : remix(key, layer);
+  if (family == HashFamily::jhash) [[unlikely]]
+    return jhash_remix(key, layer);
+  return remix(key, layer);
 }
 
 // A section's checksum: XXH3 of its bytes as built.

@@ -35,11 +35,13 @@ inline constexpr std::uint32_t deep_words_min = 8; // a floor: a tiny layer acce
 
 // Room for deeper layers is kept before it is known how many are needed: one bit for 64 keys in F2, and
 // half as many in each layer after it. A plan that knows better gives `words`.
-template <class Line> [[nodiscard]] ChainSize chain_size(std::uint64_t keys, const ChainWords &words = {}) {
-  ChainSize size{table_size<Line>(keys, Predictor::chained).lines1, chained_density<Line>.whole_groups, {}};
+template <class Line>
+[[nodiscard]] ChainSize chain_size(std::uint64_t keys, const ChainWords &words = {}, SizeRule rule = {}) {
+  ChainSize size{
+      table_size<Line>(keys, Predictor::chained, rule).lines1, chained_density<Line>.whole_groups, {}};
   for (unsigned i = 0; i < size.deep_words.size(); ++i)
-    size.deep_words[i] =
-        std::max(deep_words_min, words[0] != 0 ? words[i] : static_cast<std::uint32_t>(keys >> (12 + i)));
+    size.deep_words[i] = rule(
+        std::max(deep_words_min, words[0] != 0 ? words[i] : static_cast<std::uint32_t>(keys >> (12 + i))));
   return size;
 }
 
@@ -47,10 +49,10 @@ template <class LineType> class ChainTrainer {
 public:
   using Line = LineType;
 
-  // `section` is zeroed memory of size.bytes(); `seeds` one per prefix length.
+  // `section` is zeroed memory of size.bytes().
   ChainTrainer(MutableBytes section, const ChainSize &size, const table::TableView<Line> &table,
-               std::span<const std::uint64_t> seeds)
-      : size_(size), table_(table), seeds_(seeds),
+               table::KeyHasher hasher)
+      : size_(size), table_(table), hasher_(hasher),
         header_(reinterpret_cast<image::ChainHeader *>(section.data())),
         first_(reinterpret_cast<std::uint32_t *>(section.data() + sizeof *header_)),
         deep_(reinterpret_cast<std::uint64_t *>(section.data() + sizeof *header_ + size.first_bytes())) {}
@@ -85,7 +87,7 @@ private:
   template <class Visit> void each_key(const Line &line, Visit visit) const {
     for (unsigned s = 0; s < Line::slots; ++s)
       if (image::value::is_set(line.value[s]))
-        visit(table::hash_of(line.key[s], seeds_[image::value::length_of(line.value[s])]));
+        visit(hasher_(line.key[s], image::value::length_of(line.value[s])));
   }
   template <class Visit> void each_positive(Visit visit) const {
     for (std::uint32_t i = 0; i < table_.count2; ++i) each_key(table_.lines2[i], visit);
@@ -124,13 +126,13 @@ private:
       if (layer == image::chain_deep_layers_max) return held.size();
       const std::uint32_t count = size_.deep_words[layer];
       for (const KeyHash h : held) {
-        const Predictor::Mark m = Predictor::mark(layer, count, h);
+        const Predictor::Mark m = Predictor::mark(layer, count, h, hasher_.family);
         words[m.word] |= m.bits;
       }
       report.keys_of_layer[report.layers++] = held.size();
       Hashes taken;
       const auto take = [&](KeyHash h) {
-        const Predictor::Mark m = Predictor::mark(layer, count, h);
+        const Predictor::Mark m = Predictor::mark(layer, count, h, hasher_.family);
         if ((words[m.word] & m.bits) == m.bits) taken.push_back(h);
       };
       if (layer == 0)
@@ -146,7 +148,7 @@ private:
 
   ChainSize size_;
   table::TableView<Line> table_;
-  std::span<const std::uint64_t> seeds_;
+  table::KeyHasher hasher_;
   image::ChainHeader *header_;
   std::uint32_t *first_;
   std::uint64_t *deep_;

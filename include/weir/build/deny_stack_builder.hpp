@@ -19,10 +19,12 @@
 #include "weir/key/text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace weir::build {
@@ -36,6 +38,8 @@ struct DenyStackPlan {
   double psi = 0;                 // share of negative questions that ask for known ones
   std::span<const Address> known; // negatives
   std::span<const Prefix> spared; // that a judge never denies
+  // Of the image. jhash: in front of tables alone, of Bloom layers, with powers of two of words.
+  HashFamily family = HashFamily::xxh3;
 };
 
 struct DenyStack {
@@ -75,19 +79,21 @@ struct SparedRanges {
   return out;
 }
 
-[[nodiscard]] inline std::vector<KeyHash> host_hashes(const SideInput &deny, std::uint64_t seed) {
+[[nodiscard]] inline std::vector<KeyHash> host_hashes(const SideInput &deny, std::uint64_t seed,
+                                                      HashFamily family) {
   std::vector<KeyHash> keys;
   keys.reserve(deny.v4.size());
   for (const EntryV4 &e : deny.v4)
-    if (e.length == 32) keys.push_back(hash_v4(key_of(e), length_seed(seed, 32)));
+    if (e.length == 32) keys.push_back(hash_v4(family, key_of(e), length_seed(seed, 32)));
   for (const EntryV6 &e : deny.v6)
-    if (e.length == 128) keys.push_back(hash_v6(e.address.data(), length_seed(seed, 128)));
+    if (e.length == 128) keys.push_back(hash_v6(family, e.address.data(), length_seed(seed, 128)));
   return keys;
 }
 
-[[nodiscard]] inline KeyHash host_hash(const Address &a, std::uint64_t seed) noexcept {
-  return a.family == Family::ipv4 ? hash_v4(a.wire(), length_seed(seed, 32))
-                                  : hash_v6(a.bytes.data(), length_seed(seed, 128));
+[[nodiscard]] inline KeyHash host_hash(const Address &a, std::uint64_t seed,
+                                       HashFamily family = HashFamily::xxh3) noexcept {
+  return a.family == Family::ipv4 ? hash_v4(family, a.wire(), length_seed(seed, 32))
+                                  : hash_v6(family, a.bytes.data(), length_seed(seed, 128));
 }
 
 [[nodiscard]] inline Status check_spared(const SideInput &deny, const SparedRanges &ranges) {
@@ -128,7 +134,15 @@ public:
       size.keys = std::max(room, 1.0);
       size.bits = bits_min;
     }
-    return layer_shape<Filter>(size, room);
+    auto shape = layer_shape<Filter>(size, room);
+    if constexpr (std::is_same_v<typename Filter::Shape, filter::BloomShape>)
+      if (shape && plan_.family == HashFamily::jhash) {
+        constexpr std::uint32_t hashes_max = 8; // that a program of such a target asks for
+        shape->size = std::bit_ceil(shape->size);
+        shape->hashes = std::min(shape->hashes, hashes_max);
+        shape->family = plan_.family;
+      }
+    return shape;
   }
 
 private:
@@ -187,12 +201,15 @@ template <class Odd, class... Rest>
                                  std::to_string(image::deny_stack_depth_max));
   if (!(plan.room >= 1) || !(plan.psi >= 0 && plan.psi <= 1))
     return fail(Errc::usage, "a stack has room for 1 times its hosts or more, and psi lies between 0 and 1");
+  if (plan.family == HashFamily::jhash &&
+      (plan.base != FilterKind::bloom || plan.fuse_below || plan.role != image::StackRole::front))
+    return fail(Errc::usage, "hash family jhash has stacks of Bloom layers alone, in front of tables");
   const detail::SparedRanges ranges = detail::spared_ranges(plan.spared);
   if (Status ok = detail::check_spared(deny, ranges); !ok) return std::unexpected(ok.error());
-  const std::vector<KeyHash> hosts = detail::host_hashes(deny, seed);
+  const std::vector<KeyHash> hosts = detail::host_hashes(deny, seed, plan.family);
   std::vector<KeyHash> known;
   known.reserve(plan.known.size());
-  for (const Address &a : plan.known) known.push_back(detail::host_hash(a, seed));
+  for (const Address &a : plan.known) known.push_back(detail::host_hash(a, seed, plan.family));
   switch (plan.base) {
   case FilterKind::split_block_bloom:
     return detail::build_deny_stack_over<filter::SplitBlockFilter>(plan, hosts, known, ranges, plan, seed);

@@ -40,8 +40,10 @@ inline constexpr unsigned front_bits_per_key = 10;
 inline constexpr std::uint32_t overlay_lines_min = 32;
 
 // An overlay holds about one entry in 64 of the table.
-template <class Line> [[nodiscard]] constexpr std::uint32_t overlay_lines(std::uint64_t keys) noexcept {
-  return std::max(overlay_lines_min, static_cast<std::uint32_t>(keys / 64 / Line::slots + 1));
+template <class Line>
+[[nodiscard]] constexpr std::uint32_t overlay_lines(std::uint64_t keys, SizeRule rule = {}) noexcept {
+  rule.doublings = 0; // nothing that is built needs more of it
+  return rule(std::max(overlay_lines_min, static_cast<std::uint32_t>(keys / 64 / Line::slots + 1)));
 }
 
 namespace detail {
@@ -108,20 +110,21 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
       out.push_back(
           {kind(SectionKind::deny_v4_chained), section_mutable | image::section_optional, chain_bytes});
   };
+  const SizeRule rule = in.size_rule();
   for (const Side side : {Side::deny, Side::allow}) {
     const SideInput &s = side_of(in, side);
     const bool front = s.front_filter && side == Side::deny;
     const bool chained = s.predictor == Predictor::chained;
     const std::uint64_t keys4 = tabled_count(s.v4, without_hosts(in, side));
     const std::uint64_t keys6 = tabled_count(s.v6, without_hosts(in, side));
-    per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(keys4, s.predictor).bytes(),
+    per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(keys4, s.predictor, rule).bytes(),
                sizeof(OverlayHeader) +
-                   std::uint64_t{overlay_lines<table::LineV4>(s.v4.size())} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV4>(keys4, s.chain_words_v4).bytes() : 0);
-    per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(keys6, s.predictor).bytes(),
+                   std::uint64_t{overlay_lines<table::LineV4>(s.v4.size(), rule)} * cache_line_bytes,
+               front, chained ? chain_size<table::LineV4>(keys4, s.chain_words_v4, rule).bytes() : 0);
+    per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(keys6, s.predictor, rule).bytes(),
                sizeof(OverlayHeader) +
-                   std::uint64_t{overlay_lines<table::LineV6>(s.v6.size())} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6).bytes() : 0);
+                   std::uint64_t{overlay_lines<table::LineV6>(s.v6.size(), rule)} * cache_line_bytes,
+               front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6, rule).bytes() : 0);
   }
   if (!in.stack.section.empty())
     out.push_back({SectionKind::deny_stacked,
@@ -171,6 +174,26 @@ template <class Entry>
   return {};
 }
 
+// What family jhash leaves no choice about. What a stack is made of the reader says at the end.
+[[nodiscard]] inline Status check_family(const BuildInput &in) {
+  if (in.guard.params && in.guard.params->family != in.family)
+    return fail(Errc::usage,
+                "the Seesaw filter is of another hash family than the image: give both the same");
+  if (in.family == HashFamily::xxh3) return {};
+  if (in.family != HashFamily::jhash) return fail(Errc::usage, "no such hash family: take xxh3 or jhash");
+  if (in.deny.predictor != Predictor::chained || in.allow.predictor != Predictor::chained)
+    return fail(Errc::usage, "hash family jhash wants a chained predictor on both sides");
+  if (in.deny.front_filter)
+    return fail(Errc::usage,
+                "hash family jhash has no split-block front filter: take a stack of Bloom layers, "
+                "or none");
+  if (in.guard.cuckoo || in.guard.stacked)
+    return fail(Errc::usage, "hash family jhash has a Seesaw filter for the allow side, or none");
+  if (without_hosts(in, Side::deny))
+    return fail(Errc::usage, "hash family jhash has no filter that judges hosts alone: take mode exact");
+  return {};
+}
+
 [[nodiscard]] inline Status check_input(const BuildInput &in) {
   if (in.lists.size() > image::lists_max)
     return fail(Errc::usage,
@@ -178,6 +201,7 @@ template <class Entry>
   for (const ListInput &l : in.lists)
     if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
       return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
+  if (Status ok = check_family(in); !ok) return ok;
   if (in.guard.filters() > 1) return fail(Errc::usage, "two filters for the allow side: give it one");
   if (in.guard.params)
     if (auto bytes = seesaw_bytes(*in.guard.params); !bytes) return std::unexpected(bytes.error());
@@ -205,7 +229,7 @@ public:
     for (unsigned l = 0; l <= 128; ++l) seeds_[l] = length_seed(seed, l);
   }
 
-  // False: a table did not come out; another seed will do.
+  // False: a table did not come out, or not as the family wants it; another seed will do.
   [[nodiscard]] bool write(BuildReport &report) {
     place_sections();
     std::memcpy(section(SectionKind::policy).data(), &in_.policy, sizeof(Policy));
@@ -241,6 +265,8 @@ private:
     return {};
   }
 
+  [[nodiscard]] table::KeyHasher hasher() const noexcept { return {seeds_, in_.family}; }
+
   void write_lists() {
     const MutableBytes to = section(SectionKind::lists);
     auto *header = reinterpret_cast<image::ListsHeader *>(to.data());
@@ -262,8 +288,9 @@ private:
       return image::detail::kind_of(deny_v4, side, Line::family);
     };
     const Predictor predictor = side_of(in_, side).predictor;
+    const SizeRule rule = in_.size_rule();
     TableBuilder<Line> builder(section(kind(SectionKind::deny_v4_table)),
-                               table_size<Line>(entries.size(), predictor), seeds_, predictor);
+                               table_size<Line>(entries.size(), predictor, rule), hasher(), predictor);
     const auto item = [&](std::uint64_t i) {
       const Entry &e = entries[i];
       return typename TableBuilder<Line>::Item{key_of(e), image::value::make(e.list, e.length)};
@@ -272,9 +299,10 @@ private:
     report = builder.report();
     if (predictor == Predictor::chained)
       train_chain(builder.view(), side, kind(SectionKind::deny_v4_chained), report);
+    if (in_.family == HashFamily::jhash && (!report.chain.exact() || report.in_stash != 0)) return false;
     auto *overlay =
         reinterpret_cast<image::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
-    overlay->lines = overlay_lines<Line>(all.size());
+    overlay->lines = overlay_lines<Line>(all.size(), rule);
     if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
     return true;
   }
@@ -283,7 +311,8 @@ private:
   void train_chain(const table::TableView<Line> &table, Side side, SectionKind kind, TableReport &report) {
     const SideInput &in = side_of(in_, side);
     const ChainWords &words = Line::family == Family::ipv4 ? in.chain_words_v4 : in.chain_words_v6;
-    ChainTrainer<Line> trainer(section(kind), chain_size<Line>(report.keys, words), table, seeds_);
+    ChainTrainer<Line> trainer(section(kind), chain_size<Line>(report.keys, words, in_.size_rule()), table,
+                               hasher());
     trainer.train(report.keys, report.chain);
     if (report.chain.exact() && report.keys != 0) report.lines_hit = report.lines_absent = 1;
   }
@@ -295,19 +324,19 @@ private:
     header->keys = entries.size();
     auto *blocks = reinterpret_cast<filter::Block *>(to.data() + sizeof *header);
     for (const Entry &e : entries)
-      filter::SplitBlockBloom::insert(blocks, header->blocks, table::hash_of(key_of(e), seeds_[e.length]));
+      filter::SplitBlockBloom::insert(blocks, header->blocks, hasher()(key_of(e), e.length));
   }
 
   [[nodiscard]] bool write_guard(BuildReport &report) {
     if (in_.guard.filters() == 0) return true;
     std::vector<KeyHash> keys, guarded;
-    for_each_guarded_key(in_.allow, seeds_, [&](KeyHash key) { keys.push_back(key); });
+    for_each_guarded_key(in_.allow, hasher(), [&](KeyHash key) { keys.push_back(key); });
     if (in_.guard.cuckoo) {
       const auto load = build_cuckoo(*in_.guard.cuckoo, keys, section(SectionKind::allow_cuckoo));
       if (load) report.cuckoo = *load;
       return load.has_value();
     }
-    for (const VulnerableKey &v : in_.guard.guarded) guarded.push_back(hash_of(v.key, seeds_));
+    for (const VulnerableKey &v : in_.guard.guarded) guarded.push_back(hash_of(v.key, hasher()));
     if (in_.guard.stacked) {
       const MutableBytes to = section(SectionKind::allow_stacked);
       report.stacked = build_stacked_counting(*in_.guard.stacked, keys, guarded, to).value();
@@ -373,7 +402,7 @@ private:
     h.store_id = in_.store_id;
     h.sequence = in_.sequence;
     h.build_seed = seed_;
-    h.hash_family = static_cast<std::uint32_t>(HashFamily::xxh3);
+    h.hash_family = static_cast<std::uint32_t>(in_.family);
     h.section_count = static_cast<std::uint32_t>(entries_.size());
     h.rules_digest = in_.rules_digest;
     h.section_checksum = checksum(out_.subspan(sizeof h, entries_.size() * sizeof(SectionEntry)));
@@ -403,7 +432,8 @@ private:
 }
 
 // Fills `out` (zeroed, 64-byte aligned, at least image_bytes()) and then asks every key through the
-// real view. Faults: unsorted or duplicate input, values out of range, too many lists.
+// real view. Faults: unsorted or duplicate input, values out of range, too many lists; needs_rebuild: family
+// jhash wants larger tables, see build_growing().
 [[nodiscard]] inline Result<BuildReport> build_image(const BuildInput &input, MutableBytes out) {
   constexpr unsigned attempts_max = 8;
   if (Status ok = detail::check_input(input); !ok) return std::unexpected(ok.error());
@@ -418,11 +448,13 @@ private:
   std::uint64_t seed = input.seed;
   for (;;) {
     if (detail::ImageWriteUp(input, plan, seed, out).write(report)) break;
+    // Larger tables will do where a size may be doubled.
+    const Errc none = input.family == HashFamily::jhash ? Errc::needs_rebuild : Errc::bad_image;
     if (!input.stack.section.empty())
-      return fail(Errc::bad_image, "no table came out of this seed, and the stack belongs to it: build both "
-                                   "with another");
+      return fail(none,
+                  "no table came out of this seed, and the stack belongs to it: build both with another");
     if (++report.attempts > attempts_max)
-      return fail(Errc::bad_image, "no table came out of " + std::to_string(attempts_max) + " seeds");
+      return fail(none, "no table came out of " + std::to_string(attempts_max) + " seeds");
     seed = remix({seed}, report.attempts);
     std::memset(out.data(), 0, report.image_bytes);
   }
@@ -441,6 +473,21 @@ private:
   report.stack_accepts = detail::stack_accepts(*view, input.stack.known);
   report.verify_ms = detail::ms_since(verify_start);
   return report;
+}
+
+// build_image() into what `memory_of(bytes)`, a Result of MutableBytes, gives; of family jhash with tables
+// doubled as long as a predictor is not exact.
+template <class MemoryOf>
+[[nodiscard]] Result<BuildReport> build_growing(BuildInput &input, MemoryOf memory_of) {
+  constexpr unsigned doublings_max = 4;
+  for (;;) {
+    const Result<MutableBytes> memory = memory_of(image_bytes(input));
+    if (!memory) return std::unexpected(memory.error());
+    auto report = build_image(input, *memory);
+    if (report || report.error().code != Errc::needs_rebuild || input.doublings == doublings_max)
+      return report;
+    ++input.doublings;
+  }
 }
 
 } // namespace weir::build

@@ -32,7 +32,7 @@ namespace weir::build::detail {
 // Asks entries through the real view, prefetching ahead. A stack that judges knows hosts, not their lists.
 template <class Line, class Entry>
 [[nodiscard]] Status ask_some_keys(const image::ImageView &view, image::Side side,
-                                   std::span<const Entry> entries, std::span<const std::uint64_t> seeds,
+                                   std::span<const Entry> entries, table::KeyHasher hasher,
                                    const auto &way_is_open) {
   const auto on = static_cast<std::size_t>(side);
   const bool judged = view.judges_hosts(on);
@@ -42,7 +42,7 @@ template <class Line, class Entry>
     const std::size_t n = std::min(window, entries.size() - from);
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
-      hashes[i] = table::hash_of(key_of(e), seeds[e.length]);
+      hashes[i] = hasher(key_of(e), e.length);
       view.sides<Line>()[on].prefetch(hashes[i]);
     }
     for (std::size_t i = 0; i < n; ++i) {
@@ -59,14 +59,14 @@ template <class Line, class Entry>
 
 template <class Line, class Entry>
 [[nodiscard]] Status ask_every_key(const image::ImageView &view, image::Side side,
-                                   std::span<const Entry> entries, std::span<const std::uint64_t> seeds,
+                                   std::span<const Entry> entries, table::KeyHasher hasher,
                                    const auto &way_is_open, unsigned threads) {
   std::vector<Status> parts(entries.size() < entries_worth_a_thread ? 1 : threads);
   const auto count = static_cast<unsigned>(parts.size());
   in_parallel(count, [&](unsigned part) {
     const Range r = part_of(entries.size(), part, count);
-    parts[part] =
-        ask_some_keys<Line, Entry>(view, side, entries.subspan(r.begin, r.end - r.begin), seeds, way_is_open);
+    parts[part] = ask_some_keys<Line, Entry>(view, side, entries.subspan(r.begin, r.end - r.begin), hasher,
+                                             way_is_open);
   });
   for (Status &s : parts)
     if (!s) return std::move(s);
@@ -87,25 +87,25 @@ template <class Line, class Entry>
     if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
     return image::value::length_of(table::short_value(cell)) >= e.length;
   };
-  if (Status ok = ask_every_key<table::LineV4>(view, side, in.v4, view.seeds_v4, open_v4, threads); !ok)
+  if (Status ok = ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads); !ok)
     return ok;
   const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[n].has(e.length); };
-  return ask_every_key<table::LineV6>(view, side, in.v6, view.seeds_v6, open_v6, threads);
+  return ask_every_key<table::LineV6>(view, side, in.v6, view.hasher(), open_v6, threads);
 }
 
-[[nodiscard]] inline KeyHash hash_of(const Prefix &p, std::span<const std::uint64_t> seeds) noexcept {
-  return p.family() == Family::ipv4 ? hash_v4(p.address.wire(), seeds[p.length])
-                                    : hash_v6(p.address.bytes.data(), seeds[p.length]);
+[[nodiscard]] inline KeyHash hash_of(const Prefix &p, table::KeyHasher hasher) noexcept {
+  return p.family() == Family::ipv4 ? hasher(p.address.wire(), p.length)
+                                    : hasher(table::KeyV6::load(p.address.bytes.data()), p.length);
 }
 
 // What the filter in front of the allow tables holds: everything that a worker may ask a table for.
 [[nodiscard]] inline bool is_guarded_key(const EntryV4 &e) noexcept {
   return e.length > table::short_length_max; // shorter ones stand in the length map
 }
-void for_each_guarded_key(const SideInput &allow, std::span<const std::uint64_t> seeds, const auto &visit) {
+void for_each_guarded_key(const SideInput &allow, table::KeyHasher hasher, const auto &visit) {
   for (const EntryV4 &e : allow.v4)
-    if (is_guarded_key(e)) visit(table::hash_of(key_of(e), seeds[e.length]));
-  for (const EntryV6 &e : allow.v6) visit(table::hash_of(key_of(e), seeds[e.length]));
+    if (is_guarded_key(e)) visit(hasher(key_of(e), e.length));
+  for (const EntryV6 &e : allow.v6) visit(hasher(key_of(e), e.length));
 }
 
 // Every key is asked for; `accepts` becomes the share of guarded keys that it takes for allowed.
@@ -113,11 +113,10 @@ void for_each_guarded_key(const SideInput &allow, std::span<const std::uint64_t>
                                          double &accepts) {
   if (view.guard.empty()) return {};
   std::uint64_t refused = 0, accepted = 0;
-  for_each_guarded_key(in.allow, view.seeds_v6, [&](KeyHash key) { refused += !view.guard.contains(key); });
+  for_each_guarded_key(in.allow, view.hasher(), [&](KeyHash key) { refused += !view.guard.contains(key); });
   if (refused != 0)
     return fail(Errc::bad_image, "the filter built refuses " + std::to_string(refused) + " allowed keys");
-  for (const VulnerableKey &v : in.guard.guarded)
-    accepted += view.guard.contains(hash_of(v.key, view.seeds_v6));
+  for (const VulnerableKey &v : in.guard.guarded) accepted += view.guard.contains(view.hash(v.key));
   if (!in.guard.guarded.empty())
     accepts = static_cast<double>(accepted) / static_cast<double>(in.guard.guarded.size());
   return {};
@@ -128,8 +127,7 @@ void for_each_guarded_key(const SideInput &allow, std::span<const std::uint64_t>
   if (view.stack.empty() || known.empty()) return 0;
   std::uint64_t accepted = 0;
   for (const Address &a : known)
-    accepted += view.stack.contains(
-        hash_of(Prefix{a, static_cast<std::uint8_t>(address_bits(a.family))}, view.seeds_v6));
+    accepted += view.stack.contains(view.hash(Prefix{a, static_cast<std::uint8_t>(address_bits(a.family))}));
   return static_cast<double>(accepted) / static_cast<double>(known.size());
 }
 

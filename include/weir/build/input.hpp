@@ -11,6 +11,7 @@
 #include "weir/key/address.hpp"
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -42,6 +43,25 @@ static_assert(sizeof(EntryV6) == 20);
 enum class Predictor : std::uint8_t {
   inline_bits, // group bits in the lines: 1.09 lines a hit, changes in place
   chained,     // a chain beside the table as well: one line for any key, most additions to the overlay
+};
+
+// What is to read the image: weir's own dataplane, or a P4 program, which has hash family jhash.
+enum class Target : std::uint8_t { cpp, p4 };
+[[nodiscard]] constexpr const char *name_of(Target target) noexcept {
+  return target == Target::p4 ? "p4" : "cpp";
+}
+[[nodiscard]] constexpr HashFamily family_of(Target target) noexcept {
+  return target == Target::p4 ? HashFamily::jhash : HashFamily::xxh3;
+}
+
+// How sizes follow from what is wanted: as they come or, for family jhash, as powers of two.
+struct SizeRule {
+  HashFamily family = HashFamily::xxh3;
+  unsigned doublings = 0; // family jhash: how many times a build has asked for larger tables
+
+  [[nodiscard]] constexpr std::uint32_t operator()(std::uint32_t wanted) const noexcept {
+    return family == HashFamily::jhash ? std::bit_ceil(wanted) << doublings : wanted;
+  }
 };
 
 // Words of 64 bits of each deeper layer of a chain; all 0: sizes that suit the number of keys.
@@ -96,8 +116,16 @@ struct BuildInput {
   image::StoreId store_id{};
   std::uint64_t sequence = 0;
   std::uint64_t seed = 0;
+  // jhash: chained predictors on both sides, and of filters those alone that image/family_check.hpp names.
+  HashFamily family = HashFamily::xxh3;
+  unsigned doublings = 0; // see SizeRule
   image::Digest rules_digest{};
   unsigned threads = 0; // that work on it, 0: two where there are two processors; the bytes are the same
+
+  [[nodiscard]] SizeRule size_rule() const noexcept { return {family, doublings}; }
+  [[nodiscard]] Target target() const noexcept {
+    return family == HashFamily::jhash ? Target::p4 : Target::cpp;
+  }
 };
 
 } // namespace weir::build

@@ -20,6 +20,7 @@ struct SeesawParams {
   bool adaptive = false;
   unsigned count_bits = 3;
   unsigned index_bits = 1;
+  HashFamily family = HashFamily::xxh3; // jhash: of one kind of shape alone, see filter/seesaw_shape.hpp
 
   friend bool operator==(const SeesawParams &, const SeesawParams &) = default;
 };
@@ -55,6 +56,7 @@ struct SeesawParams {
   h.adaptive = p.adaptive ? 1 : 0;
   h.count_bits = byte(p.count_bits);
   h.index_bits = byte(p.index_bits);
+  h.hash_family = static_cast<std::uint8_t>(stored_family(p.family));
   h.planned_keys = p.planned_keys;
   if (const char *objection = filter::seesaw_objection(h))
     return fail(Errc::usage, std::string("seesaw filter: ") + objection + ", choose other parameters");

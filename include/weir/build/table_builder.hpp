@@ -74,11 +74,12 @@ inline constexpr std::uint32_t lines_min = 16; // a small table still takes addi
 inline constexpr std::uint32_t stash_lines = 4;
 
 template <class Line>
-[[nodiscard]] TableSize table_size(std::uint64_t keys, Predictor predictor = Predictor::inline_bits) {
+[[nodiscard]] TableSize table_size(std::uint64_t keys, Predictor predictor = Predictor::inline_bits,
+                                   SizeRule rule = {}) {
   const Density &d = density<Line>(predictor);
   const auto n = static_cast<double>(keys);
-  const auto lines = [](double wanted) {
-    return std::max(lines_min, static_cast<std::uint32_t>(std::ceil(wanted)));
+  const auto lines = [rule](double wanted) {
+    return rule(std::max(lines_min, static_cast<std::uint32_t>(std::ceil(wanted))));
   };
   return {lines(n / d.keys_per_line1), lines(n * d.share2 / d.keys_per_line2), stash_lines};
 }
@@ -92,11 +93,10 @@ public:
     std::uint32_t value; // carries the length
   };
 
-  // `section` is zeroed memory of `size`.bytes(), the table_size() of keys and predictor; `seeds` one
-  // per prefix length.
-  TableBuilder(MutableBytes section, TableSize size, std::span<const std::uint64_t> seeds,
+  // `section` is zeroed memory of `size`.bytes(), the table_size() of keys and predictor.
+  TableBuilder(MutableBytes section, TableSize size, table::KeyHasher hasher,
                Predictor predictor = Predictor::inline_bits)
-      : seeds_(seeds), header_(reinterpret_cast<image::TableHeader *>(section.data())),
+      : hasher_(hasher), header_(reinterpret_cast<image::TableHeader *>(section.data())),
         lines_(reinterpret_cast<Line *>(section.data() + sizeof *header_)), size_(size),
         whole_groups_(density<Line>(predictor).whole_groups) {
     header_->lines1 = size.lines1;
@@ -156,7 +156,7 @@ private:
   };
 
   [[nodiscard]] KeyHash hash(const Key &key, std::uint32_t value) const noexcept {
-    return table::hash_of(key, seeds_[image::value::length_of(value)]);
+    return hasher_(key, image::value::length_of(value));
   }
   [[nodiscard]] static unsigned used(const Line &line) noexcept {
     unsigned n = 0;
@@ -300,8 +300,7 @@ private:
   // Chains of moves, then the stash.
   [[nodiscard]] bool settle(std::span<const Item> homeless) {
     table::TableWriter<Line> writer(
-        view(), *header_,
-        [this](const Key &key, unsigned length) { return table::hash_of(key, seeds_[length]); }, [] {});
+        view(), *header_, [this](const Key &key, unsigned length) { return hasher_(key, length); }, [] {});
     for (const Item &item : homeless) {
       const KeyHash h = hash(item.key, item.value);
       if (writer.put(item.key, item.value, h) == table::TableWriter<Line>::Put::full) return false;
@@ -334,7 +333,7 @@ private:
         if (image::value::is_set(lines_[i].value[s])) set_group_bit({lines_[i].key[s], lines_[i].value[s]});
   }
 
-  std::span<const std::uint64_t> seeds_;
+  table::KeyHasher hasher_;
   image::TableHeader *header_;
   Line *lines_;
   TableSize size_;

@@ -8,6 +8,7 @@
 //   errors    accepts an absent key with (1 - (1 - 1/m)^(k n))^k, m bits, n keys; never misses a present one
 //   shape     for a rate a: k = max(1, round(-log2 a)), m = 1 / (1 - (1 - a^(1/k))^(1/(k n))) [Stacked §3.3]
 //   cost      up to k lines, about two for an absent key
+//   family    jhash: the same with its remixed hashes, asked key by key
 //
 // Readers may look on while one thread inserts.
 #pragma once
@@ -24,15 +25,21 @@ struct BloomShape {
   static constexpr FilterKind kind = FilterKind::bloom;
   static constexpr unsigned hashes_max = 32;
 
-  std::uint32_t size = 0;   // 64-bit words
+  std::uint32_t size = 0;   // 64-bit words; family jhash: a power of two
   std::uint32_t hashes = 1; // k
+  HashFamily family = HashFamily::xxh3;
 
   [[nodiscard]] std::uint64_t bits() const noexcept { return std::uint64_t{size} * 64; }
-  [[nodiscard]] ShapeWords as_words() const noexcept { return {size, hashes, 0, 0}; }
-  [[nodiscard]] static BloomShape of(const ShapeWords &w) noexcept { return {w[0], w[1]}; }
+  [[nodiscard]] ShapeWords as_words() const noexcept { return {size, hashes, stored_family(family), 0}; }
+  [[nodiscard]] static BloomShape of(const ShapeWords &w) noexcept {
+    return {w[0], w[1], family_stored_as(w[2])};
+  }
   [[nodiscard]] const char *objection() const noexcept {
     if (size == 0) return "there is no word of bits";
     if (hashes < 1 || hashes > hashes_max) return "hash functions are not 1 to 32";
+    if (!is_stored_family(stored_family(family))) return "its family of hashes is unknown";
+    if (family == HashFamily::jhash && !std::has_single_bit(size))
+      return "family jhash wants a power of two of words";
     return nullptr;
   }
 };
@@ -40,6 +47,7 @@ struct BloomShape {
 class BloomView {
 public:
   using Shape = BloomShape;
+  static constexpr std::uint64_t own_view = 0xB100F117E25C1A55ull; // for hash_family()
 
   BloomView() = default;
   BloomView(const Shape &shape, const FilterHeader &header, const std::byte *cells) noexcept
@@ -48,9 +56,12 @@ public:
   [[nodiscard]] static Result<BloomView> attach(Bytes section) { return attach_view<BloomView>(section); }
 
   [[nodiscard]] const Shape &shape() const noexcept { return shape_; }
+  [[nodiscard]] const std::uint64_t *words() const noexcept { return words_; }
+  // What hashes are remixed with.
+  [[nodiscard]] std::uint64_t salt() const noexcept { return family_; }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
-    Positions positions(key, family_);
+    Positions positions(shape_.family, key, family_);
     for (unsigned i = 0; i < shape_.hashes; ++i)
       if ((bits_from(place(positions.next())) & 1) == 0) return false;
     return true;
@@ -59,6 +70,8 @@ public:
   // The first two positions of every key, then the rest of those that may still be present. No branch depends
   // on a bit.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    if (shape_.family == HashFamily::jhash) [[unlikely]]
+      return one_by_one(keys);
     switch (shape_.hashes) {
     case 1: return batch<1>(keys);
     case 2: return batch<2>(keys);
@@ -76,7 +89,6 @@ public:
 
 private:
   friend class Bloom;
-  static constexpr std::uint64_t own_view = 0xB100F117E25C1A55ull;
   [[nodiscard]] std::uint64_t place(std::uint64_t uniform) const noexcept {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{uniform} * bits_ >> 64);
@@ -84,6 +96,11 @@ private:
   // The bit in the lowest place.
   [[nodiscard]] std::uint64_t bits_from(std::uint64_t bit) const noexcept {
     return __atomic_load_n(&words_[bit / 64], __ATOMIC_RELAXED) >> bit % 64;
+  }
+  [[nodiscard]] HitMask one_by_one(std::span<const KeyHash> keys) const noexcept {
+    HitMask hits = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(keys[i])} << i;
+    return hits;
   }
   // With Hashes functions; 0: as many as the shape says.
   template <unsigned Hashes> [[nodiscard]] HitMask batch(std::span<const KeyHash> keys) const noexcept {
@@ -203,7 +220,7 @@ public:
 
   void insert(KeyHash key) noexcept {
     auto *words = reinterpret_cast<std::uint64_t *>(memory_.cells());
-    Positions positions(key, view_.family_);
+    Positions positions(shape().family, key, view_.family_);
     for (unsigned i = 0; i < shape().hashes; ++i) {
       const std::uint64_t bit = view_.place(positions.next());
       const std::uint64_t word = __atomic_load_n(&words[bit / 64], __ATOMIC_RELAXED);

@@ -86,6 +86,8 @@ public:
   Positions() = default; // of no key: assign one before use
   [[gnu::always_inline]] Positions(KeyHash key, std::uint64_t layer) noexcept
       : at_(remix(key, layer)), step_(std::rotl(at_, 32)) {}
+  [[gnu::always_inline]] Positions(HashFamily family, KeyHash key, std::uint64_t layer) noexcept
+      : at_(remix(family, key, layer)), step_(std::rotl(at_, 32)) {}
 
   // Places 0, 1, 2 ... in turn.
   [[nodiscard, gnu::always_inline]] std::uint64_t next() noexcept {

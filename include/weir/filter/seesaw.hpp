@@ -84,6 +84,8 @@ public:
 
   [[nodiscard]] bool empty() const noexcept { return cells_ == nullptr; } // no filter: do not ask it
   [[nodiscard]] const SeesawShape &shape() const noexcept { return shape_; }
+  [[nodiscard]] const std::uint64_t *cells() const noexcept { return cells_; }
+  [[nodiscard]] const std::uint64_t *modulator() const noexcept { return modulator_; }
 
   // All that may be needed is read at once, and no branch depends on a cell: it would be guessed wrong for
   // every other key, which costs more than cells that were not needed.

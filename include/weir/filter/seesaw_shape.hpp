@@ -31,6 +31,7 @@ namespace weir::filter {
 inline constexpr unsigned seesaw_hashes_max = 16;
 inline constexpr unsigned seesaw_backups_max = 16;
 inline constexpr std::uint32_t lean_adaptive = 8; // flags lean_hashes
+inline constexpr std::uint32_t any_jhash = 16;    // in its place
 
 struct SeesawShape {
   CellArray cells, modulator;
@@ -40,6 +41,7 @@ struct SeesawShape {
   std::uint32_t count_bits = 0;
   std::uint32_t hashes = 0, backups = 0;
   std::uint32_t lean_hashes = 0; // 0: not lean, see LeanLayout
+  HashFamily family = HashFamily::xxh3;
 
   [[nodiscard]] std::uint32_t count_of(std::uint32_t modulator_cell) const noexcept {
     return modulator_cell & count_mask;
@@ -81,6 +83,7 @@ private:
 // or as they stand in the shape.
 template <unsigned Hashes, bool Adaptive> struct LeanLayout {
   using Seen = LeanSeen<Hashes>;
+  static constexpr HashFamily family = HashFamily::xxh3;
   static constexpr unsigned hashes = Hashes, backups = 1;
   static constexpr std::uint32_t line_shift = 3, width = Adaptive ? 4 : 3, per_word = 64 / width;
   static constexpr std::uint32_t positive_mask = 3, positive_bits = 2, negative_mask = 4,
@@ -98,13 +101,14 @@ template <unsigned Hashes, bool Adaptive> struct LeanLayout {
   const SeesawShape &shape;
   std::uint32_t lines, modulator_words;
 };
-struct AnyLayout {
+template <HashFamily Family> struct AnyLayoutOf {
   using Seen = AnySeen;
+  static constexpr HashFamily family = Family;
   [[nodiscard]] bool missing(std::uint32_t stored, std::uint32_t backup) const noexcept {
     const unsigned unused = (stored & count_mask) == 0;
     return (unused | unsigned{(backup & (positive_mask | negative_mask)) == 0}) != 0;
   }
-  explicit AnyLayout(const SeesawShape &s) noexcept
+  explicit AnyLayoutOf(const SeesawShape &s) noexcept
       : shape(s), lines(s.lines), modulator_words(s.modulator.words), hashes(s.hashes), backups(s.backups),
         line_shift(s.line_shift), width(s.cells.width), per_word(s.cells.per_word),
         positive_mask(s.positive_mask),
@@ -118,6 +122,7 @@ struct AnyLayout {
   std::uint32_t line_shift, width, per_word, positive_mask, positive_bits, negative_mask, adaptive_mask;
   std::uint32_t modulator_width, modulator_per_word, count_mask, count_bits, index_mask;
 };
+using AnyLayout = AnyLayoutOf<HashFamily::xxh3>;
 
 // Calls `work` with the layout of a shape: loops of constant length are unrolled, keep a key's places in
 // registers and shift by constants.
@@ -135,6 +140,7 @@ template <bool Lean = true, class Work>
   case 4 | lean_adaptive: return work(LeanLayout<4, true>(shape));
   case 5 | lean_adaptive: return work(LeanLayout<5, true>(shape));
   case 6 | lean_adaptive: return work(LeanLayout<6, true>(shape));
+  case any_jhash: return work(AnyLayoutOf<HashFamily::jhash>(shape));
   default: return work(AnyLayout(shape));
   }
 }
@@ -149,20 +155,29 @@ template <bool Lean = true, class Work>
 // Every line takes a number of its own, a multiple of the key's hash; the upper part names the line, what
 // is left of it the places within. Two functions to a line cost no rate that can be measured, three 5 to
 // 10 % of it (docs/decisions.md).
+//
+// Family jhash cannot multiply: there the numbers are the key's hash remixed, with what the factors would be.
 class SeesawWalk {
 public:
-  explicit SeesawWalk(KeyHash key) noexcept : key_(key.bits ^ key.bits >> 32) {}
+  explicit SeesawWalk(KeyHash key) noexcept : hash_(key), key_(key.bits ^ key.bits >> 32) {}
+
+  // What next() turns the key's hash with, the n-th time.
+  [[nodiscard]] static constexpr std::uint64_t factor(unsigned n) noexcept {
+    std::uint64_t factor = first_factor;
+    while (n-- > 0) factor *= remix_factor_1;
+    return factor;
+  }
 
   template <class Layout>
   [[nodiscard, gnu::always_inline]] CellPlace function(const Layout &l, unsigned i) noexcept {
     if (i % functions_a_line(l.hashes) == 0) {
-      line_ = std::uint64_t{divide(next(), l.lines)} << l.line_shift;
+      line_ = std::uint64_t{divide(next<Layout>(), l.lines)} << l.line_shift;
       if (i == 0) first_line_ = line_;
     }
     return within(l, line_, rest_);
   }
   template <class Layout> [[nodiscard, gnu::always_inline]] CellPlace modulator(const Layout &l) noexcept {
-    const std::uint32_t word = divide(next(), l.modulator_words);
+    const std::uint32_t word = divide(next<Layout>(), l.modulator_words);
     const std::uint64_t cell = std::uint64_t{rest_} * l.modulator_per_word;
     rest_ = static_cast<std::uint32_t>(cell);
     return {word, static_cast<std::uint32_t>(cell >> 32) * l.modulator_width};
@@ -174,11 +189,16 @@ public:
   }
 
 private:
+  static constexpr std::uint64_t first_factor = 0x5EE5'A3C0'117B'1A57ull;
+
   // Each odd factor turns the key's hash into another number.
-  [[nodiscard]] std::uint64_t next() noexcept {
-    const std::uint64_t number = key_ * factor_;
+  template <class Layout> [[nodiscard, gnu::always_inline]] std::uint64_t next() noexcept {
+    const std::uint64_t factor = factor_;
     factor_ *= remix_factor_1;
-    return number;
+    if constexpr (Layout::family == HashFamily::jhash)
+      return jhash_remix(hash_, factor);
+    else
+      return key_ * factor;
   }
   // The part of [0, size) that a uniform number falls in; where in it is kept in rest_.
   [[nodiscard]] std::uint32_t divide(std::uint64_t uniform, std::uint32_t size) noexcept {
@@ -197,7 +217,8 @@ private:
     return {line + (left >> 29 >> (3 - l.line_shift)), static_cast<std::uint32_t>(cell >> 32) * l.width};
   }
 
-  std::uint64_t key_, factor_ = 0x5EE5'A3C0'117B'1A57ull;
+  KeyHash hash_;
+  std::uint64_t key_, factor_ = first_factor;
   std::uint64_t line_ = 0, first_line_ = 0;
   std::uint32_t rest_ = 0;
 };
@@ -208,6 +229,13 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
 [[nodiscard]] inline std::uint64_t seesaw_section_bytes(const image::SeesawHeader &header) noexcept {
   return sizeof header +
          8 * (seesaw_words_aligned(header.cell_words) + seesaw_words_aligned(header.modulator_words));
+}
+
+// The one kind of shape that family jhash has.
+[[nodiscard]] inline bool is_jhash_shape(const image::SeesawHeader &h) noexcept {
+  return h.positive_bits == 2 && h.negative_bits == 1 && h.adaptive == 1 && h.count_bits == 2 &&
+         h.index_bits == 0 && h.backups == 1 && h.hashes >= 2 && h.hashes <= 6 &&
+         std::has_single_bit(h.cell_words) && h.cell_words >= 8 && std::has_single_bit(h.modulator_words);
 }
 
 // What makes the parameters impossible, or nothing.
@@ -224,7 +252,12 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
   if (outside(h.count_bits, 1, 12) || h.index_bits > 4)
     return "modulator cells are not of 1 to 12 bits of count and at most 4 of index";
   if (outside(h.backups, 1, 1u << h.index_bits)) return "the index cannot number the backups";
-  if (h.reserved0 != 0 || std::ranges::any_of(h.reserved, [](std::uint8_t b) { return b != 0; }))
+  if (!is_stored_family(h.hash_family)) return "its family of hashes is unknown";
+  if (family_stored_as(h.hash_family) == HashFamily::jhash && !is_jhash_shape(h))
+    return "family jhash wants cells of 2 + 1 + 1 bits, a modulator of 2 bits, one backup, 2 to 6 hashes, "
+           "and "
+           "powers of two of words, a line of cells at least";
+  if (std::ranges::any_of(h.reserved, [](std::uint8_t b) { return b != 0; }))
     return "reserved bytes are not zero";
   return nullptr;
 }
@@ -247,6 +280,8 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
   const bool lean = h.positive_bits == 2 && h.negative_bits == 1 && h.count_bits == 2 && h.index_bits == 0 &&
                     s.line_shift == 3 && h.hashes < lean_adaptive;
   if (lean) s.lean_hashes = h.hashes | (h.adaptive ? lean_adaptive : 0);
+  s.family = family_stored_as(h.hash_family);
+  if (s.family == HashFamily::jhash) s.lean_hashes = any_jhash;
   return s;
 }
 

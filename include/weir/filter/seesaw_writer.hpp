@@ -109,10 +109,9 @@ public:
 
   // A negative whose acceptance costs more than others'. Best before any key is inserted.
   SeesawGuarded guard(KeyHash negative) noexcept {
-    SeesawGuarded result;
-    const AnyLayout layout(shape_);
-    SeesawWalk walk(negative);
-    for (unsigned i = 0; i < shape_.hashes; ++i) guard_cell(walk.function(layout, i), result);
+    const SeesawGuarded result = shape_.family == HashFamily::jhash
+                                     ? guard_as(AnyLayoutOf<HashFamily::jhash>(shape_), negative)
+                                     : guard_as(AnyLayout(shape_), negative);
     add(header_->guarded, 1);
     return result;
   }
@@ -311,6 +310,12 @@ private:
     return shape_.count_mask | shape_.index_mask << shape_.count_bits;
   }
 
+  template <class Layout> SeesawGuarded guard_as(const Layout &layout, KeyHash negative) noexcept {
+    SeesawGuarded result;
+    SeesawWalk walk(negative);
+    for (unsigned i = 0; i < shape_.hashes; ++i) guard_cell(walk.function(layout, i), result);
+    return result;
+  }
   void guard_cell(CellPlace place, SeesawGuarded &result) noexcept {
     const std::uint32_t cell = load_cell(cells_, place);
     const std::uint32_t negatives = cell & shape_.negative_mask, one = shape_.positive_mask + 1;

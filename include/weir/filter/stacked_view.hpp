@@ -108,6 +108,8 @@ public:
     return stack_settles<Odd, Even>(odd(), even(), 0, key);
   }
   [[nodiscard]] unsigned depth() const noexcept { return depth_; }
+  [[nodiscard]] std::span<const Odd> odd() const noexcept { return std::span(odd_).first((depth_ + 1) / 2); }
+  [[nodiscard]] std::span<const Even> even() const noexcept { return std::span(even_).first(depth_ / 2); }
 
 private:
   template <class Layer> static Status attach_layer(Bytes section, Layer &layer) {
@@ -116,8 +118,6 @@ private:
     layer = *attached;
     return {};
   }
-  [[nodiscard]] std::span<const Odd> odd() const noexcept { return std::span(odd_).first((depth_ + 1) / 2); }
-  [[nodiscard]] std::span<const Even> even() const noexcept { return std::span(even_).first(depth_ / 2); }
 
   unsigned depth_ = 0;
   std::array<Odd, (stack_layers_max + 1) / 2> odd_{};

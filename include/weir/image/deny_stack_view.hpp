@@ -141,6 +141,13 @@ public:
   [[nodiscard]] const Blocks &first() const noexcept { return blocks_[0]; }
   [[nodiscard]] const Blocks &second() const noexcept { return blocks_[1]; }
 
+  // Layer `i`, counted from 0, where all layers are Bloom filters; else null.
+  [[nodiscard]] const filter::BloomView *bloom(unsigned i) const noexcept {
+    const auto *stack = std::get_if<filter::StackedView<filter::BloomView>>(&layers_);
+    if (stack == nullptr || i >= stack->depth()) return nullptr;
+    return i % 2 == 0 ? &stack->odd()[i / 2] : &stack->even()[i / 2];
+  }
+
   // Does a rule say that this address is never to be denied by a filter?
   [[nodiscard]] bool spares(std::uint32_t wire) const noexcept {
     return !spared_v4_.empty() && lies_in(spared_v4_, byteswap32(wire));

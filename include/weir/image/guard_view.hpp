@@ -34,6 +34,11 @@ public:
   [[nodiscard]] GuardKind kind() const noexcept { return kind_; }
   [[nodiscard]] bool empty() const noexcept { return kind_ == GuardKind::none; } // do not ask it
 
+  // The filter, if it is of this kind.
+  [[nodiscard]] const filter::SeesawView *seesaw() const noexcept {
+    return kind_ == GuardKind::seesaw ? &seesaw_ : nullptr;
+  }
+
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
     if (kind_ == GuardKind::cuckoo) return cuckoo_.contains(key);
     return kind_ == GuardKind::stacked ? stacked_.contains(key) : seesaw_.contains(key);

@@ -204,7 +204,7 @@ struct SeesawHeader {
   std::uint8_t adaptive;         // 1: a cell has one bit more, for negatives learnt late
   std::uint8_t count_bits;       // of a modulator cell
   std::uint8_t index_bits;       // of a modulator cell
-  std::uint8_t reserved0;
+  std::uint8_t hash_family;      // 0: xxh3; 2: jhash, for one kind of shape alone
   std::uint64_t planned_keys;    // the sizes were chosen for so many
   std::uint64_t keys;            // present now (mutable)
   std::uint32_t guarded;         // negatives guarded (mutable)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/family_check.hpp"
 #include "weir/image/view.hpp"
 
 #include <algorithm>
@@ -87,8 +88,9 @@ private:
     return bad("the header's checksum does not match");
   if (h.total_bytes > bytes.size())
     return bad("cut short: " + number(bytes.size()) + " of " + number(h.total_bytes) + " bytes");
-  if (h.hash_family != static_cast<std::uint32_t>(HashFamily::xxh3))
-    return bad("hash family " + number(h.hash_family) + ", this program has xxh3 (1)");
+  const auto family = static_cast<HashFamily>(h.hash_family);
+  if (family != HashFamily::xxh3 && family != HashFamily::jhash)
+    return bad("hash family " + number(h.hash_family) + ", this program has xxh3 (1) and jhash (2)");
   if (!all_zero(h.reserved)) return bad("reserved header bytes are not zero");
   if (h.section_count == 0) return bad("it has no sections");
   if (h.section_count > 64) return bad(number(h.section_count) + " sections, at most 64");
@@ -186,8 +188,8 @@ template <class Line>
 
 // An absent chain is an empty one. Its bits can send a reader to either table, never out of one.
 template <class Line>
-[[nodiscard]] Result<table::ChainedPredictor> read_chain(Bytes section, SectionKind kind,
-                                                         const table::TableView<Line> &table) {
+[[nodiscard]] Result<table::ChainedPredictor>
+read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table, HashFamily family) {
   using table::ChainedPredictor;
   if (section.empty()) return ChainedPredictor{};
   const auto *h = header_of<ChainHeader>(section);
@@ -212,7 +214,7 @@ template <class Line>
   if (section.size() != at) return bad_section(kind, "size does not match its layers");
   return ChainedPredictor({reinterpret_cast<const std::uint32_t *>(section.data() + sizeof *h), h->lines1,
                            static_cast<std::uint32_t>(std::countr_zero(h->groups)), h->groups - 1},
-                          std::span(deep).first(h->deep_layers), &h->exact);
+                          std::span(deep).first(h->deep_layers), &h->exact, family);
 }
 
 template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes section, SectionKind kind) {
@@ -293,7 +295,8 @@ template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes sect
   return *p;
 }
 
-template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side side, SideView<Line> &out) {
+template <class Line>
+[[nodiscard]] Status read_side(const Sections &s, Side side, HashFamily family, SideView<Line> &out) {
   const auto at = [&](SectionKind deny_v4) { return kind_of(deny_v4, side, Line::family); };
   const SectionKind table = at(SectionKind::deny_v4_table), overlay = at(SectionKind::deny_v4_overlay);
   auto t = read_table<Line>(s.of(table), table);
@@ -303,7 +306,7 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   out.table = *t;
   out.overlay = *o;
   const SectionKind chain = at(SectionKind::deny_v4_chained);
-  auto c = read_chain<Line>(s.of(chain), chain, *t);
+  auto c = read_chain<Line>(s.of(chain), chain, *t, family);
   if (!c) return std::unexpected(c.error());
   out.chain = *c;
   if (side == Side::allow) return {}; // fronts exist on the deny side alone
@@ -342,9 +345,11 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   ImageView view;
   view.header = &header;
   view.generation = header.generation;
+  view.family = static_cast<HashFamily>(header.hash_family);
   for (unsigned l = 0; l <= 32; ++l) {
-    view.seeds_v4[l] = length_seed(header.build_seed, l);
-    view.flips_v4[l] = xxh3::flip_v4(view.seeds_v4[l]);
+    const std::uint64_t seed = length_seed(header.build_seed, l);
+    view.seeds_v4[l] = seed;
+    view.flips_v4[l] = view.family == HashFamily::jhash ? seed : xxh3::flip_v4(seed);
   }
   for (unsigned l = 0; l <= 128; ++l) view.seeds_v6[l] = length_seed(header.build_seed, l);
   auto policy = detail::read_policy(sections->of(SectionKind::policy));
@@ -361,10 +366,15 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
   view.stack = *stack;
   for (const Side side : {Side::deny, Side::allow}) {
     const auto n = static_cast<std::size_t>(side);
-    if (Status ok = detail::read_side(*sections, side, view.v4[n]); !ok) return std::unexpected(ok.error());
-    if (Status ok = detail::read_side(*sections, side, view.v6[n]); !ok) return std::unexpected(ok.error());
+    if (Status ok = detail::read_side(*sections, side, view.family, view.v4[n]); !ok)
+      return std::unexpected(ok.error());
+    if (Status ok = detail::read_side(*sections, side, view.family, view.v6[n]); !ok)
+      return std::unexpected(ok.error());
     if (Status ok = detail::read_lengths(*sections, side, view); !ok) return std::unexpected(ok.error());
   }
+  if (const char *why = family_objection(view))
+    return detail::bad(std::string("family ") + std::string(name_of(view.family)) + " does not go with " +
+                       why);
   return view;
 }
 
@@ -378,8 +388,7 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
     rest &= ~(1u << top);
     const unsigned length = top + table::short_length_max + 1;
     const std::uint32_t key = wire & wire_mask_v4(length);
-    if (const std::uint32_t v = view.find<table::LineV4>(n, key, length, hash_v4(key, view.seeds_v4[length])))
-      return v;
+    if (const std::uint32_t v = view.find<table::LineV4>(n, key, length, view.hash(key, length))) return v;
   }
   const std::uint32_t covering = table::short_value(cell);
   return covering != 0 ? covering : table::read_acquire(*map.default_value);
@@ -393,8 +402,7 @@ template <class Line> [[nodiscard]] Status read_side(const Sections &s, Side sid
     if (!view.lengths_v6[n].has(l)) continue;
     const table::KeyV6 mask = table::key_mask_v6(l);
     const table::KeyV6 key{whole.low & mask.low, whole.high & mask.high};
-    if (const std::uint32_t v = view.find<table::LineV6>(n, key, l, hash_v6(&key, view.seeds_v6[l])))
-      return v;
+    if (const std::uint32_t v = view.find<table::LineV6>(n, key, l, view.hash(key, l))) return v;
   }
   return 0;
 }

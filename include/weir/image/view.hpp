@@ -7,6 +7,7 @@
 #include "weir/image/deny_stack_view.hpp"
 #include "weir/image/guard_view.hpp"
 #include "weir/image/layout.hpp"
+#include "weir/key/address.hpp"
 #include "weir/table/chained_predictor.hpp"
 #include "weir/table/length_map.hpp"
 #include "weir/table/overlay.hpp"
@@ -54,6 +55,7 @@ struct ImageView {
   const ImageHeader *header = nullptr;
   Policy policy;
   std::uint64_t generation = 0;
+  HashFamily family = HashFamily::xxh3;
   SideView<table::LineV4> v4[2]; // indexed by Side
   SideView<table::LineV6> v6[2];
   // Of what the allow tables are asked for, both families: IPv4 from length 17 on, IPv6 of all lengths.
@@ -65,8 +67,23 @@ struct ImageView {
   table::LengthsV6 lengths_v6[2];
   std::span<const ListEntry> lists; // numbers are unique
   std::uint64_t seeds_v4[33] = {};  // length_seed() of every length
-  std::uint64_t flips_v4[33] = {};  // xxh3::flip_v4() of each
+  std::uint64_t flips_v4[33] = {};  // xxh3::flip_v4() of each; family jhash: the seeds once more
   std::uint64_t seeds_v6[129] = {};
+
+  // Of a masked address, as the tables have it. Workers hash with kernels.
+  [[nodiscard]] KeyHash hash(std::uint32_t wire, unsigned length) const noexcept {
+    return table::hash_of(wire, seeds_v4[length], family);
+  }
+  [[nodiscard]] KeyHash hash(const table::KeyV6 &key, unsigned length) const noexcept {
+    return table::hash_of(key, seeds_v6[length], family);
+  }
+  [[nodiscard]] KeyHash hash(const Prefix &prefix) const noexcept {
+    const Address &a = prefix.address;
+    return a.family == Family::ipv4 ? hash(a.wire(), prefix.length)
+                                    : hash(table::KeyV6::load(a.bytes.data()), prefix.length);
+  }
+  // For those who hash many keys of any length, of either family of addresses; the view must outlive it.
+  [[nodiscard]] table::KeyHasher hasher() const noexcept { return {seeds_v6, family}; }
 
   // Hosts of this side are judged by the stack, no table has them.
   [[nodiscard]] bool judges_hosts(std::size_t side) const noexcept {

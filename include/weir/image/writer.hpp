@@ -26,6 +26,8 @@
 #include "weir/table/table_writer.hpp"
 #include "weir/wire/messages.hpp"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -132,10 +134,10 @@ public:
     if (!view_.judges_hosts(deny)) return Change::unchanged;
     if (host.family == Family::ipv4) {
       const std::uint32_t key = host.wire();
-      return relieve(view_.v4[deny], v4_[deny], key, hash_v4(key, view_.seeds_v4[32]));
+      return relieve(view_.v4[deny], v4_[deny], key, view_.hash(key, 32));
     }
     const table::KeyV6 key = table::KeyV6::load(host.bytes.data());
-    return relieve(view_.v6[deny], v6_[deny], key, hash_v6(&key, view_.seeds_v6[128]));
+    return relieve(view_.v6[deny], v6_[deny], key, view_.hash(key, 128));
   }
   [[nodiscard]] const DenyStackWriter &stack() const noexcept { return stack_; }
 
@@ -166,20 +168,18 @@ private:
 
   ImageWriter(const ImageView &view, GuardWriter guard, DenyStackWriter stack, std::shared_ptr<Grace> grace)
       : view_(view), grace_(std::move(grace)), guard_(std::move(guard)), stack_(std::move(stack)) {
-    const std::shared_ptr<Seeds> seeds = std::make_shared<Seeds>();
-    std::copy(std::begin(view.seeds_v4), std::end(view.seeds_v4), seeds->v4);
-    std::copy(std::begin(view.seeds_v6), std::end(view.seeds_v6), seeds->v6);
+    const auto seeds = std::make_shared<Seeds>();
+    std::ranges::copy(view.seeds_v6, seeds->begin());
+    const auto rehash = [seeds, family = view.family](const auto &key, unsigned length) {
+      return table::hash_of(key, (*seeds)[length], family);
+    };
     for (unsigned side = 0; side < 2; ++side) {
-      open(view.v4[side], v4_[side],
-           [seeds](std::uint32_t key, unsigned l) { return hash_v4(key, seeds->v4[l]); });
-      open(view.v6[side], v6_[side],
-           [seeds](const table::KeyV6 &key, unsigned l) { return hash_v6(&key, seeds->v6[l]); });
+      open(view.v4[side], v4_[side], rehash);
+      open(view.v6[side], v6_[side], rehash);
     }
   }
 
-  struct Seeds {
-    std::uint64_t v4[33], v6[129];
-  };
+  using Seeds = std::array<std::uint64_t, 129>; // of every length, those of IPv4 among them
 
   // The bytes behind a view's section, which attach() has found sound.
   [[nodiscard]] static MutableBytes section_of(MutableBytes image, const ImageView &view, SectionKind kind) {
@@ -258,11 +258,11 @@ private:
       if (address.family == Family::ipv6) {
         if (!view_.lengths_v6[allow].has(length)) continue;
         const table::KeyV6 key6 = table::KeyV6::load(key.bytes.data());
-        const KeyHash h = hash_v6(&key6, view_.seeds_v6[length]);
+        const KeyHash h = view_.hash(key6, length);
         visit(h, view_.v6[allow].find(key6, length, h));
       } else if (length > table::short_length_max &&
                  (view_.lengths_v4[allow].cell(address.wire()) & table::length_bit(length)) != 0) {
-        const KeyHash h = hash_v4(key.wire(), view_.seeds_v4[length]);
+        const KeyHash h = view_.hash(key.wire(), length);
         visit(h, view_.v4[allow].find(key.wire(), length, h));
       }
     }
@@ -381,7 +381,7 @@ private:
   [[nodiscard]] Change apply_v6(const wire::Delta &d, Wait wait) {
     const auto n = static_cast<unsigned>(d.side);
     const table::KeyV6 key = table::KeyV6::load(d.address.data());
-    const KeyHash h = hash_v6(&key, view_.seeds_v6[d.length]);
+    const KeyHash h = view_.hash(key, d.length);
     const std::uint32_t now = view_.find<table::LineV6>(n, key, d.length, h);
     if (d.op == wire::DeltaOp::unset) {
       if (now == 0) return Change::unchanged;
@@ -401,7 +401,7 @@ private:
     const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
     const std::uint32_t value = d.op == wire::DeltaOp::set ? value::make(d.list, d.length) : 0;
     if (d.length == 0) return set_default(n, value);
-    const KeyHash h = hash_v4(wire, view_.seeds_v4[d.length]);
+    const KeyHash h = view_.hash(wire, d.length);
     const std::uint32_t now = view_.find<table::LineV4>(n, wire, d.length, h);
     if (now == value) return Change::unchanged;
     const bool is_short = d.length <= table::short_length_max; // workers find it in the length map
@@ -469,7 +469,7 @@ private:
     std::uint32_t next = 0;
     for (unsigned l = length - 1; l > 0 && next == 0; --l) {
       const std::uint32_t key = wire & wire_mask_v4(l);
-      next = view_.v4[n].find(key, l, hash_v4(key, view_.seeds_v4[l]));
+      next = view_.v4[n].find(key, l, view_.hash(key, l));
     }
     below(n, wire, length,
           [=](std::uint32_t now) { return now != 0 && value::length_of(now) == length ? next : now; });
@@ -480,10 +480,11 @@ private:
     const auto n = static_cast<unsigned>(d.side);
     if (d.family == Family::ipv4) {
       const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
-      __builtin_prefetch(&view_.v4[n].table.line1(hash_v4(wire, view_.seeds_v4[d.length])), 1);
+      __builtin_prefetch(&view_.v4[n].table.line1(view_.hash(wire, d.length)), 1);
       __builtin_prefetch(&view_.lengths_v4[n].cells[table::LengthMapV4::index(wire)], 1);
     } else {
-      __builtin_prefetch(&view_.v6[n].table.line1(hash_v6(d.address.data(), view_.seeds_v6[d.length])), 1);
+      const table::KeyV6 key = table::KeyV6::load(d.address.data());
+      __builtin_prefetch(&view_.v6[n].table.line1(view_.hash(key, d.length)), 1);
     }
   }
 

@@ -59,6 +59,10 @@ public:
   void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
     view_ = &view;
     kernels_ = &kernels;
+    if (view.family == HashFamily::jhash) [[unlikely]] {
+      jhash_kernels_ = with_jhash(kernels);
+      kernels_ = &jhash_kernels_;
+    }
     const bool late = view.policy.confirm == Confirm::on_conflict;
     stack_ = view.stack.empty() ? nullptr : &view.stack;
     guard_ = view.guard.empty() ? Guard::none : late ? Guard::asked_on_conflict : Guard::asked_first;
@@ -417,6 +421,7 @@ private:
 
   const image::ImageView *view_ = nullptr;
   const Kernels *kernels_ = &portable_kernels;
+  Kernels jhash_kernels_ = portable_kernels;    // while kernels_ says so
   const image::DenyStackView *stack_ = nullptr; // the view's, unless that is empty
   unsigned asked_v4_ = 0, asked_v6_ = 0;
   std::uint32_t default_v4_[2] = {};

@@ -49,8 +49,9 @@ public:
   };
 
   ChainedPredictor() = default;
-  ChainedPredictor(FirstLayer first, std::span<const DeepLayer> deep, const std::uint32_t *exact) noexcept
-      : first_(first), exact_(exact), deep_count_(static_cast<std::uint32_t>(deep.size())) {
+  ChainedPredictor(FirstLayer first, std::span<const DeepLayer> deep, const std::uint32_t *exact,
+                   HashFamily family = HashFamily::xxh3) noexcept
+      : first_(first), exact_(exact), deep_count_(static_cast<std::uint32_t>(deep.size())), family_(family) {
     for (std::size_t i = 0; i < deep.size(); ++i) deep_[i] = deep[i];
   }
 
@@ -60,6 +61,7 @@ public:
 
   [[nodiscard]] const FirstLayer &first() const noexcept { return first_; }
   [[nodiscard]] unsigned deep_layers() const noexcept { return deep_count_; }
+  [[nodiscard]] const DeepLayer &deep_layer(unsigned layer) const noexcept { return deep_[layer]; }
   [[nodiscard]] const std::uint32_t *exact_flag() const noexcept { return exact_; }
 
   [[nodiscard]] static constexpr std::uint32_t bit_of(const FirstLayer &f, KeyHash h) noexcept {
@@ -109,22 +111,28 @@ public:
     std::uint32_t word;
     std::uint64_t bits;
   };
-  [[nodiscard]] static constexpr Mark mark(unsigned layer, std::uint32_t words, KeyHash h) noexcept {
-    const std::uint64_t x = remix(h, 0xC8A1D3F5'9B2E6A47ull * (layer + 1));
+  // What a deep layer remixes hashes with.
+  [[nodiscard]] static constexpr std::uint64_t salt(unsigned layer) noexcept {
+    return 0xC8A1D3F5'9B2E6A47ull * (layer + 1);
+  }
+  [[nodiscard]] static constexpr Mark mark(unsigned layer, std::uint32_t words, KeyHash h,
+                                           HashFamily family = HashFamily::xxh3) noexcept {
+    const std::uint64_t x = remix(family, h, salt(layer));
     const std::uint64_t bits =
         std::uint64_t{1} << (x & 63) | std::uint64_t{1} << (x >> 6 & 63) | std::uint64_t{1} << (x >> 12 & 63);
     return {reduce(static_cast<std::uint32_t>(x >> 32), words), bits};
   }
 
 private:
-  [[nodiscard]] static bool holds(const DeepLayer &layer, unsigned number, KeyHash h) noexcept {
-    const Mark m = mark(number, layer.count, h);
+  [[nodiscard]] bool holds(const DeepLayer &layer, unsigned number, KeyHash h) const noexcept {
+    const Mark m = mark(number, layer.count, h, family_);
     return (layer.words[m.word] & m.bits) == m.bits;
   }
 
   FirstLayer first_;
   const std::uint32_t *exact_ = nullptr;
   std::uint32_t deep_count_ = 0;
+  HashFamily family_ = HashFamily::xxh3; // of the remixed hashes
   std::array<DeepLayer, deep_layers_max> deep_;
 };
 static_assert(std::is_trivially_copyable_v<ChainedPredictor>);

@@ -89,7 +89,7 @@ struct LedTable {
 
 struct Kernels {
   const char *name;
-  // flips[i] is xxh3::flip_v4() of key i's seed.
+  // flips[i] is xxh3::flip_v4() of key i's seed; in a set for family jhash the seed itself.
   void (*hash_v4)(const std::uint32_t *keys, const std::uint64_t *flips, unsigned count,
                   KeyHash *hashes) noexcept;
   void (*hash_v6)(const KeyV6 *keys, const std::uint64_t *seeds, unsigned count, KeyHash *hashes) noexcept;
@@ -220,7 +220,29 @@ inline unsigned bloom(const filter::SplitBlockBloom &filter, const std::uint64_t
   return left;
 }
 
+// Of images of family jhash: `flips` are seeds.
+inline void jhash_v4(const std::uint32_t *keys, const std::uint64_t *flips, unsigned count,
+                     KeyHash *hashes) noexcept {
+  for (unsigned i = 0; i < count; ++i) hashes[i] = weir::jhash_v4(keys[i], flips[i]);
+}
+inline void jhash_v6(const KeyV6 *keys, const std::uint64_t *seeds, unsigned count,
+                     KeyHash *hashes) noexcept {
+  for (unsigned i = 0; i < count; ++i) hashes[i] = weir::jhash_v6(&keys[i], seeds[i]);
+}
+inline void jhash_mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
+                      std::uint64_t *mixed) noexcept {
+  for (unsigned i = 0; i < count; ++i) mixed[i] = jhash_remix(hashes[i], layer);
+}
+
 } // namespace portable
+
+// The same set for images of family jhash.
+[[nodiscard]] constexpr Kernels with_jhash(Kernels kernels) noexcept {
+  kernels.hash_v4 = portable::jhash_v4;
+  kernels.hash_v6 = portable::jhash_v6;
+  kernels.mix = portable::jhash_mix;
+  return kernels;
+}
 
 inline constexpr Kernels portable_kernels{"portable",
                                           portable::hash_v4,

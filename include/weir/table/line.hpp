@@ -24,8 +24,10 @@
 #include "weir/key/address.hpp"
 
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <emmintrin.h>
+#include <span>
 
 namespace weir::table {
 
@@ -88,12 +90,28 @@ struct alignas(cache_line_bytes) LineV6 {
 };
 static_assert(sizeof(LineV4) == 64 && sizeof(LineV6) == 64);
 
-[[nodiscard]] inline KeyHash hash_of(std::uint32_t wire, std::uint64_t seed) noexcept {
-  return hash_v4(wire, seed);
+[[nodiscard]] inline KeyHash hash_of(std::uint32_t wire, std::uint64_t seed,
+                                     HashFamily family = HashFamily::xxh3) noexcept {
+  return hash_v4(family, wire, seed);
 }
-[[nodiscard]] inline KeyHash hash_of(const KeyV6 &key, std::uint64_t seed) noexcept {
-  return hash_v6(&key, seed);
+[[nodiscard]] inline KeyHash hash_of(const KeyV6 &key, std::uint64_t seed,
+                                     HashFamily family = HashFamily::xxh3) noexcept {
+  return hash_v6(family, &key, seed);
 }
+
+// How the keys of an image are hashed: a seed for each prefix length, which it does not own, and the family.
+struct KeyHasher {
+  template <class Seeds>
+    requires std::convertible_to<const Seeds &, std::span<const std::uint64_t>>
+  KeyHasher(const Seeds &of_lengths, HashFamily of = HashFamily::xxh3) noexcept
+      : seeds(of_lengths), family(of) {}
+  [[nodiscard]] KeyHash operator()(const auto &key, unsigned length) const noexcept {
+    return hash_of(key, seeds[length], family);
+  }
+
+  std::span<const std::uint64_t> seeds;
+  HashFamily family;
+};
 
 // The high half of a hash names the line of table 1, the low half that of table 2; the group takes
 // the lowest bits of the low half, which multiply-and-shift leaves all but unused there.

@@ -1,0 +1,1142 @@
+// weir's pipeline in P4_16 (PNA), for p4c-dpdk 1.2.4.2 and DPDK's P4 engine (SWX). It decides as the C++
+// dataplane does from an image of hash family jhash; what the image holds stands here in registers, which
+// p4/export/register_map.hpp describes. p4/README.md draws the pipeline and says what it cannot do.
+//
+//   parser    port header, Ethernet, two tags, IPv4 or IPv6  ->  kind: a reason, or "judged by lists"
+//   control   policy; deny lists, then allow lists: length map, then of every length from the longest on
+//             hash, Seesaw filter, overlay, stack, predictor, one line; counters
+//   output    port = reason for what passes, 16 + reason for what is dropped
+//
+// In front of every frame stands a header from its port: neither PNA nor SWX know how long a packet is.
+//
+// How it is written follows from what executes it:
+// - No loops, no calls. A piece that is needed often is an action behind a table without a key, whose one
+//   action is its default: apply() calls it.
+// - All state is metadata, every field written before it is read, 255 bytes at most. Results of hashes lie in
+//   the first 32 bytes, words that are hashed together lie side by side.
+// - Before a header is extracted its length is compared with what is left of the packet.
+// - The subset of P4 in use: headers and a struct of bit<8> to bit<64>; Register, Counter, Hash; parser states
+//   of assignments and extract() with a transition to a state or select() of one field; actions without
+//   parameters; if and else on one comparison of two simple operands; assignments of a simple operand, of one
+//   operator (+ - & | ^ << >>) on two of them, of a cast that widens, of read() or get_hash(); write nothing
+//   else. A simple operand is meta.x, hdr.y.x or a number. Numbers are unsigned, of the width of what they are
+//   assigned to; a shift by that width or more gives 0.
+// - The compiler's copy propagation is off (p4/README.md has the command): it would rebuild the large
+//   expressions that were taken apart here, and put each part into a metadata field of its own.
+#include <core.p4>
+#include <dpdk/pna.p4>
+
+// Parameters, numbered as in p4/export/register_map.hpp.
+#define CFG_VALID 0
+#define CFG_VERDICT_NO_IMAGE 1
+#define CFG_VERDICT_MALFORMED 2
+#define CFG_VERDICT_NON_IP 3
+#define CFG_VERDICT_LINK_LOCAL 4
+#define CFG_VERDICT_DEFAULT 5
+#define CFG_LOOKUP 32
+#define CFG_LOOKUP_STRIDE 32
+#define CFG_DEEP_SALT 160
+#define CFG_DEEP_SALT_STRIDE 2
+#define CFG_GUARD 176
+#define CFG_GUARD_LATE 177
+#define CFG_GUARD_HASHES 178
+#define CFG_GUARD_CELLS_BASE 179
+#define CFG_GUARD_CELLS_SHIFT 180
+#define CFG_GUARD_MODULATOR_BASE 181
+#define CFG_GUARD_MODULATOR_SHIFT 182
+#define CFG_GUARD_SALT 184
+#define CFG_GUARD_SALT_STRIDE 2
+#define CFG_STACK_DEPTH 192
+#define CFG_STACK_LAYER 200
+#define CFG_STACK_LAYER_STRIDE 8
+#define CFG_LENGTH_V4 256
+#define CFG_LENGTH_V4_STRIDE 4
+#define CFG_LENGTH_V6 320
+#define CFG_LENGTH_V6_SIDE_STRIDE 64
+#define CFG_LENGTH_V6_STRIDE 8
+#define CFG_PORT_JUDGES 448
+#define SIDE_IN_USE 0
+#define SIDE_DEFAULT_VALUE 1
+#define SIDE_TABLE1_BASE 2
+#define SIDE_TABLE1_SHIFT 3
+#define SIDE_TABLE2_BASE 4
+#define SIDE_TABLE2_SHIFT 5
+#define SIDE_CHAIN_BASE 6
+#define SIDE_GROUP_SHIFT 7
+#define SIDE_GROUP_MASK 8
+#define SIDE_DEEP_LAYERS 9
+#define SIDE_OVERLAY_KEYS 10
+#define SIDE_OVERLAY_BASE 11
+#define SIDE_OVERLAY_SHIFT 12
+#define SIDE_LENGTHS 13
+#define SIDE_DEEP 16
+#define SIDE_DEEP_SHIFT 17
+#define SIDE_DEEP_STRIDE 2
+#define LAYER_BASE 0
+#define LAYER_SHIFT 1
+#define LAYER_HASHES 2
+#define LAYER_SALT 3
+#define LENGTH_V4_MASK 0
+#define LENGTH_V4_SEED 1
+#define LENGTH_V6_MASK 0
+#define LENGTH_V6_SEED 4
+#define LENGTH_V6_LENGTH 6
+
+// Reasons, numbered as weir::Reason; above them what a lookup has to decide yet.
+#define NO_IMAGE 0
+#define MALFORMED 1
+#define NON_IP 2
+#define TOO_MANY_TAGS 3
+#define LINK_LOCAL 4
+#define ALLOW 5
+#define DENY 6
+#define DEFAULT 8
+#define LOOKUP_V4 64
+#define LOOKUP_V6 65
+
+#define DROPPED 16 // added to a reason gives an output port
+#define HOST_V4 0x200000 // a length as it stands in a value: 32, 128
+#define HOST_V6 0x800000
+#define LENGTH_STEP 0x10000
+#define LISTED 0x10000 // a slot's value less what was looked for: below this the list is left
+#define TOMBSTONE 0x1000000
+#define LMAP_SIDE 0x10000 // cells of a side
+#define LENGTH_V4_LAST 60 // 32 - 17 strides
+#define CFG_GUARD_MODULATOR_SALT 188 // the third of CFG_GUARD_SALT
+#define LONGEST 0x8000000000000000 // the length asked for next, in meta.lens
+#define STEP_GROWTH 0x9E3779B97F4A7C15 // of the positions in a Bloom layer
+
+header from_port_t {
+    bit<16> port;
+    bit<16> captured; // bytes of the frame that are there
+    bit<32> wire; // bytes that it had
+}
+
+header ethernet_t {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ether_type;
+}
+
+header tag_t {
+    bit<16> tci;
+    bit<16> ether_type;
+}
+
+header ipv4_t {
+    bit<8> version_ihl;
+    bit<8> service;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<16> fragment;
+    bit<8> hops;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> source;
+    bit<32> destination;
+}
+
+header word_t {
+    bit<32> bits;
+}
+
+header ipv6_t {
+    bit<32> version_class_flow;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hops;
+    bit<32> source0;
+    bit<32> source1;
+    bit<32> source2;
+    bit<32> source3;
+    bit<32> destination0;
+    bit<32> destination1;
+    bit<32> destination2;
+    bit<32> destination3;
+}
+
+header icmp_t {
+    bit<8> type;
+}
+
+struct headers_t {
+    from_port_t from_port;
+    ethernet_t ethernet;
+    tag_t tag1;
+    tag_t tag2;
+    ipv4_t ipv4;
+    word_t option10; // the last of ten words of options, and so on
+    word_t option9;
+    word_t option8;
+    word_t option7;
+    word_t option6;
+    word_t option5;
+    word_t option4;
+    word_t option3;
+    word_t option2;
+    word_t option1;
+    word_t ports;
+    ipv6_t ipv6;
+    icmp_t icmp;
+}
+
+struct metadata_t {
+    // Hashed together: salt, h0, h1 to g0, g1; seed, a0 (to a3) to h0, h1.
+    bit<32> salt;
+    bit<32> h0;
+    bit<32> h1;
+    bit<32> g0;
+    bit<32> g1;
+    bit<32> seed;
+    bit<32> a0; // the judged address under the mask of a length, as numbers
+    bit<32> a1;
+    bit<32> a2;
+    bit<32> a3;
+    bit<32> b0; // the judged address
+    bit<32> b1;
+    bit<32> b2;
+    bit<32> b3;
+    bit<32> left; // bytes of the packet that are not parsed yet
+    bit<32> kind;
+    bit<32> bank; // where in cfg the parameters begin
+    bit<32> side; // and those of a side of a family
+    bit<32> cells; // where in lmap the cells of a side begin
+    bit<32> mask;
+    bit<32> length_at; // where in cfg the parameters of a length are
+    bit<32> go; // 1: this length is not settled yet
+    bit<32> guarded; // 1: the Seesaw filter has a say
+    bit<32> overlaid; // 1: so has the overlay
+    bit<32> stack_left; // layers that are still to be asked
+    bit<32> layer; // where in cfg the parameters of a layer are
+    bit<32> salt_at; // where in cfg the next salt is
+    bit<32> count; // hashes, layers
+    bit<32> home; // 1, 2: the table that a key lives in, if in any
+    bit<32> line_shift; // from lines to elements
+    bit<32> i; // index into a register
+    bit<32> n;
+    bit<32> s; // by how much to shift
+    bit<32> t;
+    bit<32> line0; // the Seesaw filter's first line
+    bit<64> lens; // IPv4: lengths to be asked for, from the top bit on; IPv6: how many
+    bit<64> length; // the one asked for, as it stands in a value
+    bit<64> wanted; // IPv4: address << 32 | length; IPv6: the first half of the address
+    bit<64> wanted2; // the other half
+    bit<64> list; // answer of a side: list number + 1, 0 for none
+    bit<64> denied; // answer of the deny side
+    bit<64> w;
+    bit<64> x;
+    bit<64> y;
+    bit<64> at; // position in a Bloom layer
+    bit<64> step;
+    bit<64> base; // of the layer
+}
+
+// ---- parser ------------------------------------------------------------------------------------
+
+// meta.t becomes 1 if fewer than `bytes` are left.
+#define IS_SHORT(bytes) \
+    meta.t = meta.left - bytes; \
+    meta.t = meta.t >> 31;
+
+#define OPTION(n, next) \
+    state option_##n { \
+        pkt.extract(hdr.option##n); \
+        transition next; \
+    }
+
+parser MainParser(packet_in pkt, out headers_t hdr, inout metadata_t meta,
+                  in pna_main_parser_input_metadata_t istd) {
+    state start {
+        pkt.extract(hdr.from_port);
+        meta.kind = MALFORMED;
+        meta.b0 = 0;
+        meta.b1 = 0;
+        meta.b2 = 0;
+        meta.b3 = 0;
+        meta.a0 = 0;
+        meta.a1 = 0;
+        meta.a2 = 0;
+        meta.a3 = 0;
+        meta.left = (bit<32>)hdr.from_port.captured;
+        IS_SHORT(14)
+        transition select(meta.t) {
+            0: ethernet;
+            default: accept;
+        }
+    }
+    state ethernet {
+        pkt.extract(hdr.ethernet);
+        meta.left = meta.left - 14;
+        transition select(hdr.ethernet.ether_type) {
+            0x0800: ipv4_fits;
+            0x86DD: ipv6_fits;
+            0x8100: tag1_fits;
+            0x88A8: tag1_fits;
+            0x9100: tag1_fits;
+            default: non_ip;
+        }
+    }
+    state tag1_fits {
+        IS_SHORT(4)
+        transition select(meta.t) {
+            0: tag1;
+            default: accept;
+        }
+    }
+    state tag1 {
+        pkt.extract(hdr.tag1);
+        meta.left = meta.left - 4;
+        transition select(hdr.tag1.ether_type) {
+            0x0800: ipv4_fits;
+            0x86DD: ipv6_fits;
+            0x8100: tag2_fits;
+            0x88A8: tag2_fits;
+            0x9100: tag2_fits;
+            default: non_ip;
+        }
+    }
+    state tag2_fits {
+        IS_SHORT(4)
+        transition select(meta.t) {
+            0: tag2;
+            default: accept;
+        }
+    }
+    state tag2 {
+        pkt.extract(hdr.tag2);
+        meta.left = meta.left - 4;
+        transition select(hdr.tag2.ether_type) {
+            0x0800: ipv4_fits;
+            0x86DD: ipv6_fits;
+            0x8100: too_many_tags;
+            0x88A8: too_many_tags;
+            0x9100: too_many_tags;
+            default: non_ip;
+        }
+    }
+    state non_ip {
+        meta.kind = NON_IP;
+        transition accept;
+    }
+    state too_many_tags {
+        meta.kind = TOO_MANY_TAGS;
+        transition accept;
+    }
+    state link_local {
+        meta.kind = LINK_LOCAL;
+        transition accept;
+    }
+
+    state ipv4_fits {
+        IS_SHORT(20)
+        transition select(meta.t) {
+            0: ipv4;
+            default: accept;
+        }
+    }
+    state ipv4 {
+        pkt.extract(hdr.ipv4);
+        meta.n = (bit<32>)hdr.ipv4.version_ihl;
+        meta.t = meta.n >> 4;
+        transition select(meta.t) {
+            4: ipv4_length;
+            default: accept;
+        }
+    }
+    // meta.n becomes the header's length; it is negative what makes the header malformed.
+    state ipv4_length {
+        meta.n = meta.n & 15;
+        meta.n = meta.n << 2;
+        meta.t = meta.n - 20;
+        meta.s = meta.left - meta.n;
+        meta.t = meta.t | meta.s;
+        meta.s = (bit<32>)hdr.ipv4.total_length;
+        meta.s = meta.s - meta.n;
+        meta.t = meta.t | meta.s;
+        meta.t = meta.t >> 31;
+        transition select(meta.t) {
+            0: ipv4_addresses;
+            default: accept;
+        }
+    }
+    state ipv4_addresses {
+        meta.kind = LOOKUP_V4;
+        meta.b0 = hdr.ipv4.source;
+        meta.a0 = hdr.ipv4.destination;
+        transition select(hdr.ipv4.source) {
+            0: udp;
+            default: accept;
+        }
+    }
+    // A request of a DHCP client: no address yet, UDP, no later fragment, from port 68 to port 67.
+    state udp {
+        transition select(hdr.ipv4.protocol) {
+            17: first_fragment;
+            default: accept;
+        }
+    }
+    state first_fragment {
+        meta.t = (bit<32>)hdr.ipv4.fragment;
+        meta.t = meta.t & 0x1FFF;
+        transition select(meta.t) {
+            0: ports_fit;
+            default: accept;
+        }
+    }
+    state ports_fit {
+        meta.left = meta.left - meta.n;
+        IS_SHORT(4)
+        transition select(meta.t) {
+            0: options;
+            default: accept;
+        }
+    }
+    state options {
+        transition select(meta.n) {
+            20: ports;
+            24: option_1;
+            28: option_2;
+            32: option_3;
+            36: option_4;
+            40: option_5;
+            44: option_6;
+            48: option_7;
+            52: option_8;
+            56: option_9;
+            default: option_10;
+        }
+    }
+    OPTION(10, option_9)
+    OPTION(9, option_8)
+    OPTION(8, option_7)
+    OPTION(7, option_6)
+    OPTION(6, option_5)
+    OPTION(5, option_4)
+    OPTION(4, option_3)
+    OPTION(3, option_2)
+    OPTION(2, option_1)
+    OPTION(1, ports)
+    state ports {
+        pkt.extract(hdr.ports);
+        transition select(hdr.ports.bits) {
+            0x00440043: link_local;
+            default: accept;
+        }
+    }
+
+    state ipv6_fits {
+        IS_SHORT(40)
+        transition select(meta.t) {
+            0: ipv6;
+            default: accept;
+        }
+    }
+    state ipv6 {
+        pkt.extract(hdr.ipv6);
+        meta.left = meta.left - 40;
+        meta.t = hdr.ipv6.version_class_flow >> 28;
+        transition select(meta.t) {
+            6: ipv6_addresses;
+            default: accept;
+        }
+    }
+    state ipv6_addresses {
+        meta.kind = LOOKUP_V6;
+        meta.b0 = hdr.ipv6.source0;
+        meta.b1 = hdr.ipv6.source1;
+        meta.b2 = hdr.ipv6.source2;
+        meta.b3 = hdr.ipv6.source3;
+        meta.a0 = hdr.ipv6.destination0;
+        meta.a1 = hdr.ipv6.destination1;
+        meta.a2 = hdr.ipv6.destination2;
+        meta.a3 = hdr.ipv6.destination3;
+        transition select(hdr.ipv6.next_header) {
+            58: from_the_link;
+            default: accept;
+        }
+    }
+    // Neighbour and router discovery.
+    state from_the_link {
+        transition select(hdr.ipv6.hops) {
+            255: icmp_fits;
+            default: accept;
+        }
+    }
+    state icmp_fits {
+        IS_SHORT(1)
+        transition select(meta.t) {
+            0: icmp;
+            default: accept;
+        }
+    }
+    state icmp {
+        pkt.extract(hdr.icmp);
+        transition select(hdr.icmp.type) {
+            133: link_local;
+            134: link_local;
+            135: link_local;
+            136: link_local;
+            137: link_local;
+            default: accept;
+        }
+    }
+}
+
+control PreControl(in headers_t hdr, inout metadata_t meta, in pna_pre_input_metadata_t istd,
+                   inout pna_pre_output_metadata_t ostd) {
+    apply {
+    }
+}
+
+// ---- control -----------------------------------------------------------------------------------
+
+#define PARAMETER(field, number) \
+    meta.i = meta.bank + number; \
+    meta.field = cfg.read(meta.i);
+#define SIDE_PARAMETER(field, number) \
+    meta.i = meta.side + number; \
+    meta.field = cfg.read(meta.i);
+
+#define LEAVE(number) \
+    if (meta.t == number) { \
+        send_to_port((PortId_t)number); \
+    }
+
+#define SUBROUTINE(name) \
+    table name { \
+        actions = { \
+            name##_action; \
+        } \
+        const default_action = name##_action(); \
+        size = 1; \
+    }
+
+// g0, g1 of the key under the salt that salt_at names; salt_at moves on to the next.
+#define SALTED_HASH \
+    meta.salt = cfg.read(meta.salt_at); \
+    meta.g0 = jhash.get_hash({ meta.salt, meta.h0, meta.h1 }); \
+    meta.salt_at = meta.salt_at + 1; \
+    meta.salt = cfg.read(meta.salt_at); \
+    meta.g1 = jhash.get_hash({ meta.salt, meta.h0, meta.h1 }); \
+    meta.salt_at = meta.salt_at + 1;
+
+#define FOUND \
+    meta.list = meta.w; \
+    meta.lens = 0; \
+    meta.go = 0;
+
+// Is the slot at i the one wanted? Less what was wanted, its value is the list alone; in an overlay, with
+// the flag of a tombstone, it says that there is none.
+#define SLOT_V4 \
+    meta.w = slots4.read(meta.i); \
+    meta.w = meta.w ^ meta.wanted; \
+    if (meta.w < LISTED) { \
+        FOUND \
+    } \
+    meta.i = meta.i + 1;
+#define OVERLAY_SLOT_V4 \
+    meta.w = slots4.read(meta.i); \
+    meta.w = meta.w ^ meta.wanted; \
+    if (meta.w < LISTED) { \
+        FOUND \
+    } \
+    meta.w = meta.w ^ TOMBSTONE; \
+    if (meta.w < LISTED) { \
+        meta.go = 0; \
+    } \
+    meta.i = meta.i + 1;
+#define LINE_V4(SLOT) SLOT SLOT SLOT SLOT SLOT SLOT SLOT SLOT
+
+// The same for the slot whose first element is n.
+#define SLOT_V6_WITH(else_absent) \
+    meta.w = slots6.read(meta.n); \
+    if (meta.w == meta.wanted) { \
+        meta.i = meta.n + 1; \
+        meta.w = slots6.read(meta.i); \
+        if (meta.w == meta.wanted2) { \
+            meta.i = meta.i + 1; \
+            meta.w = slots6.read(meta.i); \
+            meta.w = meta.w ^ meta.length; \
+            if (meta.w < LISTED) { \
+                FOUND \
+            } \
+            else_absent \
+        } \
+    } \
+    meta.n = meta.n + 3;
+#define ABSENT_IF_TOMBSTONE \
+    meta.w = meta.w ^ TOMBSTONE; \
+    if (meta.w < LISTED) { \
+        meta.go = 0; \
+    }
+#define SLOT_V6 SLOT_V6_WITH()
+#define OVERLAY_SLOT_V6 SLOT_V6_WITH(ABSENT_IF_TOMBSTONE)
+#define LINE_V6(SLOT) SLOT SLOT SLOT
+
+// A line of the Seesaw filter: t becomes its first element, n what is left of the hash for cells within.
+#define GUARD_LINE \
+    SALTED_HASH \
+    PARAMETER(s, CFG_GUARD_CELLS_SHIFT) \
+    PARAMETER(t, CFG_GUARD_CELLS_BASE) \
+    meta.i = meta.g0 >> meta.s; \
+    meta.i = meta.i << 3; \
+    meta.t = meta.t + meta.i; \
+    GUARD_REST
+// Of g the 32 bits below those that g0 >> s takes.
+#define GUARD_REST \
+    meta.n = meta.g1 >> meta.s; \
+    meta.i = 32; \
+    meta.i = meta.i - meta.s; \
+    meta.g0 = meta.g0 << meta.i; \
+    meta.n = meta.n | meta.g0;
+// w becomes the next cell: 0 to 3 its count, 4 if it is sealed.
+#define GUARD_CELL \
+    meta.s = meta.n >> 28; \
+    meta.s = meta.s << 2; \
+    meta.n = meta.n << 4; \
+    meta.i = meta.n >> 29; \
+    meta.i = meta.i + meta.t; \
+    meta.n = meta.n << 3; \
+    meta.w = filter.read(meta.i); \
+    meta.w = meta.w >> meta.s; \
+    meta.w = meta.w & 7;
+// One of the key's functions. Absent: no count, unless in the first sealed cell, which y keeps.
+#define GUARD_FUNCTION \
+    GUARD_CELL \
+    if (meta.w == 0) { \
+        meta.go = 0; \
+    } \
+    if (meta.w >= 4) { \
+        if (meta.y == 0) { \
+            meta.y = meta.w; \
+        } else if (meta.w == 4) { \
+            meta.go = 0; \
+        } \
+    }
+
+// One deeper layer of a location predictor: a key that it does not hold stays where it was sent.
+#define DEEP_LAYER(number) \
+    if (meta.count > number) { \
+        SALTED_HASH \
+        meta.i = meta.layer + 1; \
+        meta.s = cfg.read(meta.i); \
+        meta.t = cfg.read(meta.layer); \
+        meta.layer = meta.layer + SIDE_DEEP_STRIDE; \
+        meta.i = meta.g0 >> meta.s; \
+        meta.i = meta.i + meta.t; \
+        meta.w = chain.read(meta.i); \
+        meta.s = meta.g1 & 63; \
+        meta.x = meta.w >> meta.s; \
+        meta.g1 = meta.g1 >> 6; \
+        meta.s = meta.g1 & 63; \
+        meta.y = meta.w >> meta.s; \
+        meta.x = meta.x & meta.y; \
+        meta.g1 = meta.g1 >> 6; \
+        meta.s = meta.g1 & 63; \
+        meta.y = meta.w >> meta.s; \
+        meta.x = meta.x & meta.y; \
+        meta.x = meta.x & 1; \
+        if (meta.x == 0) { \
+            meta.count = 0; \
+        } else { \
+            meta.home = meta.home ^ 3; \
+        } \
+    }
+
+// One position in a Bloom layer; count becomes 0 at the first bit that is not set.
+#define BLOOM_BIT(number) \
+    if (meta.count > number) { \
+        meta.x = meta.at >> meta.s; \
+        meta.y = meta.x >> 6; \
+        meta.y = meta.y + meta.base; \
+        meta.x = meta.x & 63; \
+        meta.w = stack.read(meta.y); \
+        meta.w = meta.w >> meta.x; \
+        meta.w = meta.w & 1; \
+        if (meta.w == 0) { \
+            meta.count = 0; \
+        } \
+        meta.at = meta.at + meta.step; \
+        meta.step = meta.step + STEP_GROWTH; \
+    }
+
+// What is done for one length: the filters may settle it, the line where its key would live does.
+#define ASK_STACK \
+    if (meta.stack_left != 0) { \
+        ask_stack_layer.apply(); \
+    }
+#define ASK(STACK, overlay, line) \
+    if (meta.guarded != 0) { \
+        ask_guard.apply(); \
+    } \
+    if (meta.go != 0) { \
+        if (meta.overlaid != 0) { \
+            overlay.apply(); \
+        } \
+        if (meta.go != 0) { \
+            STACK \
+            if (meta.go != 0) { \
+                predict.apply(); \
+                line.apply(); \
+            } \
+        } \
+    }
+#define NO_STACK
+#define STACK_V4 ASK_STACK ASK_STACK ASK_STACK ASK_STACK ASK_STACK ASK_STACK ASK_STACK
+#define STACK_V6 \
+    if (meta.length == HOST_V6) { \
+        STACK_V4 \
+    }
+
+#define LENGTH_V4(STACK) \
+    if (meta.lens != 0) { \
+        if (meta.lens >= LONGEST) { \
+            hash_v4.apply(); \
+            ASK(STACK, ask_overlay_v4, ask_line_v4) \
+        } \
+        next_length_v4.apply(); \
+    }
+#define FIVE_LENGTHS_V4 \
+    LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK)
+#define LENGTH_V6(STACK) \
+    if (meta.lens != 0) { \
+        hash_v6.apply(); \
+        ASK(STACK, ask_overlay_v6, ask_line_v6) \
+    }
+#define SEVEN_LENGTHS_V6 \
+    LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) \
+    LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK)
+// Lengths 32 to 17, or the eight that a side of IPv6 may have, longest first.
+#define LOOKUP \
+    if (meta.kind == LOOKUP_V4) { \
+        begin_v4.apply(); \
+        LENGTH_V4(STACK_V4) \
+        FIVE_LENGTHS_V4 FIVE_LENGTHS_V4 FIVE_LENGTHS_V4 \
+    } else { \
+        begin_v6.apply(); \
+        LENGTH_V6(STACK_V6) \
+        SEVEN_LENGTHS_V6 \
+    }
+
+control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_input_metadata_t istd,
+                    inout pna_main_output_metadata_t ostd) {
+    Register<bit<32>, bit<32>>(1) bank;
+    Register<bit<32>, bit<32>>(1024) cfg;
+    Register<bit<64>, bit<32>>(262144) lmap;
+    Register<bit<64>, bit<32>>(1048576) slots4;
+    Register<bit<64>, bit<32>>(262144) slots6;
+    Register<bit<64>, bit<32>>(131072) chain;
+    Register<bit<64>, bit<32>>(131072) filter;
+    Register<bit<64>, bit<64>>(131072) stack;
+    Counter<bit<64>, bit<32>>(64, PNA_CounterType_t.PACKETS) packets;
+    Counter<bit<64>, bit<32>>(64, PNA_CounterType_t.BYTES) bytes;
+    Counter<bit<64>, bit<64>>(65536, PNA_CounterType_t.PACKETS) list_hits;
+    Hash<bit<32>>(PNA_HashAlgorithm_t.IDENTITY) jhash; // the first of them is SWX's jhash, start value 0
+
+    action begin_action() {
+        meta.i = 0;
+        meta.bank = bank.read(meta.i);
+        meta.cells = meta.bank << 17;
+        meta.bank = meta.bank << 9;
+        meta.list = 0;
+        meta.denied = 0;
+        PARAMETER(t, CFG_VALID)
+        if (meta.t == 0) {
+            meta.kind = NO_IMAGE;
+        }
+        // Which address is judged.
+        meta.i = (bit<32>)hdr.from_port.port;
+        if (meta.i < 64) {
+            meta.i = meta.i + CFG_PORT_JUDGES;
+            meta.i = meta.i + meta.bank;
+            meta.t = cfg.read(meta.i);
+            if (meta.t != 0) {
+                meta.b0 = meta.a0;
+                meta.b1 = meta.a1;
+                meta.b2 = meta.a2;
+                meta.b3 = meta.a3;
+            }
+        }
+    }
+    SUBROUTINE(begin)
+
+    action begin_v4_action() {
+        meta.mask = 0xFFFFFFFF;
+        meta.length = HOST_V4;
+        meta.length_at = meta.bank + CFG_LENGTH_V4;
+        meta.length_at = meta.length_at + LENGTH_V4_LAST;
+        meta.line_shift = 3;
+        meta.lens = 0;
+        meta.list = 0;
+        SIDE_PARAMETER(overlaid, SIDE_OVERLAY_KEYS)
+        SIDE_PARAMETER(t, SIDE_IN_USE)
+        if (meta.t != 0) {
+            meta.i = meta.b0 >> 16;
+            meta.i = meta.i + meta.cells;
+            meta.w = lmap.read(meta.i);
+            meta.list = meta.w & 0xFFFF;
+            meta.lens = meta.w & 0xFFFF00000000;
+            meta.lens = meta.lens << 16;
+        }
+        if (meta.list == 0) {
+            SIDE_PARAMETER(t, SIDE_DEFAULT_VALUE)
+            meta.t = meta.t & 0xFFFF;
+            meta.list = (bit<64>)meta.t;
+        }
+    }
+    SUBROUTINE(begin_v4)
+
+    action hash_v4_action() {
+        meta.a0 = meta.b0 & meta.mask;
+        meta.i = meta.length_at + LENGTH_V4_SEED;
+        meta.seed = cfg.read(meta.i);
+        meta.h0 = jhash.get_hash({ meta.seed, meta.a0 });
+        meta.i = meta.i + 1;
+        meta.seed = cfg.read(meta.i);
+        meta.h1 = jhash.get_hash({ meta.seed, meta.a0 });
+        meta.wanted = (bit<64>)meta.a0;
+        meta.wanted = meta.wanted << 32;
+        meta.wanted = meta.wanted | meta.length;
+        meta.go = 1;
+    }
+    SUBROUTINE(hash_v4)
+
+    action next_length_v4_action() {
+        meta.lens = meta.lens << 1;
+        meta.mask = meta.mask << 1;
+        meta.length = meta.length - LENGTH_STEP;
+        meta.length_at = meta.length_at - CFG_LENGTH_V4_STRIDE;
+    }
+    SUBROUTINE(next_length_v4)
+
+    action begin_v6_action() {
+        meta.line_shift = 4;
+        meta.list = 0;
+        meta.side = meta.side + CFG_LOOKUP_STRIDE;
+        SIDE_PARAMETER(overlaid, SIDE_OVERLAY_KEYS)
+        SIDE_PARAMETER(t, SIDE_LENGTHS)
+        meta.lens = (bit<64>)meta.t;
+    }
+    SUBROUTINE(begin_v6)
+
+    action hash_v6_action() {
+        meta.i = meta.length_at + LENGTH_V6_MASK;
+        meta.t = cfg.read(meta.i);
+        meta.a0 = meta.b0 & meta.t;
+        meta.i = meta.i + 1;
+        meta.t = cfg.read(meta.i);
+        meta.a1 = meta.b1 & meta.t;
+        meta.i = meta.i + 1;
+        meta.t = cfg.read(meta.i);
+        meta.a2 = meta.b2 & meta.t;
+        meta.i = meta.i + 1;
+        meta.t = cfg.read(meta.i);
+        meta.a3 = meta.b3 & meta.t;
+        meta.i = meta.length_at + LENGTH_V6_SEED;
+        meta.seed = cfg.read(meta.i);
+        meta.h0 = jhash.get_hash({ meta.seed, meta.a0, meta.a1, meta.a2, meta.a3 });
+        meta.i = meta.i + 1;
+        meta.seed = cfg.read(meta.i);
+        meta.h1 = jhash.get_hash({ meta.seed, meta.a0, meta.a1, meta.a2, meta.a3 });
+        meta.i = meta.length_at + LENGTH_V6_LENGTH;
+        meta.t = cfg.read(meta.i);
+        meta.length = (bit<64>)meta.t;
+        meta.length = meta.length << 16;
+        meta.length_at = meta.length_at + CFG_LENGTH_V6_STRIDE;
+        meta.wanted = (bit<64>)meta.a0;
+        meta.wanted = meta.wanted << 32;
+        meta.x = (bit<64>)meta.a1;
+        meta.wanted = meta.wanted | meta.x;
+        meta.wanted2 = (bit<64>)meta.a2;
+        meta.wanted2 = meta.wanted2 << 32;
+        meta.x = (bit<64>)meta.a3;
+        meta.wanted2 = meta.wanted2 | meta.x;
+        meta.lens = meta.lens - 1;
+        meta.go = 1;
+    }
+    SUBROUTINE(hash_v6)
+
+    action ask_guard_action() {
+        meta.y = 0;
+        PARAMETER(count, CFG_GUARD_HASHES)
+        meta.salt_at = meta.bank + CFG_GUARD_SALT;
+        GUARD_LINE
+        meta.line0 = meta.t;
+        GUARD_FUNCTION
+        GUARD_FUNCTION
+        if (meta.count > 4) {
+            GUARD_FUNCTION
+        }
+        if (meta.count > 2) {
+            GUARD_LINE
+            GUARD_FUNCTION
+            if (meta.count > 3) {
+                GUARD_FUNCTION
+            }
+            if (meta.count > 5) {
+                GUARD_FUNCTION
+            }
+        }
+        if (meta.y != 0) {
+            // Second round: a count in the modulator, and one in the backup cell or in the sealed one.
+            meta.salt_at = meta.bank + CFG_GUARD_MODULATOR_SALT;
+            SALTED_HASH
+            PARAMETER(s, CFG_GUARD_MODULATOR_SHIFT)
+            PARAMETER(t, CFG_GUARD_MODULATOR_BASE)
+            meta.i = meta.g0 >> meta.s;
+            meta.t = meta.t + meta.i;
+            GUARD_REST
+            meta.s = meta.n >> 27;
+            meta.s = meta.s << 1;
+            meta.n = meta.n << 5;
+            meta.w = filter.read(meta.t);
+            meta.w = meta.w >> meta.s;
+            meta.w = meta.w & 3;
+            if (meta.w == 0) {
+                meta.go = 0;
+            }
+            meta.t = meta.line0;
+            GUARD_CELL
+            if (meta.w == 0) {
+                meta.go = 0;
+            }
+            if (meta.w >= 4) {
+                if (meta.y == 4) {
+                    meta.go = 0;
+                }
+            }
+        }
+    }
+    SUBROUTINE(ask_guard)
+
+    action ask_overlay_v4_action() {
+        SIDE_PARAMETER(s, SIDE_OVERLAY_SHIFT)
+        SIDE_PARAMETER(t, SIDE_OVERLAY_BASE)
+        meta.i = meta.h0 >> meta.s;
+        meta.i = meta.i << 3;
+        meta.i = meta.i + meta.t;
+        LINE_V4(OVERLAY_SLOT_V4)
+        meta.i = meta.h1 >> meta.s;
+        meta.i = meta.i << 3;
+        meta.i = meta.i + meta.t;
+        LINE_V4(OVERLAY_SLOT_V4)
+    }
+    SUBROUTINE(ask_overlay_v4)
+
+    action ask_overlay_v6_action() {
+        SIDE_PARAMETER(s, SIDE_OVERLAY_SHIFT)
+        SIDE_PARAMETER(t, SIDE_OVERLAY_BASE)
+        meta.n = meta.h0 >> meta.s;
+        meta.n = meta.n << 4;
+        meta.n = meta.n + meta.t;
+        LINE_V6(OVERLAY_SLOT_V6)
+        meta.n = meta.h1 >> meta.s;
+        meta.n = meta.n << 4;
+        meta.n = meta.n + meta.t;
+        LINE_V6(OVERLAY_SLOT_V6)
+    }
+    SUBROUTINE(ask_overlay_v6)
+
+    // The first layer that rejects decides: an odd one that the host is absent, an even one that it is not.
+    action ask_stack_layer_action() {
+        meta.salt_at = meta.layer + LAYER_SALT;
+        SALTED_HASH
+        meta.at = (bit<64>)meta.g0;
+        meta.at = meta.at << 32;
+        meta.x = (bit<64>)meta.g1;
+        meta.at = meta.at | meta.x;
+        meta.step = (bit<64>)meta.g1;
+        meta.step = meta.step << 32;
+        meta.x = (bit<64>)meta.g0;
+        meta.step = meta.step | meta.x;
+        meta.i = meta.layer + LAYER_BASE;
+        meta.t = cfg.read(meta.i);
+        meta.base = (bit<64>)meta.t;
+        meta.i = meta.layer + LAYER_SHIFT;
+        meta.s = cfg.read(meta.i);
+        meta.i = meta.layer + LAYER_HASHES;
+        meta.count = cfg.read(meta.i);
+        BLOOM_BIT(0)
+        BLOOM_BIT(1)
+        BLOOM_BIT(2)
+        BLOOM_BIT(3)
+        BLOOM_BIT(4)
+        BLOOM_BIT(5)
+        BLOOM_BIT(6)
+        BLOOM_BIT(7)
+        BLOOM_BIT(8)
+        BLOOM_BIT(9)
+        BLOOM_BIT(10)
+        BLOOM_BIT(11)
+        BLOOM_BIT(12)
+        BLOOM_BIT(13)
+        BLOOM_BIT(14)
+        BLOOM_BIT(15)
+        meta.layer = meta.layer + CFG_STACK_LAYER_STRIDE;
+        if (meta.count == 0) {
+            meta.stack_left = 0;
+            if (meta.home == 1) {
+                meta.go = 0;
+            }
+        } else {
+            meta.stack_left = meta.stack_left - 1;
+            meta.home = meta.home ^ 3;
+        }
+    }
+    SUBROUTINE(ask_stack_layer)
+
+    // n becomes the first element of the line where the key lives, if it lives anywhere.
+    action predict_action() {
+        SIDE_PARAMETER(s, SIDE_TABLE1_SHIFT)
+        meta.n = meta.h0 >> meta.s;
+        SIDE_PARAMETER(s, SIDE_GROUP_SHIFT)
+        meta.t = meta.n << meta.s;
+        SIDE_PARAMETER(s, SIDE_GROUP_MASK)
+        meta.s = meta.s & meta.h1;
+        meta.t = meta.t | meta.s;
+        meta.s = meta.t & 63;
+        meta.t = meta.t >> 6;
+        SIDE_PARAMETER(count, SIDE_CHAIN_BASE)
+        meta.i = meta.t + meta.count;
+        meta.w = chain.read(meta.i);
+        meta.w = meta.w >> meta.s;
+        meta.w = meta.w & 1;
+        meta.home = 1;
+        if (meta.w != 0) {
+            meta.home = 2;
+            meta.salt_at = meta.bank + CFG_DEEP_SALT;
+            meta.layer = meta.side + SIDE_DEEP;
+            SIDE_PARAMETER(count, SIDE_DEEP_LAYERS)
+            DEEP_LAYER(0)
+            DEEP_LAYER(1)
+            DEEP_LAYER(2)
+            DEEP_LAYER(3)
+            DEEP_LAYER(4)
+            DEEP_LAYER(5)
+        }
+        if (meta.home == 1) {
+            SIDE_PARAMETER(t, SIDE_TABLE1_BASE)
+        } else {
+            SIDE_PARAMETER(s, SIDE_TABLE2_SHIFT)
+            meta.n = meta.h1 >> meta.s;
+            SIDE_PARAMETER(t, SIDE_TABLE2_BASE)
+        }
+        meta.n = meta.n << meta.line_shift;
+        meta.n = meta.n + meta.t;
+    }
+    SUBROUTINE(predict)
+
+    action ask_line_v4_action() {
+        meta.i = meta.n;
+        LINE_V4(SLOT_V4)
+    }
+    SUBROUTINE(ask_line_v4)
+
+    action ask_line_v6_action() {
+        LINE_V6(SLOT_V6)
+    }
+    SUBROUTINE(ask_line_v6)
+
+    // t becomes the verdict, 0 pass, 1 drop.
+    action finish_action() {
+        meta.t = 0;
+        if (meta.kind == DEFAULT) {
+            PARAMETER(t, CFG_VERDICT_DEFAULT)
+        } else if (meta.kind == DENY) {
+            meta.t = 1;
+        } else if (meta.kind == NO_IMAGE) {
+            PARAMETER(t, CFG_VERDICT_NO_IMAGE)
+        } else if (meta.kind == MALFORMED) {
+            PARAMETER(t, CFG_VERDICT_MALFORMED)
+        } else if (meta.kind == LINK_LOCAL) {
+            PARAMETER(t, CFG_VERDICT_LINK_LOCAL)
+        } else if (meta.kind != ALLOW) {
+            PARAMETER(t, CFG_VERDICT_NON_IP)
+        }
+        meta.t = meta.t << 4;
+        meta.t = meta.t + meta.kind;
+        packets.count(meta.kind);
+        bytes.count(meta.kind, hdr.from_port.wire);
+        if (meta.list != 0) {
+            list_hits.count(meta.list);
+        }
+    }
+    SUBROUTINE(finish)
+
+    apply {
+        begin.apply();
+        if (meta.kind >= LOOKUP_V4) {
+            meta.side = meta.bank + CFG_LOOKUP;
+            meta.length_at = meta.bank + CFG_LENGTH_V6;
+            meta.layer = meta.bank + CFG_STACK_LAYER;
+            meta.home = 1;
+            meta.guarded = 0;
+            PARAMETER(stack_left, CFG_STACK_DEPTH)
+            LOOKUP
+            meta.denied = meta.list;
+            meta.list = 0;
+            PARAMETER(t, CFG_GUARD_LATE)
+            if (meta.denied != 0) {
+                meta.t = 0;
+            }
+            if (meta.t == 0) {
+                meta.side = meta.bank + CFG_LOOKUP;
+                meta.side = meta.side + CFG_LOOKUP_STRIDE;
+                meta.side = meta.side + CFG_LOOKUP_STRIDE;
+                meta.length_at = meta.bank + CFG_LENGTH_V6;
+                meta.length_at = meta.length_at + CFG_LENGTH_V6_SIDE_STRIDE;
+                meta.cells = meta.cells + LMAP_SIDE;
+                meta.stack_left = 0;
+                PARAMETER(guarded, CFG_GUARD)
+                LOOKUP
+            }
+            meta.kind = DEFAULT;
+            if (meta.list != 0) {
+                meta.kind = ALLOW;
+            } else if (meta.denied != 0) {
+                meta.kind = DENY;
+                meta.list = meta.denied;
+            }
+        }
+        finish.apply();
+        // PNA takes nothing but constants here.
+        LEAVE(0)
+        LEAVE(1)
+        LEAVE(2)
+        LEAVE(3)
+        LEAVE(4)
+        LEAVE(5)
+        LEAVE(8)
+        LEAVE(16)
+        LEAVE(17)
+        LEAVE(18)
+        LEAVE(19)
+        LEAVE(20)
+        LEAVE(22)
+        LEAVE(24)
+    }
+}
+
+control MainDeparser(packet_out pkt, in headers_t hdr, in metadata_t meta, in pna_main_output_metadata_t ostd) {
+    apply {
+        pkt.emit(hdr.ethernet);
+        pkt.emit(hdr.tag1);
+        pkt.emit(hdr.tag2);
+        pkt.emit(hdr.ipv4);
+        pkt.emit(hdr.option10);
+        pkt.emit(hdr.option9);
+        pkt.emit(hdr.option8);
+        pkt.emit(hdr.option7);
+        pkt.emit(hdr.option6);
+        pkt.emit(hdr.option5);
+        pkt.emit(hdr.option4);
+        pkt.emit(hdr.option3);
+        pkt.emit(hdr.option2);
+        pkt.emit(hdr.option1);
+        pkt.emit(hdr.ports);
+        pkt.emit(hdr.ipv6);
+        pkt.emit(hdr.icmp);
+    }
+}
+
+PNA_NIC(MainParser(), PreControl(), MainControl(), MainDeparser()) main;

@@ -97,13 +97,13 @@
 #define DROPPED 16 // added to a reason gives an output port
 #define HOST_V4 0x200000 // a length as it stands in a value: 32, 128
 #define HOST_V6 0x800000
-#define LENGTH_STEP 0x10000
 #define LISTED 0x10000 // a slot's value less what was looked for: below this the list is left
 #define TOMBSTONE 0x1000000
 #define LMAP_SIDE 0x10000 // cells of a side
 #define LENGTH_V4_LAST 60 // 32 - 17 strides
+#define CFG_LOOKUP_ALLOW 96 // CFG_LOOKUP and two strides
 #define CFG_GUARD_MODULATOR_SALT 188 // the third of CFG_GUARD_SALT
-#define LONGEST 0x8000000000000000 // the length asked for next, in meta.lens
+#define NOWHERE 0xFFFFFFFF
 #define STEP_GROWTH 0x9E3779B97F4A7C15 // of the positions in a Bloom layer
 
 header from_port_t {
@@ -181,11 +181,9 @@ struct headers_t {
 }
 
 struct metadata_t {
-    // Hashed together: salt, h0, h1 to g0, g1; seed, a0 (to a3) to h0, h1.
-    bit<32> salt;
-    bit<32> h0;
+    bit<32> h0; // of the key; a hash moves the one before it down: h0 = h1, h1 = new
     bit<32> h1;
-    bit<32> g0;
+    bit<32> g0; // of the key under a salt, the same way
     bit<32> g1;
     bit<32> seed;
     bit<32> a0; // the judged address under the mask of a length, as numbers
@@ -196,28 +194,26 @@ struct metadata_t {
     bit<32> b1;
     bit<32> b2;
     bit<32> b3;
-    bit<32> left; // bytes of the packet that are not parsed yet
     bit<32> kind;
     bit<32> bank; // where in cfg the parameters begin
     bit<32> side; // and those of a side of a family
     bit<32> cells; // where in lmap the cells of a side begin
-    bit<32> mask;
     bit<32> length_at; // where in cfg the parameters of a length are
-    bit<32> go; // 1: this length is not settled yet
-    bit<32> guarded; // 1: the Seesaw filter has a say
-    bit<32> overlaid; // 1: so has the overlay
-    bit<32> stack_left; // layers that are still to be asked
-    bit<32> layer; // where in cfg the parameters of a layer are
-    bit<32> salt_at; // where in cfg the next salt is
-    bit<32> count; // hashes, layers
-    bit<32> home; // 1, 2: the table that a key lives in, if in any
-    bit<32> line_shift; // from lines to elements
+    bit<32> layer_at; // and of a layer of the stack or of a predictor
+    bit<32> seed_at; // where in cfg the next seed or salt is
+    bit<32> mask;
+    bit<32> left; // layers or hashes; in the parser, bytes of the packet
+    bit<32> line; // the Seesaw filter's first line
     bit<32> i; // index into a register
     bit<32> n;
     bit<32> s; // by how much to shift
     bit<32> t;
-    bit<32> line0; // the Seesaw filter's first line
-    bit<64> lens; // IPv4: lengths to be asked for, from the top bit on; IPv6: how many
+    bit<8> go; // 1: this length is not settled yet
+    bit<8> guarded; // 1: the Seesaw filter has a say
+    bit<8> overlaid; // 1: so has the overlay
+    bit<8> home; // 1, 2: the table that a key lives in, if in any
+    bit<32> stack_left; // layers that are still to be asked
+    bit<64> lens; // IPv4: lengths to be asked for, the longest in the top bit; IPv6: how many
     bit<64> length; // the one asked for, as it stands in a value
     bit<64> wanted; // IPv4: address << 32 | length; IPv6: the first half of the address
     bit<64> wanted2; // the other half
@@ -497,58 +493,46 @@ control PreControl(in headers_t hdr, inout metadata_t meta, in pna_pre_input_met
     meta.i = meta.side + number; \
     meta.field = cfg.read(meta.i);
 
-#define LEAVE(number) \
-    if (meta.t == number) { \
-        send_to_port((PortId_t)number); \
-    }
-
 #define SUBROUTINE(name) \
     table name { \
         actions = { \
-            name##_action; \
+            do_##name; \
         } \
-        const default_action = name##_action(); \
+        const default_action = do_##name(); \
         size = 1; \
     }
 
-// g0, g1 of the key under the salt that salt_at names; salt_at moves on to the next.
-#define SALTED_HASH \
-    meta.salt = cfg.read(meta.salt_at); \
-    meta.g0 = jhash.get_hash({ meta.salt, meta.h0, meta.h1 }); \
-    meta.salt_at = meta.salt_at + 1; \
-    meta.salt = cfg.read(meta.salt_at); \
-    meta.g1 = jhash.get_hash({ meta.salt, meta.h0, meta.h1 }); \
-    meta.salt_at = meta.salt_at + 1;
-
+// Is the slot at i the one wanted? Less what was wanted, its value is the list alone; in an overlay, with
+// the flag of a tombstone, it says that there is none.
 #define FOUND \
     meta.list = meta.w; \
     meta.lens = 0; \
     meta.go = 0;
-
-// Is the slot at i the one wanted? Less what was wanted, its value is the list alone; in an overlay, with
-// the flag of a tombstone, it says that there is none.
-#define SLOT_V4 \
-    meta.w = slots4.read(meta.i); \
-    meta.w = meta.w ^ meta.wanted; \
-    if (meta.w < LISTED) { \
-        FOUND \
-    } \
-    meta.i = meta.i + 1;
-#define OVERLAY_SLOT_V4 \
-    meta.w = slots4.read(meta.i); \
-    meta.w = meta.w ^ meta.wanted; \
-    if (meta.w < LISTED) { \
-        FOUND \
-    } \
+#define ABSENT_IF_TOMBSTONE \
     meta.w = meta.w ^ TOMBSTONE; \
     if (meta.w < LISTED) { \
         meta.go = 0; \
+    }
+#define SLOT_V4(unless_found) \
+    meta.w = slots4.read(meta.n); \
+    meta.w = meta.w ^ meta.wanted; \
+    if (meta.w < LISTED) { \
+        FOUND \
     } \
-    meta.i = meta.i + 1;
-#define LINE_V4(SLOT) SLOT SLOT SLOT SLOT SLOT SLOT SLOT SLOT
-
-// The same for the slot whose first element is n.
-#define SLOT_V6_WITH(else_absent) \
+    unless_found \
+    meta.n = meta.n + 1;
+#define LINE_V4(unless_found) \
+    meta.n = meta.n << 3; \
+    meta.n = meta.n + meta.t; \
+    SLOT_V4(unless_found) \
+    SLOT_V4(unless_found) \
+    SLOT_V4(unless_found) \
+    SLOT_V4(unless_found) \
+    SLOT_V4(unless_found) \
+    SLOT_V4(unless_found) \
+    SLOT_V4(unless_found) \
+    SLOT_V4(unless_found)
+#define SLOT_V6(unless_found) \
     meta.w = slots6.read(meta.n); \
     if (meta.w == meta.wanted) { \
         meta.i = meta.n + 1; \
@@ -560,36 +544,25 @@ control PreControl(in headers_t hdr, inout metadata_t meta, in pna_pre_input_met
             if (meta.w < LISTED) { \
                 FOUND \
             } \
-            else_absent \
+            unless_found \
         } \
     } \
     meta.n = meta.n + 3;
-#define ABSENT_IF_TOMBSTONE \
-    meta.w = meta.w ^ TOMBSTONE; \
-    if (meta.w < LISTED) { \
-        meta.go = 0; \
-    }
-#define SLOT_V6 SLOT_V6_WITH()
-#define OVERLAY_SLOT_V6 SLOT_V6_WITH(ABSENT_IF_TOMBSTONE)
-#define LINE_V6(SLOT) SLOT SLOT SLOT
+#define LINE_V6(unless_found) \
+    meta.n = meta.n << 4; \
+    meta.n = meta.n + meta.t; \
+    SLOT_V6(unless_found) \
+    SLOT_V6(unless_found) \
+    SLOT_V6(unless_found)
 
-// A line of the Seesaw filter: t becomes its first element, n what is left of the hash for cells within.
-#define GUARD_LINE \
-    SALTED_HASH \
-    PARAMETER(s, CFG_GUARD_CELLS_SHIFT) \
-    PARAMETER(t, CFG_GUARD_CELLS_BASE) \
-    meta.i = meta.g0 >> meta.s; \
-    meta.i = meta.i << 3; \
-    meta.t = meta.t + meta.i; \
-    GUARD_REST
-// Of g the 32 bits below those that g0 >> s takes.
-#define GUARD_REST \
+// n becomes the 32 bits of g below those that g0 >> s takes.
+#define REST_OF_G \
     meta.n = meta.g1 >> meta.s; \
     meta.i = 32; \
     meta.i = meta.i - meta.s; \
     meta.g0 = meta.g0 << meta.i; \
     meta.n = meta.n | meta.g0;
-// w becomes the next cell: 0 to 3 its count, 4 if it is sealed.
+// w becomes the next cell of the line at t: 0 to 3 its count, 4 if it is sealed.
 #define GUARD_CELL \
     meta.s = meta.n >> 28; \
     meta.s = meta.s << 2; \
@@ -614,38 +587,9 @@ control PreControl(in headers_t hdr, inout metadata_t meta, in pna_pre_input_met
         } \
     }
 
-// One deeper layer of a location predictor: a key that it does not hold stays where it was sent.
-#define DEEP_LAYER(number) \
-    if (meta.count > number) { \
-        SALTED_HASH \
-        meta.i = meta.layer + 1; \
-        meta.s = cfg.read(meta.i); \
-        meta.t = cfg.read(meta.layer); \
-        meta.layer = meta.layer + SIDE_DEEP_STRIDE; \
-        meta.i = meta.g0 >> meta.s; \
-        meta.i = meta.i + meta.t; \
-        meta.w = chain.read(meta.i); \
-        meta.s = meta.g1 & 63; \
-        meta.x = meta.w >> meta.s; \
-        meta.g1 = meta.g1 >> 6; \
-        meta.s = meta.g1 & 63; \
-        meta.y = meta.w >> meta.s; \
-        meta.x = meta.x & meta.y; \
-        meta.g1 = meta.g1 >> 6; \
-        meta.s = meta.g1 & 63; \
-        meta.y = meta.w >> meta.s; \
-        meta.x = meta.x & meta.y; \
-        meta.x = meta.x & 1; \
-        if (meta.x == 0) { \
-            meta.count = 0; \
-        } else { \
-            meta.home = meta.home ^ 3; \
-        } \
-    }
-
-// One position in a Bloom layer; count becomes 0 at the first bit that is not set.
+// One position in a Bloom layer; left becomes 0 at the first bit that is not set.
 #define BLOOM_BIT(number) \
-    if (meta.count > number) { \
+    if (meta.left > number) { \
         meta.x = meta.at >> meta.s; \
         meta.y = meta.x >> 6; \
         meta.y = meta.y + meta.base; \
@@ -654,68 +598,77 @@ control PreControl(in headers_t hdr, inout metadata_t meta, in pna_pre_input_met
         meta.w = meta.w >> meta.x; \
         meta.w = meta.w & 1; \
         if (meta.w == 0) { \
-            meta.count = 0; \
+            meta.left = 0; \
         } \
         meta.at = meta.at + meta.step; \
         meta.step = meta.step + STEP_GROWTH; \
     }
 
-// What is done for one length: the filters may settle it, the line where its key would live does.
-#define ASK_STACK \
+// ---- what is applied again and again -----------------------------------------------------------
+
+#define SALT \
+    salted_hash.apply(); \
+    salted_hash.apply();
+#define DEEP_LAYER \
+    if (meta.left != 0) { \
+        SALT \
+        ask_deep_layer.apply(); \
+    }
+#define STACK_LAYER \
     if (meta.stack_left != 0) { \
+        begin_stack_layer.apply(); \
+        SALT \
         ask_stack_layer.apply(); \
     }
-#define ASK(STACK, overlay, line) \
-    if (meta.guarded != 0) { \
-        ask_guard.apply(); \
-    } \
-    if (meta.go != 0) { \
-        if (meta.overlaid != 0) { \
-            overlay.apply(); \
+#define WHOLE_STACK \
+    STACK_LAYER STACK_LAYER STACK_LAYER STACK_LAYER STACK_LAYER STACK_LAYER STACK_LAYER
+#define NO_STACK
+
+// The next length, from the longest on: a filter may settle it, the line where its key would live does.
+#define LENGTH(STACK) \
+    if (meta.lens != 0) { \
+        if (meta.kind == LOOKUP_V4) { \
+            next_v4.apply(); \
+        } else { \
+            next_v6.apply(); \
+            hash_v6.apply(); \
+            hash_v6.apply(); \
+        } \
+        if (meta.guarded != 0) { \
+            begin_guard.apply(); \
+            SALT \
+            ask_guard_line.apply(); \
+            if (meta.left != 0) { \
+                SALT \
+                ask_guard_line.apply(); \
+            } \
+            if (meta.y != 0) { \
+                begin_modulator.apply(); \
+                SALT \
+                ask_modulator.apply(); \
+            } \
         } \
         if (meta.go != 0) { \
-            STACK \
+            if (meta.overlaid != 0) { \
+                ask_overlay.apply(); \
+            } \
             if (meta.go != 0) { \
-                predict.apply(); \
-                line.apply(); \
+                STACK \
+                if (meta.go != 0) { \
+                    predict.apply(); \
+                    DEEP_LAYER DEEP_LAYER DEEP_LAYER DEEP_LAYER DEEP_LAYER DEEP_LAYER \
+                    ask_line.apply(); \
+                } \
             } \
         } \
     }
-#define NO_STACK
-#define STACK_V4 ASK_STACK ASK_STACK ASK_STACK ASK_STACK ASK_STACK ASK_STACK ASK_STACK
-#define STACK_V6 \
-    if (meta.length == HOST_V6) { \
-        STACK_V4 \
-    }
+#define FIVE_LENGTHS LENGTH(NO_STACK) LENGTH(NO_STACK) LENGTH(NO_STACK) LENGTH(NO_STACK) LENGTH(NO_STACK)
+// Hosts, which alone the stack knows, come first if at all.
+#define SIXTEEN_LENGTHS LENGTH(WHOLE_STACK) FIVE_LENGTHS FIVE_LENGTHS FIVE_LENGTHS
 
-#define LENGTH_V4(STACK) \
-    if (meta.lens != 0) { \
-        if (meta.lens >= LONGEST) { \
-            hash_v4.apply(); \
-            ASK(STACK, ask_overlay_v4, ask_line_v4) \
-        } \
-        next_length_v4.apply(); \
-    }
-#define FIVE_LENGTHS_V4 \
-    LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK) LENGTH_V4(NO_STACK)
-#define LENGTH_V6(STACK) \
-    if (meta.lens != 0) { \
-        hash_v6.apply(); \
-        ASK(STACK, ask_overlay_v6, ask_line_v6) \
-    }
-#define SEVEN_LENGTHS_V6 \
-    LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK) \
-    LENGTH_V6(NO_STACK) LENGTH_V6(NO_STACK)
-// Lengths 32 to 17, or the eight that a side of IPv6 may have, longest first.
-#define LOOKUP \
-    if (meta.kind == LOOKUP_V4) { \
-        begin_v4.apply(); \
-        LENGTH_V4(STACK_V4) \
-        FIVE_LENGTHS_V4 FIVE_LENGTHS_V4 FIVE_LENGTHS_V4 \
-    } else { \
-        begin_v6.apply(); \
-        LENGTH_V6(STACK_V6) \
-        SEVEN_LENGTHS_V6 \
+#define LEAVE(number) \
+    if (meta.t == number) { \
+        send_to_port((PortId_t)number); \
     }
 
 control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_input_metadata_t istd,
@@ -733,7 +686,9 @@ control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_inpu
     Counter<bit<64>, bit<64>>(65536, PNA_CounterType_t.PACKETS) list_hits;
     Hash<bit<32>>(PNA_HashAlgorithm_t.IDENTITY) jhash; // the first of them is SWX's jhash, start value 0
 
-    action begin_action() {
+    // ---- a packet ------------------------------------------------------------------------------
+
+    action do_begin() {
         meta.i = 0;
         meta.bank = bank.read(meta.i);
         meta.cells = meta.bank << 17;
@@ -760,285 +715,8 @@ control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_inpu
     }
     SUBROUTINE(begin)
 
-    action begin_v4_action() {
-        meta.mask = 0xFFFFFFFF;
-        meta.length = HOST_V4;
-        meta.length_at = meta.bank + CFG_LENGTH_V4;
-        meta.length_at = meta.length_at + LENGTH_V4_LAST;
-        meta.line_shift = 3;
-        meta.lens = 0;
-        meta.list = 0;
-        SIDE_PARAMETER(overlaid, SIDE_OVERLAY_KEYS)
-        SIDE_PARAMETER(t, SIDE_IN_USE)
-        if (meta.t != 0) {
-            meta.i = meta.b0 >> 16;
-            meta.i = meta.i + meta.cells;
-            meta.w = lmap.read(meta.i);
-            meta.list = meta.w & 0xFFFF;
-            meta.lens = meta.w & 0xFFFF00000000;
-            meta.lens = meta.lens << 16;
-        }
-        if (meta.list == 0) {
-            SIDE_PARAMETER(t, SIDE_DEFAULT_VALUE)
-            meta.t = meta.t & 0xFFFF;
-            meta.list = (bit<64>)meta.t;
-        }
-    }
-    SUBROUTINE(begin_v4)
-
-    action hash_v4_action() {
-        meta.a0 = meta.b0 & meta.mask;
-        meta.i = meta.length_at + LENGTH_V4_SEED;
-        meta.seed = cfg.read(meta.i);
-        meta.h0 = jhash.get_hash({ meta.seed, meta.a0 });
-        meta.i = meta.i + 1;
-        meta.seed = cfg.read(meta.i);
-        meta.h1 = jhash.get_hash({ meta.seed, meta.a0 });
-        meta.wanted = (bit<64>)meta.a0;
-        meta.wanted = meta.wanted << 32;
-        meta.wanted = meta.wanted | meta.length;
-        meta.go = 1;
-    }
-    SUBROUTINE(hash_v4)
-
-    action next_length_v4_action() {
-        meta.lens = meta.lens << 1;
-        meta.mask = meta.mask << 1;
-        meta.length = meta.length - LENGTH_STEP;
-        meta.length_at = meta.length_at - CFG_LENGTH_V4_STRIDE;
-    }
-    SUBROUTINE(next_length_v4)
-
-    action begin_v6_action() {
-        meta.line_shift = 4;
-        meta.list = 0;
-        meta.side = meta.side + CFG_LOOKUP_STRIDE;
-        SIDE_PARAMETER(overlaid, SIDE_OVERLAY_KEYS)
-        SIDE_PARAMETER(t, SIDE_LENGTHS)
-        meta.lens = (bit<64>)meta.t;
-    }
-    SUBROUTINE(begin_v6)
-
-    action hash_v6_action() {
-        meta.i = meta.length_at + LENGTH_V6_MASK;
-        meta.t = cfg.read(meta.i);
-        meta.a0 = meta.b0 & meta.t;
-        meta.i = meta.i + 1;
-        meta.t = cfg.read(meta.i);
-        meta.a1 = meta.b1 & meta.t;
-        meta.i = meta.i + 1;
-        meta.t = cfg.read(meta.i);
-        meta.a2 = meta.b2 & meta.t;
-        meta.i = meta.i + 1;
-        meta.t = cfg.read(meta.i);
-        meta.a3 = meta.b3 & meta.t;
-        meta.i = meta.length_at + LENGTH_V6_SEED;
-        meta.seed = cfg.read(meta.i);
-        meta.h0 = jhash.get_hash({ meta.seed, meta.a0, meta.a1, meta.a2, meta.a3 });
-        meta.i = meta.i + 1;
-        meta.seed = cfg.read(meta.i);
-        meta.h1 = jhash.get_hash({ meta.seed, meta.a0, meta.a1, meta.a2, meta.a3 });
-        meta.i = meta.length_at + LENGTH_V6_LENGTH;
-        meta.t = cfg.read(meta.i);
-        meta.length = (bit<64>)meta.t;
-        meta.length = meta.length << 16;
-        meta.length_at = meta.length_at + CFG_LENGTH_V6_STRIDE;
-        meta.wanted = (bit<64>)meta.a0;
-        meta.wanted = meta.wanted << 32;
-        meta.x = (bit<64>)meta.a1;
-        meta.wanted = meta.wanted | meta.x;
-        meta.wanted2 = (bit<64>)meta.a2;
-        meta.wanted2 = meta.wanted2 << 32;
-        meta.x = (bit<64>)meta.a3;
-        meta.wanted2 = meta.wanted2 | meta.x;
-        meta.lens = meta.lens - 1;
-        meta.go = 1;
-    }
-    SUBROUTINE(hash_v6)
-
-    action ask_guard_action() {
-        meta.y = 0;
-        PARAMETER(count, CFG_GUARD_HASHES)
-        meta.salt_at = meta.bank + CFG_GUARD_SALT;
-        GUARD_LINE
-        meta.line0 = meta.t;
-        GUARD_FUNCTION
-        GUARD_FUNCTION
-        if (meta.count > 4) {
-            GUARD_FUNCTION
-        }
-        if (meta.count > 2) {
-            GUARD_LINE
-            GUARD_FUNCTION
-            if (meta.count > 3) {
-                GUARD_FUNCTION
-            }
-            if (meta.count > 5) {
-                GUARD_FUNCTION
-            }
-        }
-        if (meta.y != 0) {
-            // Second round: a count in the modulator, and one in the backup cell or in the sealed one.
-            meta.salt_at = meta.bank + CFG_GUARD_MODULATOR_SALT;
-            SALTED_HASH
-            PARAMETER(s, CFG_GUARD_MODULATOR_SHIFT)
-            PARAMETER(t, CFG_GUARD_MODULATOR_BASE)
-            meta.i = meta.g0 >> meta.s;
-            meta.t = meta.t + meta.i;
-            GUARD_REST
-            meta.s = meta.n >> 27;
-            meta.s = meta.s << 1;
-            meta.n = meta.n << 5;
-            meta.w = filter.read(meta.t);
-            meta.w = meta.w >> meta.s;
-            meta.w = meta.w & 3;
-            if (meta.w == 0) {
-                meta.go = 0;
-            }
-            meta.t = meta.line0;
-            GUARD_CELL
-            if (meta.w == 0) {
-                meta.go = 0;
-            }
-            if (meta.w >= 4) {
-                if (meta.y == 4) {
-                    meta.go = 0;
-                }
-            }
-        }
-    }
-    SUBROUTINE(ask_guard)
-
-    action ask_overlay_v4_action() {
-        SIDE_PARAMETER(s, SIDE_OVERLAY_SHIFT)
-        SIDE_PARAMETER(t, SIDE_OVERLAY_BASE)
-        meta.i = meta.h0 >> meta.s;
-        meta.i = meta.i << 3;
-        meta.i = meta.i + meta.t;
-        LINE_V4(OVERLAY_SLOT_V4)
-        meta.i = meta.h1 >> meta.s;
-        meta.i = meta.i << 3;
-        meta.i = meta.i + meta.t;
-        LINE_V4(OVERLAY_SLOT_V4)
-    }
-    SUBROUTINE(ask_overlay_v4)
-
-    action ask_overlay_v6_action() {
-        SIDE_PARAMETER(s, SIDE_OVERLAY_SHIFT)
-        SIDE_PARAMETER(t, SIDE_OVERLAY_BASE)
-        meta.n = meta.h0 >> meta.s;
-        meta.n = meta.n << 4;
-        meta.n = meta.n + meta.t;
-        LINE_V6(OVERLAY_SLOT_V6)
-        meta.n = meta.h1 >> meta.s;
-        meta.n = meta.n << 4;
-        meta.n = meta.n + meta.t;
-        LINE_V6(OVERLAY_SLOT_V6)
-    }
-    SUBROUTINE(ask_overlay_v6)
-
-    // The first layer that rejects decides: an odd one that the host is absent, an even one that it is not.
-    action ask_stack_layer_action() {
-        meta.salt_at = meta.layer + LAYER_SALT;
-        SALTED_HASH
-        meta.at = (bit<64>)meta.g0;
-        meta.at = meta.at << 32;
-        meta.x = (bit<64>)meta.g1;
-        meta.at = meta.at | meta.x;
-        meta.step = (bit<64>)meta.g1;
-        meta.step = meta.step << 32;
-        meta.x = (bit<64>)meta.g0;
-        meta.step = meta.step | meta.x;
-        meta.i = meta.layer + LAYER_BASE;
-        meta.t = cfg.read(meta.i);
-        meta.base = (bit<64>)meta.t;
-        meta.i = meta.layer + LAYER_SHIFT;
-        meta.s = cfg.read(meta.i);
-        meta.i = meta.layer + LAYER_HASHES;
-        meta.count = cfg.read(meta.i);
-        BLOOM_BIT(0)
-        BLOOM_BIT(1)
-        BLOOM_BIT(2)
-        BLOOM_BIT(3)
-        BLOOM_BIT(4)
-        BLOOM_BIT(5)
-        BLOOM_BIT(6)
-        BLOOM_BIT(7)
-        BLOOM_BIT(8)
-        BLOOM_BIT(9)
-        BLOOM_BIT(10)
-        BLOOM_BIT(11)
-        BLOOM_BIT(12)
-        BLOOM_BIT(13)
-        BLOOM_BIT(14)
-        BLOOM_BIT(15)
-        meta.layer = meta.layer + CFG_STACK_LAYER_STRIDE;
-        if (meta.count == 0) {
-            meta.stack_left = 0;
-            if (meta.home == 1) {
-                meta.go = 0;
-            }
-        } else {
-            meta.stack_left = meta.stack_left - 1;
-            meta.home = meta.home ^ 3;
-        }
-    }
-    SUBROUTINE(ask_stack_layer)
-
-    // n becomes the first element of the line where the key lives, if it lives anywhere.
-    action predict_action() {
-        SIDE_PARAMETER(s, SIDE_TABLE1_SHIFT)
-        meta.n = meta.h0 >> meta.s;
-        SIDE_PARAMETER(s, SIDE_GROUP_SHIFT)
-        meta.t = meta.n << meta.s;
-        SIDE_PARAMETER(s, SIDE_GROUP_MASK)
-        meta.s = meta.s & meta.h1;
-        meta.t = meta.t | meta.s;
-        meta.s = meta.t & 63;
-        meta.t = meta.t >> 6;
-        SIDE_PARAMETER(count, SIDE_CHAIN_BASE)
-        meta.i = meta.t + meta.count;
-        meta.w = chain.read(meta.i);
-        meta.w = meta.w >> meta.s;
-        meta.w = meta.w & 1;
-        meta.home = 1;
-        if (meta.w != 0) {
-            meta.home = 2;
-            meta.salt_at = meta.bank + CFG_DEEP_SALT;
-            meta.layer = meta.side + SIDE_DEEP;
-            SIDE_PARAMETER(count, SIDE_DEEP_LAYERS)
-            DEEP_LAYER(0)
-            DEEP_LAYER(1)
-            DEEP_LAYER(2)
-            DEEP_LAYER(3)
-            DEEP_LAYER(4)
-            DEEP_LAYER(5)
-        }
-        if (meta.home == 1) {
-            SIDE_PARAMETER(t, SIDE_TABLE1_BASE)
-        } else {
-            SIDE_PARAMETER(s, SIDE_TABLE2_SHIFT)
-            meta.n = meta.h1 >> meta.s;
-            SIDE_PARAMETER(t, SIDE_TABLE2_BASE)
-        }
-        meta.n = meta.n << meta.line_shift;
-        meta.n = meta.n + meta.t;
-    }
-    SUBROUTINE(predict)
-
-    action ask_line_v4_action() {
-        meta.i = meta.n;
-        LINE_V4(SLOT_V4)
-    }
-    SUBROUTINE(ask_line_v4)
-
-    action ask_line_v6_action() {
-        LINE_V6(SLOT_V6)
-    }
-    SUBROUTINE(ask_line_v6)
-
-    // t becomes the verdict, 0 pass, 1 drop.
-    action finish_action() {
+    // t becomes the output port.
+    action do_finish() {
         meta.t = 0;
         if (meta.kind == DEFAULT) {
             PARAMETER(t, CFG_VERDICT_DEFAULT)
@@ -1063,32 +741,407 @@ control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_inpu
     }
     SUBROUTINE(finish)
 
+    // ---- a side of a family --------------------------------------------------------------------
+
+    action do_begin_v4() {
+        meta.mask = 0xFFFFFFFF;
+        meta.length = HOST_V4;
+        meta.length_at = meta.bank + CFG_LENGTH_V4;
+        meta.length_at = meta.length_at + LENGTH_V4_LAST;
+        SIDE_PARAMETER(t, SIDE_IN_USE)
+        if (meta.t != 0) {
+            meta.i = meta.b0 >> 16;
+            meta.i = meta.i + meta.cells;
+            meta.w = lmap.read(meta.i);
+            meta.list = meta.w & 0xFFFF;
+            meta.lens = meta.w & 0xFFFF00000000;
+            meta.lens = meta.lens << 16;
+        }
+        if (meta.list == 0) {
+            SIDE_PARAMETER(t, SIDE_DEFAULT_VALUE)
+            meta.t = meta.t & 0xFFFF;
+            meta.list = (bit<64>)meta.t;
+        }
+        SIDE_PARAMETER(t, SIDE_OVERLAY_KEYS)
+        if (meta.t != 0) {
+            meta.overlaid = 1;
+        }
+    }
+    SUBROUTINE(begin_v4)
+
+    action do_begin_v6() {
+        meta.side = meta.side + CFG_LOOKUP_STRIDE;
+        SIDE_PARAMETER(t, SIDE_LENGTHS)
+        meta.lens = (bit<64>)meta.t;
+        SIDE_PARAMETER(t, SIDE_OVERLAY_KEYS)
+        if (meta.t != 0) {
+            meta.overlaid = 1;
+        }
+    }
+    SUBROUTINE(begin_v6)
+
+    // ---- a length ------------------------------------------------------------------------------
+
+#define SKIP_V4(bits, lengths, strides, limit) \
+        if (meta.lens < limit) { \
+            meta.lens = meta.lens << bits; \
+            meta.mask = meta.mask << bits; \
+            meta.length = meta.length - lengths; \
+            meta.length_at = meta.length_at - strides; \
+        }
+
+    // Eight bytes side by side are hashed: the seed, then the address.
+    action do_next_v4() {
+        SKIP_V4(8, 0x80000, 32, 0x0100000000000000)
+        SKIP_V4(4, 0x40000, 16, 0x1000000000000000)
+        SKIP_V4(2, 0x20000, 8, 0x4000000000000000)
+        SKIP_V4(1, 0x10000, 4, 0x8000000000000000)
+        meta.a0 = meta.b0 & meta.mask;
+        meta.wanted = (bit<64>)meta.a0;
+        meta.wanted = meta.wanted << 32;
+        meta.i = meta.length_at + LENGTH_V4_SEED;
+        meta.seed = cfg.read(meta.i);
+        meta.x = (bit<64>)meta.seed;
+        meta.x = meta.x | meta.wanted;
+        meta.h0 = jhash.get_hash(meta.x);
+        meta.i = meta.i + 1;
+        meta.seed = cfg.read(meta.i);
+        meta.x = (bit<64>)meta.seed;
+        meta.x = meta.x | meta.wanted;
+        meta.h1 = jhash.get_hash(meta.x);
+        meta.wanted = meta.wanted | meta.length;
+        if (meta.length != HOST_V4) {
+            meta.stack_left = 0;
+        }
+        meta.lens = meta.lens << 1;
+        meta.mask = meta.mask << 1;
+        meta.length = meta.length - 0x10000;
+        meta.length_at = meta.length_at - CFG_LENGTH_V4_STRIDE;
+        meta.go = 1;
+    }
+    SUBROUTINE(next_v4)
+
+    action do_next_v6() {
+        meta.i = meta.length_at + LENGTH_V6_MASK;
+        meta.t = cfg.read(meta.i);
+        meta.a0 = meta.b0 & meta.t;
+        meta.i = meta.i + 1;
+        meta.t = cfg.read(meta.i);
+        meta.a1 = meta.b1 & meta.t;
+        meta.i = meta.i + 1;
+        meta.t = cfg.read(meta.i);
+        meta.a2 = meta.b2 & meta.t;
+        meta.i = meta.i + 1;
+        meta.t = cfg.read(meta.i);
+        meta.a3 = meta.b3 & meta.t;
+        meta.wanted = (bit<64>)meta.a0;
+        meta.wanted = meta.wanted << 32;
+        meta.x = (bit<64>)meta.a1;
+        meta.wanted = meta.wanted | meta.x;
+        meta.wanted2 = (bit<64>)meta.a2;
+        meta.wanted2 = meta.wanted2 << 32;
+        meta.x = (bit<64>)meta.a3;
+        meta.wanted2 = meta.wanted2 | meta.x;
+        meta.i = meta.length_at + LENGTH_V6_LENGTH;
+        meta.t = cfg.read(meta.i);
+        meta.length = (bit<64>)meta.t;
+        meta.length = meta.length << 16;
+        if (meta.length != HOST_V6) {
+            meta.stack_left = 0;
+        }
+        meta.seed_at = meta.length_at + LENGTH_V6_SEED;
+        meta.length_at = meta.length_at + CFG_LENGTH_V6_STRIDE;
+        meta.lens = meta.lens - 1;
+        meta.h1 = 0;
+        meta.go = 1;
+    }
+    SUBROUTINE(next_v6)
+
+    action do_hash_v6() {
+        meta.seed = cfg.read(meta.seed_at);
+        meta.seed_at = meta.seed_at + 1;
+        meta.h0 = meta.h1;
+        meta.h1 = jhash.get_hash({ meta.seed, meta.a0, meta.a1, meta.a2, meta.a3 });
+    }
+    SUBROUTINE(hash_v6)
+
+    action do_salted_hash() {
+        meta.seed = cfg.read(meta.seed_at);
+        meta.seed_at = meta.seed_at + 1;
+        meta.g0 = meta.g1;
+        meta.g1 = jhash.get_hash({ meta.seed, meta.h0, meta.h1 });
+    }
+    SUBROUTINE(salted_hash)
+
+    // ---- the Seesaw filter ---------------------------------------------------------------------
+
+    // Up to four functions stand two to a line, more three.
+    action do_begin_guard() {
+        meta.seed_at = meta.bank + CFG_GUARD_SALT;
+        PARAMETER(left, CFG_GUARD_HASHES)
+        meta.home = 2;
+        if (meta.left > 4) {
+            meta.home = 3;
+        }
+        meta.line = NOWHERE;
+        meta.y = 0;
+    }
+    SUBROUTINE(begin_guard)
+
+    action do_ask_guard_line() {
+        PARAMETER(s, CFG_GUARD_CELLS_SHIFT)
+        PARAMETER(t, CFG_GUARD_CELLS_BASE)
+        meta.i = meta.g0 >> meta.s;
+        meta.i = meta.i << 3;
+        meta.t = meta.t + meta.i;
+        REST_OF_G
+        if (meta.line == NOWHERE) {
+            meta.line = meta.t;
+        }
+        GUARD_FUNCTION
+        if (meta.left > 1) {
+            GUARD_FUNCTION
+        }
+        if (meta.home == 2) {
+            meta.t = 2;
+        } else {
+            if (meta.left > 2) {
+                GUARD_FUNCTION
+            }
+            meta.t = 3;
+        }
+        if (meta.left > meta.t) {
+            meta.left = meta.left - meta.t;
+        } else {
+            meta.left = 0;
+        }
+    }
+    SUBROUTINE(ask_guard_line)
+
+    action do_begin_modulator() {
+        meta.seed_at = meta.bank + CFG_GUARD_MODULATOR_SALT;
+    }
+    SUBROUTINE(begin_modulator)
+
+    // The second round, for a key with a sealed cell. Absent: no count in the modulator; none in the backup
+    // cell or, if that is sealed too, in the first sealed one.
+    action do_ask_modulator() {
+        PARAMETER(s, CFG_GUARD_MODULATOR_SHIFT)
+        PARAMETER(t, CFG_GUARD_MODULATOR_BASE)
+        meta.i = meta.g0 >> meta.s;
+        meta.t = meta.t + meta.i;
+        REST_OF_G
+        meta.w = filter.read(meta.t);
+        meta.s = meta.n >> 27;
+        meta.s = meta.s << 1;
+        meta.w = meta.w >> meta.s;
+        meta.w = meta.w & 3;
+        if (meta.w == 0) {
+            meta.go = 0;
+        }
+        meta.n = meta.n << 5;
+        meta.t = meta.line;
+        GUARD_CELL
+        if (meta.w == 0) {
+            meta.go = 0;
+        }
+        if (meta.w >= 4) {
+            if (meta.y == 4) {
+                meta.go = 0;
+            }
+        }
+    }
+    SUBROUTINE(ask_modulator)
+
+    // ---- the stack of denied hosts -------------------------------------------------------------
+
+    action do_begin_stack_layer() {
+        meta.seed_at = meta.layer_at + LAYER_SALT;
+    }
+    SUBROUTINE(begin_stack_layer)
+
+    // The first layer that rejects decides: an odd one that the host is absent, an even one that it is not.
+    action do_ask_stack_layer() {
+        meta.at = (bit<64>)meta.g0;
+        meta.at = meta.at << 32;
+        meta.x = (bit<64>)meta.g1;
+        meta.at = meta.at | meta.x;
+        meta.step = meta.x << 32;
+        meta.x = (bit<64>)meta.g0;
+        meta.step = meta.step | meta.x;
+        meta.i = meta.layer_at + LAYER_BASE;
+        meta.t = cfg.read(meta.i);
+        meta.base = (bit<64>)meta.t;
+        meta.i = meta.layer_at + LAYER_SHIFT;
+        meta.s = cfg.read(meta.i);
+        meta.i = meta.layer_at + LAYER_HASHES;
+        meta.left = cfg.read(meta.i);
+        BLOOM_BIT(0)
+        BLOOM_BIT(1)
+        BLOOM_BIT(2)
+        BLOOM_BIT(3)
+        BLOOM_BIT(4)
+        BLOOM_BIT(5)
+        BLOOM_BIT(6)
+        BLOOM_BIT(7)
+        BLOOM_BIT(8)
+        BLOOM_BIT(9)
+        BLOOM_BIT(10)
+        BLOOM_BIT(11)
+        BLOOM_BIT(12)
+        BLOOM_BIT(13)
+        BLOOM_BIT(14)
+        BLOOM_BIT(15)
+        meta.layer_at = meta.layer_at + CFG_STACK_LAYER_STRIDE;
+        if (meta.left == 0) {
+            meta.stack_left = 0;
+            if (meta.home == 1) {
+                meta.go = 0;
+            }
+        } else {
+            meta.stack_left = meta.stack_left - 1;
+            meta.home = meta.home ^ 3;
+        }
+    }
+    SUBROUTINE(ask_stack_layer)
+
+    // ---- the tables ----------------------------------------------------------------------------
+
+    action do_ask_overlay() {
+        SIDE_PARAMETER(s, SIDE_OVERLAY_SHIFT)
+        SIDE_PARAMETER(t, SIDE_OVERLAY_BASE)
+        meta.n = meta.h0 >> meta.s;
+        if (meta.kind == LOOKUP_V4) {
+            LINE_V4(ABSENT_IF_TOMBSTONE)
+            meta.n = meta.h1 >> meta.s;
+            LINE_V4(ABSENT_IF_TOMBSTONE)
+        } else {
+            LINE_V6(ABSENT_IF_TOMBSTONE)
+            meta.n = meta.h1 >> meta.s;
+            LINE_V6(ABSENT_IF_TOMBSTONE)
+        }
+    }
+    SUBROUTINE(ask_overlay)
+
+    // The predictor's first layer, a bit for each line of table 1 and group.
+    action do_predict() {
+        SIDE_PARAMETER(s, SIDE_TABLE1_SHIFT)
+        meta.t = meta.h0 >> meta.s;
+        SIDE_PARAMETER(s, SIDE_GROUP_SHIFT)
+        meta.t = meta.t << meta.s;
+        SIDE_PARAMETER(s, SIDE_GROUP_MASK)
+        meta.s = meta.s & meta.h1;
+        meta.t = meta.t | meta.s;
+        SIDE_PARAMETER(n, SIDE_CHAIN_BASE)
+        meta.s = meta.t >> 6;
+        meta.n = meta.n + meta.s;
+        meta.w = chain.read(meta.n);
+        meta.s = meta.t & 63;
+        meta.w = meta.w >> meta.s;
+        meta.w = meta.w & 1;
+        meta.home = 1;
+        meta.left = 0;
+        if (meta.w != 0) {
+            meta.home = 2;
+            SIDE_PARAMETER(left, SIDE_DEEP_LAYERS)
+            meta.seed_at = meta.bank + CFG_DEEP_SALT;
+            meta.layer_at = meta.side + SIDE_DEEP;
+        }
+    }
+    SUBROUTINE(predict)
+
+    // A key that a deeper layer does not hold stays where it was sent; another one goes the other way, and
+    // the next layer is asked.
+    action do_ask_deep_layer() {
+        meta.t = cfg.read(meta.layer_at);
+        meta.i = meta.layer_at + 1;
+        meta.s = cfg.read(meta.i);
+        meta.layer_at = meta.layer_at + SIDE_DEEP_STRIDE;
+        meta.i = meta.g0 >> meta.s;
+        meta.i = meta.i + meta.t;
+        meta.w = chain.read(meta.i);
+        meta.s = meta.g1 & 63;
+        meta.x = meta.w >> meta.s;
+        meta.g1 = meta.g1 >> 6;
+        meta.s = meta.g1 & 63;
+        meta.y = meta.w >> meta.s;
+        meta.x = meta.x & meta.y;
+        meta.g1 = meta.g1 >> 6;
+        meta.s = meta.g1 & 63;
+        meta.y = meta.w >> meta.s;
+        meta.x = meta.x & meta.y;
+        meta.x = meta.x & 1;
+        if (meta.x == 0) {
+            meta.left = 0;
+        } else {
+            meta.left = meta.left - 1;
+            meta.home = meta.home ^ 3;
+        }
+    }
+    SUBROUTINE(ask_deep_layer)
+
+    action do_ask_line() {
+        if (meta.home == 1) {
+            SIDE_PARAMETER(s, SIDE_TABLE1_SHIFT)
+            SIDE_PARAMETER(t, SIDE_TABLE1_BASE)
+            meta.n = meta.h0 >> meta.s;
+        } else {
+            SIDE_PARAMETER(s, SIDE_TABLE2_SHIFT)
+            SIDE_PARAMETER(t, SIDE_TABLE2_BASE)
+            meta.n = meta.h1 >> meta.s;
+        }
+        if (meta.kind == LOOKUP_V4) {
+            LINE_V4()
+        } else {
+            LINE_V6()
+        }
+    }
+    SUBROUTINE(ask_line)
+
+    // ---- all of it -----------------------------------------------------------------------------
+
+#define SIDE \
+            meta.list = 0; \
+            meta.lens = 0; \
+            meta.overlaid = 0; \
+            meta.go = 0; \
+            meta.g1 = 0; \
+            if (meta.kind == LOOKUP_V4) { \
+                begin_v4.apply(); \
+            } else { \
+                begin_v6.apply(); \
+            } \
+            SIXTEEN_LENGTHS
+
     apply {
         begin.apply();
         if (meta.kind >= LOOKUP_V4) {
             meta.side = meta.bank + CFG_LOOKUP;
             meta.length_at = meta.bank + CFG_LENGTH_V6;
-            meta.layer = meta.bank + CFG_STACK_LAYER;
-            meta.home = 1;
             meta.guarded = 0;
+            meta.layer_at = meta.bank + CFG_STACK_LAYER;
+            meta.home = 1;
             PARAMETER(stack_left, CFG_STACK_DEPTH)
-            LOOKUP
+            SIDE
             meta.denied = meta.list;
             meta.list = 0;
+
+            // The allow side, which may be left out where nothing is denied.
             PARAMETER(t, CFG_GUARD_LATE)
             if (meta.denied != 0) {
                 meta.t = 0;
             }
             if (meta.t == 0) {
-                meta.side = meta.bank + CFG_LOOKUP;
-                meta.side = meta.side + CFG_LOOKUP_STRIDE;
-                meta.side = meta.side + CFG_LOOKUP_STRIDE;
+                meta.side = meta.bank + CFG_LOOKUP_ALLOW;
                 meta.length_at = meta.bank + CFG_LENGTH_V6;
                 meta.length_at = meta.length_at + CFG_LENGTH_V6_SIDE_STRIDE;
                 meta.cells = meta.cells + LMAP_SIDE;
                 meta.stack_left = 0;
-                PARAMETER(guarded, CFG_GUARD)
-                LOOKUP
+                PARAMETER(t, CFG_GUARD)
+                if (meta.t != 0) {
+                    meta.guarded = 1;
+                }
+                SIDE
             }
             meta.kind = DEFAULT;
             if (meta.list != 0) {

@@ -484,6 +484,21 @@ control PreControl(in headers_t hdr, inout metadata_t meta, in pna_pre_input_met
     }
 }
 
+// ---- registers ---------------------------------------------------------------------------------
+
+Register<bit<32>, bit<32>>(1) bank;
+Register<bit<32>, bit<32>>(1024) cfg;
+Register<bit<64>, bit<32>>(262144) lmap;
+Register<bit<64>, bit<32>>(1048576) slots4;
+Register<bit<64>, bit<32>>(262144) slots6;
+Register<bit<64>, bit<32>>(131072) chain;
+Register<bit<64>, bit<32>>(131072) filter;
+Register<bit<64>, bit<64>>(131072) stack;
+Counter<bit<64>, bit<32>>(64, PNA_CounterType_t.PACKETS) packets;
+Counter<bit<64>, bit<32>>(64, PNA_CounterType_t.BYTES) bytes;
+Counter<bit<64>, bit<64>>(65536, PNA_CounterType_t.PACKETS) list_hits;
+Hash<bit<32>>(PNA_HashAlgorithm_t.IDENTITY) jhash; // the first of them is SWX's jhash, start value 0
+
 // ---- control -----------------------------------------------------------------------------------
 
 #define PARAMETER(field, number) \
@@ -673,19 +688,6 @@ control PreControl(in headers_t hdr, inout metadata_t meta, in pna_pre_input_met
 
 control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_input_metadata_t istd,
                     inout pna_main_output_metadata_t ostd) {
-    Register<bit<32>, bit<32>>(1) bank;
-    Register<bit<32>, bit<32>>(1024) cfg;
-    Register<bit<64>, bit<32>>(262144) lmap;
-    Register<bit<64>, bit<32>>(1048576) slots4;
-    Register<bit<64>, bit<32>>(262144) slots6;
-    Register<bit<64>, bit<32>>(131072) chain;
-    Register<bit<64>, bit<32>>(131072) filter;
-    Register<bit<64>, bit<64>>(131072) stack;
-    Counter<bit<64>, bit<32>>(64, PNA_CounterType_t.PACKETS) packets;
-    Counter<bit<64>, bit<32>>(64, PNA_CounterType_t.BYTES) bytes;
-    Counter<bit<64>, bit<64>>(65536, PNA_CounterType_t.PACKETS) list_hits;
-    Hash<bit<32>>(PNA_HashAlgorithm_t.IDENTITY) jhash; // the first of them is SWX's jhash, start value 0
-
     // ---- a packet ------------------------------------------------------------------------------
 
     action do_begin() {

@@ -1,5 +1,5 @@
-// What a P4 program becomes: a flat list of instructions over numbered slots, every name resolved,
-// every action and control written out where it is called.
+// What a P4 program becomes: a flat list of instructions over numbered slots, every name resolved.
+// Actions and controls are written out where they are called; the action of a table stands once.
 //
 // A slot holds an unsigned number of 1 to 64 bits (bool: 0 or 1), upper bits zero. Slots of constants
 // come first, then those of intermediate results, then variables: fields of headers and metadata, locals.
@@ -41,6 +41,8 @@ enum class Op : std::uint8_t {
   jump_unequal,
   jump_less,
   jump_at_most,
+  call, // goes to instruction `to`; back comes here again. Never one within another
+  back,
 
   need,       // slot a must have a value; b: its name
   need_valid, // the header at a must be valid

@@ -41,7 +41,7 @@ std::uint32_t CodeWriter::name(const std::string &text) {
 void CodeWriter::write(Instr instr, Place place) {
   code_.instrs.push_back(instr);
   code_.places.push_back(place);
-  if (instr.op == Op::fail) reachable_ = false;
+  if (instr.op == Op::fail || instr.op == Op::back) reachable_ = false;
 }
 
 void CodeWriter::jump(Op op, std::uint32_t a, std::uint32_t b, Label &label, Place place) {

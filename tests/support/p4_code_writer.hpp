@@ -28,7 +28,8 @@ public:
   void release_results() { results_ = 0; }
   std::uint32_t variables(std::uint32_t count);
   [[nodiscard]] std::uint32_t variables_end() const { return next_variable_; }
-  void drop_variables(std::uint32_t from); // a scope ends
+  void drop_variables(std::uint32_t from);                // a scope ends
+  void keep_variables() { next_variable_ = code_.slots; } // new ones share no slot with any before
   std::uint32_t name(const std::string &text);
 
   // ---- instructions

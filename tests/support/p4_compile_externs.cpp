@@ -97,6 +97,7 @@ void Compiler::set_validity(const Expr &call) {
     writer_.write({Op::validate, 64, 0, 0, header.slot, 0}, call.place);
     writer_.learn(header.slot);
   } else if (callee.text == "setInvalid") {
+    if (in_subroutine_) refuse(call.place, "setInvalid in the action of a table");
     writer_.write({Op::invalidate, 64, 0, 0, header.slot, fields}, call.place);
     writer_.forget(header.slot, 1 + fields);
   } else {
@@ -211,18 +212,31 @@ void Compiler::counter_count(const Symbol &counter, const Expr &call) {
   writer_.write({Op::count, width, 0, bytes, array, index}, call.place);
 }
 
+// One word of a hash, or both of a bit<64>, the low one first: so it lies in the target's memory.
+void Compiler::hash_word(const Expr &word, bool alone, std::vector<std::uint32_t> &words) {
+  const bool named = word.kind == Expr::Kind::name || word.kind == Expr::Kind::member;
+  const Value of = value(word);
+  if (of.type != Type::bits(32) && !(alone && of.type == Type::bits(64)))
+    refuse(word.place, "a hash over " + types_.spell(of.type) + (alone ? "" : " beside other words"));
+  if (named && !of.constant && location(word).in_header)
+    refuse(word.place, "a hash over a header's field, whose bytes the target takes in network order");
+  const std::uint32_t slot = slot_of(of, word.place);
+  if (of.type.width == 32) return words.push_back(slot);
+  for (const std::uint8_t low : {0, 32}) {
+    words.push_back(writer_.result(word.place));
+    writer_.write({Op::cut, 32, low, words.back(), slot, 0}, word.place);
+  }
+}
+
 Value Compiler::get_hash(const Expr &call) {
   takes(call, 1);
-  const Expr &list = *call.children[1];
-  if (list.kind != Expr::Kind::list) refuse(list.place, "a hash over something else than { a, b, ... }");
-  if (list.children.size() > hash_words_max) refuse(list.place, "a hash over more than 64 words");
+  const Expr &data = *call.children[1];
   std::vector<std::uint32_t> words;
-  for (const ExprPtr &word : list.children) {
-    const bool named = word->kind == Expr::Kind::name || word->kind == Expr::Kind::member;
-    const Value of = value_as(*word, Type::bits(32));
-    if (named && !of.constant && location(*word).in_header)
-      refuse(word->place, "a hash over a header's field, whose bytes the target takes in network order");
-    words.push_back(slot_of(of, word->place));
+  if (data.kind == Expr::Kind::list) {
+    if (data.children.size() > hash_words_max) refuse(data.place, "a hash over more than 64 words");
+    for (const ExprPtr &word : data.children) hash_word(*word, false, words);
+  } else {
+    hash_word(data, true, words);
   }
   const std::uint32_t to = writer_.result(call.place);
   writer_.write({Op::hash, 64, 0, to, static_cast<std::uint32_t>(code_.hashed.size()), 0}, call.place);

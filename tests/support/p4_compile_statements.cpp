@@ -1,4 +1,8 @@
 #include "tests/support/p4_compiler.hpp"
+#include "tests/support/p4_parser.hpp"
+
+#include <algorithm>
+#include <utility>
 
 namespace weir::test::p4_16 {
 
@@ -192,7 +196,9 @@ void Compiler::call_action(const Symbol &action, const Expr &call) {
   Scope *const before = std::exchange(scope_, &inner);
   Label *const leave_before = std::exchange(leave_, &end);
   if (!results.empty()) ++open_results_;
+  const bool in_action_before = std::exchange(in_action_, true);
   statement(*action.action->body);
+  in_action_ = in_action_before;
   writer_.bind(end);
   if (!results.empty()) --open_results_;
   leave_ = leave_before;
@@ -206,13 +212,34 @@ void Compiler::call_action(const Symbol &action, const Expr &call) {
   --depth_;
 }
 
+// The action of a table is written once, behind the control that the table belongs to. What it knows of
+// variables is what all its callers know.
 void Compiler::call_table(const Symbol &table, const Expr &call) {
   takes(call, 0);
+  if (in_action_) wrong(call.place, table.path + " is applied within an action");
   const Symbol *action = table.home->find(table.table->default_action);
   if (!action || action->kind != Symbol::Kind::action)
     wrong(table.table->place, "nothing is called " + table.table->default_action);
   if (!action->action->parameters.empty()) refuse(table.table->place, "a default_action with parameters");
-  call_action(*action, call);
+  auto found = std::ranges::find(subroutines_, action, &Subroutine::action);
+  if (found == subroutines_.end()) found = subroutines_.insert(found, {action, {}});
+  writer_.jump(Op::call, 0, 0, found->begin, call.place);
+}
+
+void Compiler::write_subroutines() {
+  writer_.keep_variables(); // callers are underway: their variables stay
+  in_subroutine_ = true;
+  for (Subroutine &one : subroutines_) {
+    const Action &action = *one.action->action;
+    Expr call;
+    call.place = action.place;
+    call.children.push_back(make_expr(Expr::Kind::name, action.place, action.name));
+    writer_.bind(one.begin);
+    call_action(*one.action, call);
+    writer_.write({Op::back}, action.place);
+  }
+  in_subroutine_ = false;
+  subroutines_.clear();
 }
 
 void Compiler::call_control(const Symbol &control, const Expr &call) {
@@ -224,7 +251,9 @@ void Compiler::call_control(const Symbol &control, const Expr &call) {
   if (!results.empty()) refuse(call.place, "a control that gives back a number: let it take a struct");
 
   Scope *const before = std::exchange(scope_, &inner);
+  auto outer_subroutines = std::exchange(subroutines_, {});
   control_body(*control.block);
+  subroutines_ = std::move(outer_subroutines);
   scope_ = before;
   writer_.drop_variables(mark);
   --depth_;

@@ -158,6 +158,10 @@ void Compiler::control_body(const Block &block) {
   if (!exit_) exit_ = &end;
   declare_locals(block);
   statement(*block.body);
+  if (!subroutines_.empty()) {
+    writer_.jump(end, block.place);
+    write_subroutines();
+  }
   writer_.bind(end);
   exit_ = exit_before;
   leave_ = leave_before;

@@ -71,6 +71,7 @@ private:
   Value register_read(const Symbol &array, const Expr &call);
   void register_write(const Symbol &array, const Expr &call);
   void counter_count(const Symbol &counter, const Expr &call);
+  void hash_word(const Expr &word, bool alone, std::vector<std::uint32_t> &words);
   Value get_hash(const Expr &call);
   Value packet_in_value(const Expr &call);
   void packet_in_call(const Expr &call);
@@ -90,6 +91,7 @@ private:
   void store(const Value &from, const Location &to, Place place);
   void call_action(const Symbol &action, const Expr &call);
   void call_table(const Symbol &table, const Expr &call);
+  void write_subroutines();
   void call_control(const Symbol &control, const Expr &call);
   void bind_parameters(const std::vector<Parameter> &parameters, const Expr &call, Scope &inner,
                        std::vector<std::pair<Location, Location>> &results);
@@ -123,6 +125,13 @@ private:
   std::uint32_t headers_ = 0, metadata_ = 0;
   Label *leave_ = nullptr; // where return goes
   Label *exit_ = nullptr;
+  struct Subroutine {
+    const Symbol *action;
+    Label begin;
+  };
+  std::vector<Subroutine> subroutines_; // called, to be written at the end of the control
+  bool in_action_ = false;
+  bool in_subroutine_ = false;
   unsigned open_results_ = 0; // actions underway that must copy something out
   unsigned depth_ = 0;        // of calls
 };

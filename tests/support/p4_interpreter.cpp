@@ -142,7 +142,7 @@ void Machine::change(const Instr &instr, std::uint64_t after) {
 std::optional<Machine::Failure> Machine::execute(Bytes packet) {
   const Code &code = program_.code();
   const Instr *const begin = code.instrs.data();
-  const Instr *next = begin;
+  const Instr *next = begin, *back = nullptr;
   std::uint64_t *const v = slots_.data();
   std::uint8_t *const given = given_.data();
   const auto failed = [&](const char *what, std::string detail = {}) {
@@ -199,6 +199,11 @@ std::optional<Machine::Failure> Machine::execute(Bytes packet) {
     case Op::jump_at_most:
       if (v[i.a] <= v[i.b]) next = begin + i.to;
       continue;
+    case Op::call:
+      back = next;
+      next = begin + i.to;
+      continue;
+    case Op::back: next = back; continue;
 
     case Op::need:
       if (given[i.a] == 0) return failed("read before this packet gave it a value", code.names[i.b]);

@@ -189,6 +189,27 @@ TEST(P4Statements, apply_a_table_without_a_key_as_its_default_action) {
   EXPECT_EQ(result_of(around), 7u);
 }
 
+TEST(P4Statements, come_back_from_a_table_to_where_it_was_applied) {
+  Around around;
+  around.locals =
+      "action add_action() { bit<64> by = 3; if (meta.d == 4) { return; } meta.d = meta.d + by; }\n"
+      "table add { actions = { add_action; } const default_action = add_action; }\n"
+      "action stop_action() { if (meta.d == 4) { exit; } }\n"
+      "table stop { actions = { stop_action; } const default_action = stop_action; }";
+  around.apply = "bit<64> mine = 7; meta.d = 1; stop.apply(); add.apply(); if (meta.d == 4) { add.apply(); }"
+                 "sink.write(0, meta.d + mine); stop.apply(); sink.write(0, 99);";
+  EXPECT_EQ(result_of(around), 11u);
+}
+
+TEST(P4Statements, know_in_a_table_what_all_who_apply_it_know) {
+  Around around;
+  around.locals = "action a() { sink.write(0, meta.d); } table t { actions = { a; } default_action = a; }";
+  around.apply = "if (hdr.first.high == 1) { meta.d = 1; t.apply(); } else { t.apply(); }";
+  EXPECT_EQ(result_of(around), 1u);
+  around.apply = "if (hdr.first.high == 2) { meta.d = 1; t.apply(); } else { t.apply(); }";
+  EXPECT_THAT(error_of_run(around), HasSubstr("meta.d"));
+}
+
 TEST(P4Statements, apply_a_control_within_another) {
   Around around;
   around.globals = R"(struct pair_t { bit<64> a; bit<64> b; }
@@ -344,6 +365,8 @@ TEST(P4Externs, hash_words_as_dpdk_does) {
   EXPECT_EQ(result_of(around), rte_jhash_32b(words.data(), 5, 0));
   around.apply = "meta.w = 1; meta.w = jhash.get_hash({meta.w}); sink.write(0, (bit<64>)meta.w);";
   EXPECT_EQ(result_of(around), rte_jhash_32b(words.data(), 1, 0));
+  around.apply = "meta.d = 0x200000001; meta.w = jhash.get_hash(meta.d); sink.write(0, (bit<64>)meta.w);";
+  EXPECT_EQ(result_of(around), rte_jhash_32b(words.data(), 2, 0));
 }
 
 TEST(P4Externs, keep_registers_from_packet_to_packet) {
@@ -448,7 +471,8 @@ TEST(P4Refusals, name_what_is_outside_the_subset) {
       {"recirculate();", "a call of recirculate"},
       {"mirror_packet(1, 2);", "a call of mirror_packet"},
       {"hdr.first = hdr.second;", "as a whole"},
-      {"meta.w = jhash.get_hash(meta.w);", "something else than"},
+      {"meta.d = 1; meta.w = jhash.get_hash({meta.d, meta.d});", "a hash over bit<64> beside other words"},
+      {"meta.h = 1; meta.w = jhash.get_hash(meta.h);", "a hash over bit<16>"},
       {"meta.w = jhash.get_hash({hdr.first.word});", "network order"},
       {"sink.read(0);", "as a statement"},
       {"meta.w = hdr.first[0].word;", "array of headers"},
@@ -515,6 +539,16 @@ TEST(P4Refusals, cover_declarations) {
               HasSubstr("entries of a table"));
   EXPECT_THAT(with_locals("action a() { } table t { actions = { a; } }"),
               HasSubstr("needs a default_action"));
+  EXPECT_THAT(refusal_of(Around{.locals = "action a() { hdr.first.setInvalid(); }"
+                                          "table t { actions = { a; } default_action = a; }",
+                                .apply = "t.apply();"}
+                             .text()),
+              HasSubstr("setInvalid in the action of a table"));
+  EXPECT_THAT(refusal_of(Around{.locals = "action a() { } table t { actions = { a; } default_action = a; }"
+                                          "action b() { t.apply(); }",
+                                .apply = "b();"}
+                             .text()),
+              HasSubstr("t is applied within an action"));
   EXPECT_THAT(with_locals("Hash<bit<32>>(PNA_HashAlgorithm_t.CRC32) h;"), HasSubstr("algorithm CRC32"));
   EXPECT_THAT(with_locals("Hash<bit<16>>(PNA_HashAlgorithm_t.IDENTITY) h;"), HasSubstr("Hash<bit<32>>"));
   EXPECT_THAT(with_locals("Register<bit<64>, bit<32>>(8) sink;"), HasSubstr("declared twice"));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace weir::p4::swx {
 namespace {
@@ -23,6 +24,9 @@ struct LessHeaders {
 struct State {
   std::bitset<fields_max> written, touched;
   unsigned taken = 0;
+  bool asked = false; // a table, on every path
+
+  friend bool operator==(const State &, const State &) = default;
 
   // True if this state changed.
   bool meet(const State &other) {
@@ -30,7 +34,8 @@ struct State {
     written &= other.written;
     touched |= other.touched;
     taken = std::max(taken, other.taken);
-    return before.written != written || before.touched != touched || before.taken != taken;
+    asked &= other.asked;
+    return before != *this;
   }
 };
 
@@ -40,6 +45,22 @@ void meet_at(States &states, const Headers &valid, const State &state, bool &cha
   const auto [at, inserted] = states.try_emplace(valid, state);
   changed |= inserted || at->second.meet(state);
 }
+
+// A state in which an action was entered. Large programs call the same few from a thousand places.
+struct Entry {
+  unsigned action = 0;
+  Headers valid;
+  State state;
+
+  friend bool operator==(const Entry &, const Entry &) = default;
+};
+struct HashOfEntry {
+  std::size_t operator()(const Entry &entry) const {
+    std::size_t hash = entry.action + entry.state.taken * 31;
+    hash = hash * 0x9E3779B97F4A7C15 + std::hash<Headers>{}(entry.valid);
+    return hash * 0x9E3779B97F4A7C15 + std::hash<std::bitset<fields_max>>{}(entry.state.written);
+  }
+};
 
 class Walk {
 public:
@@ -79,6 +100,7 @@ private:
   const Struct &metadata_;
   std::optional<unsigned> port_header_;
   unsigned limit_;
+  std::unordered_map<Entry, States, HashOfEntry> known_; // what comes back from an action
 };
 
 void Walk::need_valid(const Here &here, const FieldRef &field) {
@@ -152,17 +174,29 @@ void Walk::execute(Here &here) {
   case Op::lookahead: extract(here); break;
   case Op::validate: here.valid.set(operands[0].number); break;
   case Op::invalidate: here.valid.reset(operands[0].number); break;
+  case Op::jmph:
+  case Op::jmpnh:
+  case Op::jmpa:
+  case Op::jmpna:
+    if (!here.state.asked)
+      find(Rule::unwritten, here.instruction.line,
+           "'{}' takes the last packet's answer where no table was asked on the way: ask one on every path",
+           here.instruction.text);
+    break;
   default: break;
   }
 }
 
 States Walk::call(const Table &table, Here &here) {
   for (const KeyField &key : table.key) read(here, key.field);
+  here.state.asked = true;
   States after;
   bool changed = false;
-  for (const TableAction &action : table.actions)
-    for (const auto &[valid, state] : walk(spec_.actions[action.action].block, {{here.valid, here.state}}))
-      meet_at(after, valid, state, changed);
+  for (const TableAction &action : table.actions) {
+    const auto [at, fresh] = known_.try_emplace(Entry{action.action, here.valid, here.state});
+    if (fresh) at->second = walk(spec_.actions[action.action].block, {{here.valid, here.state}});
+    for (const auto &[valid, state] : at->second) meet_at(after, valid, state, changed);
+  }
   return after;
 }
 

@@ -7,10 +7,12 @@
 //   written   metadata fields that every path to here has written
 //   touched   those that some path has written (for the message)
 //   taken     bytes extracted so far, the most that any path takes
+//   asked     a table was asked on every path to here
 //
-// Where paths meet, `written` is intersected, `touched` united, `taken` the larger. A table runs any one of
-// its actions: their bodies are walked from the state at the table, and what comes back is met. Backward
-// jumps are followed until nothing changes; loop and emit_twice are checked before, so `taken` is finite.
+// Where paths meet, `written` and `asked` are intersected, `touched` united, `taken` the larger. A table runs
+// any one of its actions: their bodies are walked from the state at the table, and what comes back is met.
+// Backward jumps are followed until nothing changes; loop and emit_twice are checked before, so `taken` is
+// finite.
 #pragma once
 
 #include "p4/swx/lint.hpp"

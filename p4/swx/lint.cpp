@@ -19,7 +19,9 @@ public:
 
 private:
   void registers(const Instruction &instruction);
+  void addressable(const Struct &type, std::string_view prefix);
   void hash(const Instruction &instruction);
+  void compare(const Instruction &instruction);
   void shift(const Instruction &instruction);
 
   template <class... Args>
@@ -33,14 +35,20 @@ private:
 
 constexpr unsigned offset_max = 255; // an operand keeps its offset in eight bits
 
-void Lines::structs() {
-  for (const Field &field : spec_.structs[*spec_.metadata].fields)
+void Lines::addressable(const Struct &type, std::string_view prefix) {
+  for (const Field &field : type.fields)
     if (field.offset > offset_max) {
       find(Rule::metadata_byte, field.line,
-           "m.{} begins at metadata byte {}, 255 is the last that can be addressed: keep less in metadata",
-           field.name, field.offset);
-      break; // those behind it as well
+           "{}.{} begins at byte {} of {}, 255 is the last that can be addressed: keep less in it", prefix,
+           field.name, field.offset, type.name);
+      return; // those behind it as well
     }
+}
+
+void Lines::structs() {
+  addressable(spec_.structs[*spec_.metadata], "m");
+  for (const Action &action : spec_.actions)
+    if (action.arguments) addressable(spec_.structs[*action.arguments], "t");
   for (const Header &header : spec_.headers)
     if (const Struct &type = spec_.type_of(header); type.bytes > offset_max)
       find(Rule::header_bytes, header.line, "header {} has {} bytes, at most 255 can be extracted: split it",
@@ -81,6 +89,15 @@ void Lines::hash(const Instruction &instruction) {
          instruction.text, to.offset, to.offset & 31);
 }
 
+void Lines::compare(const Instruction &instruction) {
+  const FieldRef &field = *instruction.operands[1].field;
+  const Operand &with = instruction.operands[2];
+  if (field.space == Space::header && !with.field && field.bits < 64 && with.number >> field.bits)
+    find(Rule::number_width, instruction.line,
+         "'{}' compares {} bits with a number that has more: write one that fits", instruction.text,
+         field.bits);
+}
+
 void Lines::shift(const Instruction &instruction) {
   const Operand &by = instruction.operands[1];
   if (!by.field && by.number >= 64)
@@ -100,6 +117,8 @@ void Lines::block(const Block &block, unsigned head_line, std::string_view name,
     case Op::regwr:
     case Op::regadd: registers(instruction); break;
     case Op::hash: hash(instruction); break;
+    case Op::jmpeq:
+    case Op::jmpneq: compare(instruction); break;
     case Op::shl:
     case Op::shr: shift(instruction); break;
     default: break;

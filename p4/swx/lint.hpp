@@ -9,8 +9,10 @@
 //     register_size         a size that is no power of two is rounded up, the program reduces as if not
 //     hash_destination      the destination of hash is kept in eight bits of bit offset: metadata byte 32 and
 //                           up end at byte & 31
-//     metadata_byte         field offsets are kept in eight bits: what begins after byte 255 wraps around
+//     metadata_byte         field offsets are kept in eight bits: what begins after byte 255 wraps around, in
+//                           metadata and in the arguments of an action
 //     header_bytes          so are header sizes and the offsets of their fields
+//     number_width          a header field is compared with the low bits of a number that does not fit it
 //     shift                 shifts by 64 and more are taken modulo 64
 //     block_end             a block that does not end in tx, drop, jmp or (in an action) return runs on into
 //                           whatever memory follows
@@ -20,7 +22,7 @@
 //     emit_twice            a header in two emit instructions may overrun the list of headers to be sent
 //     port_header           the port's header comes first, once (memory_port.hpp)
 //     unwritten             metadata is not cleared between packets: what no path, or not every path, has
-//                           written is the last packet's
+//                           written is the last packet's; so is the answer of a table for jmph and jmpa
 //     invalid_header        a field of a header that was neither extracted nor validated on every path points
 //                           into an earlier packet's memory
 //
@@ -30,7 +32,8 @@
 // read. Whether a header really fits the packet is for the program to ask, from the length that the port puts
 // in front; the lint cannot know what the program wants to do with short packets.
 //
-// The instructions for ~, - and !, which DPDK does not have, do not get this far: spec.hpp.
+// Shifts by a field are not looked into: whoever fills that field answers for less than 64. The instructions
+// for ~, - and !, which DPDK does not have, do not get this far: spec.hpp.
 #pragma once
 
 #include "p4/swx/spec.hpp"
@@ -48,6 +51,7 @@ enum class Rule : std::uint8_t {
   hash_destination,
   metadata_byte,
   header_bytes,
+  number_width,
   shift,
   block_end,
   extract_window,

@@ -180,7 +180,7 @@ Status Reader::check_widths(const Instruction &instruction) const {
                                instruction.text));
   }
   const bool equal_wide = instruction.op == Op::mov && operands[0].field && operands[1].field &&
-                          operands[0].field->bits == operands[1].field->bits;
+                          operands[0].field->bits == operands[1].field->bits && operands[0].field->bits < 256;
   for (const Operand &operand : operands)
     if (operand.field && operand.field->bits > 64 && !equal_wide)
       return fail_at(spec_, instruction.line,

@@ -308,6 +308,12 @@ Status Parser::resolve() {
   spec_.apply = std::move(*apply);
   if (spec_.apply.empty() || spec_.apply.front().op != Op::rx)
     return fail_here(apply_->head.line, "apply must begin with rx m.FIELD");
+  for (std::size_t i = 1; i < spec_.apply.size(); ++i) {
+    const Instruction &instruction = spec_.apply[i];
+    if (instruction.op == Op::rx || (instruction.jumps() && instruction.operands[0].number == 0))
+      return fail_here(instruction.line, "'{}' takes another packet before this one has left: end with tx",
+                       instruction.text);
+  }
   return {};
 }
 

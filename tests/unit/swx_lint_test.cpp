@@ -92,6 +92,19 @@ TEST(SwxLint, refuses_metadata_that_begins_after_byte_255) {
                  "byte 256");
 }
 
+TEST(SwxLint, refuses_arguments_of_actions_that_begin_after_byte_255) {
+  std::string globals = "struct args_t {\n";
+  for (int i = 0; i < 32; ++i) globals += "\tbit<64> f" + std::to_string(i) + "\n";
+  globals += "\tbit<8> too_far\n}\naction far args instanceof args_t {\n\tmov m.a t.too_far\n\treturn\n}\n";
+  expect_refused({"", globals, ""}, Rule::metadata_byte, "bit<8> too_far", "byte 256 of args_t");
+}
+
+TEST(SwxLint, refuses_a_number_that_does_not_fit_the_header_field_it_is_compared_with) {
+  expect_refused({"", "", "\textract h.ethernet\n\tjmpeq X h.ethernet.type 0x10800\n", "\tX :\ttx m.out\n"},
+                 Rule::number_width, "jmpeq", "16 bits");
+  expect_clean({"", "", "\textract h.ethernet\n\tjmpeq X h.ethernet.type 0xFFFF\n", "\tX :\ttx m.out\n"});
+}
+
 TEST(SwxLint, refuses_headers_of_more_than_255_bytes) {
   expect_refused({"", "struct long_t {\n\tbit<2048> all\n}\nheader long instanceof long_t\n", ""},
                  Rule::header_bytes, "header long", "256 bytes");
@@ -194,6 +207,15 @@ TEST(SwxLint, follows_tables_into_their_actions) {
   expect_refused(with("\tmov m.a 1\n\ttable both\n\tmov m.out m.b\n"), Rule::unwritten, "mov m.out m.b",
                  "not every path");
   expect_refused(with("\ttable one\n"), Rule::unwritten, "jmpeq X m.a 1", "nothing has written");
+}
+
+TEST(SwxLint, refuses_to_ask_for_the_answer_of_a_table_that_was_not_asked) {
+  const std::string table = "action no args none {\n\treturn\n}\ntable t {\n\tactions {\n\t\tno\n\t}\n\t"
+                            "default_action no args none const\n\tsize 1\n}\n";
+  const std::string end = "\tX :\ttx m.out\n";
+  expect_clean({"", table, "\ttable t\n\tjmpnh X\n\tmov m.out 1\n", end});
+  expect_refused({"", table, "\tjmpeq Y m.port 1\n\ttable t\n\tY :\tjmpa X no\n", end}, Rule::unwritten,
+                 "jmpa X", "the last packet's answer");
 }
 
 TEST(SwxLint, reports_every_finding_with_file_and_line) {

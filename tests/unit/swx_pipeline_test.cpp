@@ -284,6 +284,16 @@ TEST_F(SwxPipelines, a_shift_by_64_shifts_by_nothing_without_the_lint) {
   EXPECT_EQ(run(pipeline, burst), (std::vector<std::uint8_t>{9})) << "9 >> 64 should be 0";
 }
 
+TEST_F(SwxPipelines, a_number_too_wide_for_a_header_field_equals_it_without_the_lint) {
+  auto pipeline = build_in_spite_of_lint(program(
+      "", "",
+      "\textract h.from_port\n\textract h.ethernet\n\tjmpneq END h.ethernet.type 0x10806\n\tmov m.out 9\n",
+      "\tEND :\ttx m.out\n"));
+  test::SwxBurst burst;
+  burst.add(arp_frame());
+  EXPECT_EQ(run(pipeline, burst), (std::vector<std::uint8_t>{9})) << "0x0806 is not 0x10806";
+}
+
 TEST_F(SwxPipelines, extract_does_not_look_at_the_length_of_the_packet) {
   // What the rule about windows rests on: a frame of one byte is extracted as a whole header, of zeros.
   auto pipeline =

@@ -200,6 +200,14 @@ TEST(SwxSpec, needs_metadata_an_apply_block_and_rx_in_front) {
             std::string::npos);
 }
 
+TEST(SwxSpec, refuses_to_take_a_second_packet_before_the_first_has_left) {
+  EXPECT_NE(error_of(with_line("rx m.port")).find("acl.spec:22: 'rx m.port' takes another packet"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(declarations + "apply {\n\tA :\trx m.port\n\tjmp A\n\ttx m.port\n}\n").find("'jmp A' takes"),
+      std::string::npos);
+}
+
 TEST(SwxSpec, says_which_file_it_cannot_read) {
   const auto spec = read_spec("no/such/file.spec");
   ASSERT_FALSE(spec);

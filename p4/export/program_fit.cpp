@@ -1,0 +1,96 @@
+#include "p4/export/program_fit.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::p4 {
+namespace {
+
+// All at once, so that one try shows everything that has to change.
+class Objections {
+public:
+  template <class... Args> void add(fmt::format_string<Args...> text, Args &&...args) {
+    all_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+  [[nodiscard]] Status status(std::uint64_t generation) const {
+    if (all_.empty()) return {};
+    return fail(Errc::refused, fmt::format("the P4 program cannot do what generation {} asks for: {}",
+                                           generation, fmt::join(all_, "; ")));
+  }
+
+private:
+  std::vector<std::string> all_;
+};
+
+void check_setting(const image::ImageView &view, const Setting &setting, Objections &objections) {
+  if (view.policy.match == Match::either)
+    objections.add("match: either judges two addresses, choose remote, source or destination");
+  if (setting.ports.size() > limits::ports)
+    objections.add("{} input ports, only the first {} can have a side", setting.ports.size(), limits::ports);
+}
+
+template <class Line>
+void check_side(const image::ImageView &view, std::size_t side, Objections &objections) {
+  if (!in_use<Line>(view, side)) return;
+  const image::SideView<Line> &of = view.sides<Line>()[side];
+  const std::string name = fmt::format("{} IPv{}", image::name_of(static_cast<image::Side>(side)),
+                                       static_cast<unsigned>(Line::family));
+  if (const std::uint32_t keys = table::read_acquire(*of.table.stash_keys); keys != 0)
+    objections.add("the {} table keeps {} keys in its stash: build the image again", name, keys);
+  if (!of.chain.in_force())
+    objections.add("the predictor of the {} table is no longer exact: build the image again", name);
+  if (of.chain.deep_layers() > limits::deep_layers)
+    objections.add(
+        "the predictor of the {} table has {} deeper layers, at most {} are possible: build the image "
+        "again",
+        name, of.chain.deep_layers(), limits::deep_layers);
+}
+
+void check_lengths(const image::ImageView &view, std::size_t side, Objections &objections) {
+  int in_use = 0;
+  for (unsigned w = 0; w < 3; ++w) in_use += std::popcount(view.lengths_v6[side].word(w));
+  if (in_use > static_cast<int>(limits::lengths_v6))
+    objections.add(
+        "the {} side has IPv6 prefixes of {} lengths, at most {} are possible: write those of rare "
+        "lengths as several longer ones",
+        image::name_of(static_cast<image::Side>(side)), in_use, limits::lengths_v6);
+}
+
+void check_stack(const image::DenyStackView &stack, Objections &objections) {
+  if (stack.empty()) return;
+  if (stack.depth() > limits::stack_layers)
+    objections.add("the stack of denied hosts has {} layers, at most {} are possible: plan a shallower one",
+                   stack.depth(), limits::stack_layers);
+  for (unsigned i = 0; i < stack.depth(); ++i)
+    if (const unsigned hashes = stack.bloom(i)->shape().hashes; hashes > limits::stack_hashes)
+      objections.add(
+          "layer {} of the stack of denied hosts has {} hashes, at most {} are possible: plan it with "
+          "fewer bits a key",
+          i + 1, hashes, limits::stack_hashes);
+}
+
+} // namespace
+
+Status check_fit(const image::ImageView &view, const Setting &setting) {
+  Objections objections;
+  if (view.family != HashFamily::jhash) {
+    objections.add("its hash family is {}: build the image for target p4, with family jhash",
+                   name_of(view.family));
+    return objections.status(view.generation);
+  }
+  check_setting(view, setting, objections);
+  for (std::size_t side = 0; side < 2; ++side) {
+    check_side<table::LineV4>(view, side, objections);
+    check_side<table::LineV6>(view, side, objections);
+    check_lengths(view, side, objections);
+  }
+  check_stack(view.stack, objections);
+  return objections.status(view.generation);
+}
+
+} // namespace weir::p4

@@ -42,6 +42,7 @@ Result<StackSection> make_deny_stack(const BuildInput &input, const plan::DenyFi
                                   static_cast<double>(std::max<std::uint64_t>(plan.keys, 1)));
   wanted.psi = plan.stack.psi;
   wanted.known = plan.known;
+  wanted.family = input.family;
   if (plan.compact) wanted.spared = plan.spared;
   auto stack = build_deny_stack(input.deny, wanted, input.seed);
   if (!stack) return std::unexpected(stack.error());

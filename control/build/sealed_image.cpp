@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace weir::build {
 
@@ -53,6 +54,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.generation = request.generation;
   input.store_id = request.store_id;
   input.sequence = request.sequence;
+  input.family = family_of(request.target);
   const auto seed = secret_seed();
   if (!seed) return std::unexpected(seed.error());
   input.seed = *seed;
@@ -83,15 +85,19 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     input.stack = {.section = stack, .known = plan->deny_filter.known};
   }
 
-  const std::uint64_t bytes = image_bytes(input);
-  const Pages wanted = image::choose_pages(bytes, image::free_pages());
-  // The rules are in memory by now, so the image itself is all that is still to be found.
-  if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits && wanted != Pages::gigantic)
-    return std::unexpected(fits.error());
-  auto file = MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores));
-  if (!file) return std::unexpected(file.error());
-  auto report = build_image(input, file->bytes());
+  std::optional<MemoryFile> file;
+  auto report = build_growing(input, [&](std::uint64_t bytes) -> Result<MutableBytes> {
+    file.reset();
+    const Pages wanted = image::choose_pages(bytes, image::free_pages());
+    // The rules are in memory by now, so the image itself is all that is still to be found.
+    if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits && wanted != Pages::gigantic)
+      return std::unexpected(fits.error());
+    auto made = MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores));
+    if (!made) return std::unexpected(made.error());
+    return file.emplace(std::move(*made)).bytes();
+  });
   if (!report) return std::unexpected(report.error());
+  const std::uint64_t bytes = report->image_bytes;
   plan->trained = trained_of(*report);
   plan->guard_built = guard_built_of(*report);
   plan->image_bytes = bytes;

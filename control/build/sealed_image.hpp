@@ -18,6 +18,7 @@ struct ImageRequest {
   std::uint64_t generation = 0;
   image::StoreId store_id{};
   std::uint64_t sequence = 0;
+  Target target = Target::cpp;
   std::uint64_t running_bytes = 0;  // the image that stays in memory meanwhile
   std::filesystem::path state = {}; // where measured figures are kept
   plan::Workload workload = {};

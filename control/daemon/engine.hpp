@@ -50,6 +50,7 @@ struct EngineOptions {
   std::filesystem::path run;   // where dataplane.sock is
   std::filesystem::path state; // store/ lies in it
   store::Options store;
+  build::Target target = build::Target::cpp;                        // of every image
   bool log = false;                                                 // say on stderr what happens
   push::Clock::duration retry_wait = std::chrono::milliseconds(50); // for the dataplane's socket
   push::Clock::duration filter_look_wait =

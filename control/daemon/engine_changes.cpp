@@ -188,6 +188,7 @@ void Engine::build() {
   const build::ImageRequest request{.generation = change_->generation,
                                     .store_id = store_.id(),
                                     .sequence = snapshot.sequence,
+                                    .target = options_.target,
                                     .running_bytes = live_record_.image_bytes,
                                     .state = options_.state,
                                     .workload = hits_.workload(),

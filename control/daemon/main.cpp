@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <optional>
+#include <string_view>
 
 namespace {
 
@@ -24,20 +26,30 @@ constexpr int exit_failed = 1, exit_usage = 2;
 
 struct Options {
   std::filesystem::path config, run, state;
+  build::Target target = build::Target::cpp;
   bool log = false;
 };
 
 constexpr const char *usage =
-    "usage: weir-control -c FILE [--run-dir DIR] [--state-dir DIR] [--foreground-log]\n"
+    "usage: weir-control -c FILE [--run-dir DIR] [--state-dir DIR] [--target cpp|p4] [--foreground-log]\n"
     "  -c, --config FILE   weir.yaml\n"
     "  --run-dir DIR       where the sockets are (default: paths.run)\n"
     "  --state-dir DIR     where the store is (default: paths.state)\n"
+    "  --target cpp|p4     what reads the images: the dataplane's C++ (default) or its P4 program\n"
     "  --foreground-log    say on stderr what happens\n";
+
+std::optional<build::Target> target_from(std::string_view text) {
+  for (const build::Target target : {build::Target::cpp, build::Target::p4})
+    if (text == name_of(target)) return target;
+  fmt::print(stderr, "weir-control: --target {}: there are cpp and p4\n", text);
+  return std::nullopt;
+}
 
 std::optional<Options> options_from(int argc, char **argv) {
   const option names[] = {{"config", required_argument, nullptr, 'c'},
                           {"run-dir", required_argument, nullptr, 'r'},
                           {"state-dir", required_argument, nullptr, 's'},
+                          {"target", required_argument, nullptr, 't'},
                           {"foreground-log", no_argument, nullptr, 'l'},
                           {"help", no_argument, nullptr, 'h'},
                           {nullptr, 0, nullptr, 0}};
@@ -47,6 +59,12 @@ std::optional<Options> options_from(int argc, char **argv) {
     case 'c': options.config = std::filesystem::absolute(optarg); break;
     case 'r': options.run = optarg; break;
     case 's': options.state = optarg; break;
+    case 't': {
+      const auto target = target_from(optarg);
+      if (!target) return std::nullopt;
+      options.target = *target;
+      break;
+    }
     case 'l': options.log = true; break;
     case 'h': std::fputs(usage, stdout); std::exit(0);
     default: return std::nullopt;
@@ -83,6 +101,7 @@ Status serve(const Options &options) {
   engine_options.config_file = options.config;
   engine_options.run = options.run;
   engine_options.state = options.state;
+  engine_options.target = options.target;
   engine_options.log = options.log;
   control::Engine engine(loop, std::move(*store), std::move(engine_options));
   control::Api api(engine);

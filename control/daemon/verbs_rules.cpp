@@ -140,21 +140,22 @@ void Api::plan(const Json &request, const Reply &reply) {
                             .build_ns_per_key = engine_.build_ns_per_key(),
                             .hot = hot_denied(),
                             .negatives = engine_.deny_watch().look()};
-    run_preview(
-        engine_, request, reply,
-        [now = std::move(now), state = engine_.options().state](const Preview &seen) mutable -> Result<Json> {
-          const config::Config &config = seen.candidate.rules->config;
-          const auto memory = plan::memory_free();
-          if (!memory) return std::unexpected(memory.error());
-          const build::BuildInput input = rules::build_input(seen.effective, config.policy);
-          now.memory = *memory;
-          now.calibration = plan::calibration_for(input, *memory, state);
-          const auto plan = plan::make_plan(input, config, now);
-          if (!plan) return std::unexpected(plan.error());
-          Json answer = Json::parse(plan::to_json(*plan), nullptr, false);
-          if (!answer.is_object()) return fail(Errc::io, "the plan cannot be read");
-          return answer;
-        });
+    run_preview(engine_, request, reply,
+                [now = std::move(now), state = engine_.options().state,
+                 target = engine_.options().target](const Preview &seen) mutable -> Result<Json> {
+                  const config::Config &config = seen.candidate.rules->config;
+                  const auto memory = plan::memory_free();
+                  if (!memory) return std::unexpected(memory.error());
+                  build::BuildInput input = rules::build_input(seen.effective, config.policy);
+                  input.family = family_of(target);
+                  now.memory = *memory;
+                  now.calibration = plan::calibration_for(input, *memory, state);
+                  const auto plan = plan::make_plan(input, config, now);
+                  if (!plan) return std::unexpected(plan.error());
+                  Json answer = Json::parse(plan::to_json(*plan), nullptr, false);
+                  if (!answer.is_object()) return fail(Errc::io, "the plan cannot be read");
+                  return answer;
+                });
   });
 }
 

@@ -130,9 +130,13 @@ struct Costs {
   }
 };
 
-Status take_seesaw(AllowFilterPlan &plan, const Costs &costs, bool adaptive, std::uint64_t bits_total) {
-  const auto sized = size_seesaw(
-      {.keys = plan.planned_keys, .bits_total = bits_total, .costs = costs.curve, .adaptive = adaptive});
+Status take_seesaw(AllowFilterPlan &plan, const Costs &costs, bool adaptive, std::uint64_t bits_total,
+                   HashFamily family) {
+  const auto sized = size_seesaw({.keys = plan.planned_keys,
+                                  .bits_total = bits_total,
+                                  .costs = costs.curve,
+                                  .adaptive = adaptive,
+                                  .family = family});
   if (!sized) return std::unexpected(sized.error());
   const auto bytes = build::seesaw_bytes(sized->params);
   if (!bytes) return std::unexpected(bytes.error());
@@ -176,7 +180,7 @@ Status take_cuckoo(AllowFilterPlan &plan, std::uint64_t bits_total) {
 // All in equal space, judged by what they will let through.
 Status take_best(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bits_total) {
   AllowFilterPlan seesaw = plan;
-  if (Status sized = take_seesaw(seesaw, costs, false, bits_total); !sized) return sized;
+  if (Status sized = take_seesaw(seesaw, costs, false, bits_total, HashFamily::xxh3); !sized) return sized;
   std::vector<AllowFilterPlan> all{std::move(seesaw)};
   AllowFilterPlan cuckoo = plan, stacked = plan;
   if (take_cuckoo(cuckoo, bits_total)) all.push_back(std::move(cuckoo));
@@ -246,9 +250,11 @@ Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input, const 
   const Vulnerable vulnerable = any_alike ? Vulnerable{} : vulnerable_keys(input, hot);
   const Costs costs(vulnerable, config, hit_ratio);
   Status sized = fail(Errc::usage, "no filter was asked for");
-  switch (config.allow.filter) {
+  const bool p4 = input.target() == build::Target::p4;
+  switch (p4 ? config::AllowFilter::seesaw : config.allow.filter) {
   case config::AllowFilter::seesaw:
-    sized = take_seesaw(plan, costs, config.allow.adaptive, bits_total);
+    sized = take_seesaw(plan, costs, config.allow.adaptive, bits_total, input.family);
+    if (p4) plan.why = "target p4 has no other filter there";
     break;
   case config::AllowFilter::cuckoo: sized = take_cuckoo(plan, bits_total); break;
   case config::AllowFilter::stacked: sized = take_stacked(plan, costs, bits_total); break;

@@ -257,12 +257,15 @@ Result<DenyFilterPlan> plan_front(const DenyFilterTask &task) {
     plan.why = "no list denies a host";
     return plan;
   }
-  plan.base = StackBase::split_block; // the one that a burst is asked about fastest
+  // The one that a burst is asked about fastest, or the only one that the target has.
+  plan.base = task.input.target() == build::Target::p4 ? StackBase::bloom : StackBase::split_block;
   take_hot(plan, task);
   const std::uint32_t blocks =
       filter::SplitBlockBloom::blocks_for(plan.planned_keys, build::front_bits_per_key);
   advise(plan, filter::split_block_bloom_rate(plan.planned_keys, blocks));
   StackTask sizes = stack_task(plan, plan.base);
+  constexpr unsigned program_layers = 3; // of the P4 program
+  if (task.input.target() == build::Target::p4) sizes.depth_max = std::min(sizes.depth_max, program_layers);
   constexpr double bits_min = 8 * 4096; // below a page there is nothing to save
   sizes.bits_total = std::max(8.0 * sizeof(filter::Block) * blocks, bits_min);
   auto sized = size_stack(sizes);

@@ -37,9 +37,12 @@ double probes_v4(std::span<const EntryV4> entries) {
 }
 
 template <class Line, class Entry>
-TablePlan plan_table(const std::string &name, std::span<const Entry> entries) {
+TablePlan plan_table(const std::string &name, std::span<const Entry> entries, build::Target target) {
   const unsigned bits = address_bits(Line::family);
-  const build::TableSize size = build::table_size<Line>(entries.size());
+  const bool p4 = target == build::Target::p4;
+  const build::SizeRule rule{family_of(target)};
+  const build::TableSize size =
+      build::table_size<Line>(entries.size(), p4 ? Predictor::chained : Predictor::inline_bits, rule);
   TablePlan t{.name = name, .keys = entries.size()};
   std::bitset<129> lengths;
   for (const Entry &e : entries) {
@@ -48,7 +51,7 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries) {
   }
   t.prefix_lengths = lengths.count();
   t.bytes = size.bytes() + sizeof(image::OverlayHeader) +
-            std::uint64_t{build::overlay_lines<Line>(t.keys)} * cache_line_bytes;
+            std::uint64_t{build::overlay_lines<Line>(t.keys, rule)} * cache_line_bytes;
   if constexpr (std::is_same_v<Entry, EntryV4>) {
     t.bytes += sizeof(image::LengthMapHeader) + image::length_map_cells * sizeof(std::uint64_t);
     t.probes = probes_v4(entries);
@@ -56,7 +59,8 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries) {
     t.bytes += sizeof(image::LengthSetV6);
     t.probes = static_cast<double>(t.prefix_lengths);
   }
-  const ExpectedLines lines = expected_lines({t.keys, size.lines1, Line::slots, Line::groups});
+  ExpectedLines lines = expected_lines({t.keys, size.lines1, Line::slots, Line::groups});
+  if (p4 && t.keys != 0) lines.hit = lines.absent = 1;
   t.lines_hit = lines.hit;
   t.lines_absent = lines.absent;
   return t;
@@ -81,8 +85,28 @@ TableEntries table_entries(const build::SideInput &deny, const config::Config &c
   return t;
 }
 
-// The options that the configuration leaves open.
-std::vector<Option> left_open(const config::Config &config) {
+// Errors: refused, naming the key and what it may say.
+Status check_target(const config::Config &config, build::Target target) {
+  if (target == build::Target::cpp) return {};
+  const auto refuse = [&](const char *key, const char *remedy) {
+    return fail(Errc::refused,
+                fmt::format("{}: {}: target p4 does not have it: {}", config.source.string(), key, remedy));
+  };
+  if (config.compact) return refuse("mode: compact", "write mode: exact");
+  if (config.predictor == config::Predictor::inline_bits)
+    return refuse("predictor: inline_bits", "write predictor: auto, which is chained there");
+  if (config.front_filter == config::FrontFilter::split_block_bloom)
+    return refuse("front_filter: split_block_bloom", "write front_filter: none or stacked");
+  if (config.allow.filter == config::AllowFilter::cuckoo ||
+      config.allow.filter == config::AllowFilter::stacked)
+    return refuse("allow.filter", "write allow.filter: auto, none or seesaw");
+  return {};
+}
+
+// The options that the configuration and the target leave open.
+std::vector<Option> left_open(const config::Config &config, build::Target target) {
+  if (target == build::Target::p4)
+    return {{.front_filter = FrontFilter::none, .predictor = Predictor::chained}};
   std::vector<Option> options;
   for (const Option &option : all_options) {
     const bool front = option.front_filter == FrontFilter::split_block_bloom;
@@ -165,12 +189,13 @@ void choose_options(Plan &plan, const build::BuildInput &input, const config::Co
   const bool v6 = plan.tables[1].keys > plan.tables[0].keys;
   const Family family = v6 ? Family::ipv6 : Family::ipv4;
   const std::uint64_t keys = plan.tables[v6 ? 1 : 0].keys;
-  const std::vector<Option> open = left_open(config);
+  const std::vector<Option> open = left_open(config, plan.target);
   const Answer answer =
       choose({.family = family, .keys = keys, .hit_ratio = plan.workload.hit_ratio, .candidates = open},
              calibration);
   plan.chosen = answer.chosen;
   explain_choice(plan, config, answer);
+  if (plan.target == build::Target::p4) plan.predictor.why = plan.front_filter.why = "target p4 has no other";
   if (plan.chosen.predictor == Predictor::chained) {
     plan.chain_words_v4 = words_for<table::LineV4>(plan.tables[0].keys, mistaken_v4);
     plan.chain_words_v6 = words_for<table::LineV6>(plan.tables[1].keys, mistaken_v6);
@@ -182,7 +207,9 @@ void choose_options(Plan &plan, const build::BuildInput &input, const config::Co
     candidate.forced_out = judged == nullptr;
     candidate.cost =
         judged != nullptr ? *judged : cost_of(family, sizes, plan.workload.hit_ratio, option, calibration);
-    if (candidate.forced_out) candidate.cost.why_not = "the configuration asks for another";
+    if (candidate.forced_out)
+      candidate.cost.why_not = plan.target == build::Target::p4 ? "target p4 does not have it"
+                                                                : "the configuration asks for another";
     build::BuildInput as_planned = input;
     apply_to(as_planned, plan);
     apply_to(as_planned, option);
@@ -204,6 +231,7 @@ void name_stack(Plan &plan) {
 void weigh_stack(Plan &plan, const build::BuildInput &input, const config::Config &config,
                  const Circumstances &now) {
   if (config.compact || config.front_filter != config::FrontFilter::automatic) return;
+  if (plan.target == build::Target::p4) return; // costs are those of the other target
   const auto chosen = std::ranges::find_if(plan.candidates, [](const Candidate &c) { return c.cost.chosen; });
   if (chosen == plan.candidates.end()) return;
   plan.deny_filter = weigh_front_stack({input, config, now.negatives, plan.workload.hit_ratio}, chosen->cost,
@@ -248,7 +276,7 @@ std::uint64_t scratch_bytes(const build::BuildInput &in) {
 
 } // namespace
 
-// Allow tables are small and change by hand: they keep inline_bits.
+// Allow tables are small and change by hand: they keep inline_bits where the target has them.
 void apply_to(build::BuildInput &input, const Option &chosen) {
   input.deny.front_filter = chosen.front_filter == FrontFilter::split_block_bloom;
   input.deny.predictor = chosen.predictor;
@@ -256,6 +284,7 @@ void apply_to(build::BuildInput &input, const Option &chosen) {
 
 void apply_to(build::BuildInput &input, const Plan &plan) {
   apply_to(input, plan.chosen);
+  if (plan.target == build::Target::p4) input.allow.predictor = Predictor::chained;
   input.deny.chain_words_v4 = plan.chain_words_v4;
   input.deny.chain_words_v6 = plan.chain_words_v6;
   if (plan.allow_filter.seesaw) input.guard.params = plan.allow_filter.seesaw->params;
@@ -280,13 +309,15 @@ Calibration calibration_for(const build::BuildInput &input, const MemoryFree &me
 Result<Plan> make_plan(const build::BuildInput &input, const config::Config &config,
                        const Circumstances &now) {
   Plan plan;
+  plan.target = input.target();
+  if (const Status has = check_target(config, plan.target); !has) return std::unexpected(has.error());
   const TableEntries deny = table_entries(input.deny, config);
   build::BuildInput in_tables = input;
   in_tables.deny.v4 = deny.v4, in_tables.deny.v6 = deny.v6;
-  plan.tables = {plan_table<table::LineV4>("deny ipv4", deny.v4),
-                 plan_table<table::LineV6>("deny ipv6", deny.v6),
-                 plan_table<table::LineV4>("allow ipv4", input.allow.v4),
-                 plan_table<table::LineV6>("allow ipv6", input.allow.v6)};
+  plan.tables = {plan_table<table::LineV4>("deny ipv4", deny.v4, plan.target),
+                 plan_table<table::LineV6>("deny ipv6", deny.v6, plan.target),
+                 plan_table<table::LineV4>("allow ipv4", input.allow.v4, plan.target),
+                 plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target)};
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
   auto allow_filter = plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot);

@@ -1,6 +1,9 @@
 // What a generation will be, before anything is built: sizes, expected lines and ns per lookup of each
 // candidate, the choice of front filter and predictor with the reason, and whether memory suffices.
 //
+// Target p4 leaves little to choose: a chained predictor everywhere, no front filter unless a stack is asked
+// for, sizes rounded up to powers of two.
+//
 // The image's size is exact (build::image_bytes). Lines follow from the load of table 1 (model.hpp), ns
 // from the calibration (cost.hpp). A host lookup probes once for each prefix length in use near the
 // address. Building needs the image once more beside the running one (a swap holds two), in hugepages
@@ -102,6 +105,7 @@ struct GuardBuilt {        // what became of the filter in front of the allow ta
 };
 
 struct Plan {
+  build::Target target = build::Target::cpp;
   std::vector<TablePlan> tables;
   std::vector<Candidate> candidates;
   Choice front_filter, predictor;
@@ -128,8 +132,9 @@ struct Plan {
   std::uint64_t planned_at = 0; // seconds since the epoch, of the image; 0: it is not built
 };
 
-// `input` needs lists and sides only. Does not refuse for lack of memory: `fits` says it, and
-// check_memory() makes the error.
+// `input` needs lists, sides and the target only. Does not refuse for lack of memory: `fits` says it, and
+// check_memory() makes the error. Errors: refused, when the configuration wants what the target does not
+// have.
 [[nodiscard]] Result<Plan> make_plan(const build::BuildInput &input, const config::Config &config,
                                      const Circumstances &circumstances);
 

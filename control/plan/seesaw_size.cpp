@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <span>
 
 namespace weir::plan {
 namespace {
@@ -57,6 +59,10 @@ public:
     const std::uint64_t lines = std::clamp<std::uint64_t>(asked, 1, lines_ - 1);
     params.modulator_words = lines * words_a_line;
     params.cell_words = (lines_ - lines) * words_a_line;
+    if (params.family == HashFamily::jhash) {
+      params.modulator_words = std::bit_ceil(params.modulator_words);
+      params.cell_words = std::bit_ceil(params.cell_words);
+    }
     return params;
   }
 
@@ -91,11 +97,15 @@ std::vector<Candidate> Search::candidates() const {
   std::vector<Candidate> all;
   build::SeesawParams p;
   p.planned_keys = task_.keys;
-  p.adaptive = task_.adaptive;
-  for (p.hashes = 2; p.hashes <= task_.hashes_max; ++p.hashes)
-    for (p.positive_bits = 2; p.positive_bits <= 4; ++p.positive_bits)
-      for (p.count_bits = 2; p.count_bits <= 5; ++p.count_bits)
-        for (const Backups &b : backups_tried) {
+  p.family = task_.family;
+  const bool one_kind = p.family == HashFamily::jhash; // the lean adaptive one
+  p.adaptive = task_.adaptive || one_kind;
+  const unsigned hashes_max = one_kind ? std::min(task_.hashes_max, 6u) : task_.hashes_max;
+  const std::span backups = std::span(backups_tried).first(one_kind ? 1 : backups_tried.size());
+  for (p.hashes = 2; p.hashes <= hashes_max; ++p.hashes)
+    for (p.positive_bits = 2; p.positive_bits <= (one_kind ? 2u : 4u); ++p.positive_bits)
+      for (p.count_bits = 2; p.count_bits <= (one_kind ? 2u : 5u); ++p.count_bits)
+        for (const Backups &b : backups) {
           p.backups = b.count;
           p.index_bits = b.index_bits;
           all.push_back(tried(p));

@@ -33,6 +33,7 @@ struct SeesawTask {
   double churn_share = 0.02; // of the keys replaced a round
   bool adaptive = false;     // negatives will be learnt: a bit more a cell, which the forecast takes as known
   unsigned hashes_max = 8;
+  HashFamily family = HashFamily::xxh3; // jhash: its one kind of shape, bits rounded up to powers of two
 };
 
 struct SeesawPlan {

@@ -93,7 +93,8 @@ std::string json_allow_filter(const Plan &plan) {
 }
 
 std::string json_stack_and_cause(const Plan &plan) {
-  std::string text = fmt::format(R"("deny_filter":{},)", to_json(plan.deny_filter));
+  std::string text =
+      fmt::format(R"("target":"{}","deny_filter":{},)", name_of(plan.target), to_json(plan.deny_filter));
   if (plan.planned_at != 0) text += fmt::format(R"("planned_at":{},)", plan.planned_at);
   return plan.built_for.empty() ? text
                                 : text + fmt::format(R"("built_for":"{}",)", json_text(plan.built_for));
@@ -181,8 +182,11 @@ std::string to_json(const Plan &plan) {
 }
 
 std::string to_text(const Plan &plan) {
-  std::string text = fmt::format("{:<11} {:>11} {:>11} {:>9} {:>8} {:>10} {:>7} {:>7}\n", "TABLE", "KEYS",
-                                 "HOSTS", "PREFIXES", "LENGTHS", "SIZE", "HIT", "ABSENT");
+  std::string text;
+  if (plan.target == build::Target::p4)
+    text = "target p4: hash family jhash, sizes are powers of two; times are those of the dataplane in C++\n";
+  text += fmt::format("{:<11} {:>11} {:>11} {:>9} {:>8} {:>10} {:>7} {:>7}\n", "TABLE", "KEYS", "HOSTS",
+                      "PREFIXES", "LENGTHS", "SIZE", "HIT", "ABSENT");
   for (const TablePlan &t : plan.tables)
     text +=
         fmt::format("{:<11} {:>11} {:>11} {:>9} {:>8} {:>10} {:>7.2f} {:>7.2f}\n", t.name, t.keys, t.hosts,

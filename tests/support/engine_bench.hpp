@@ -16,7 +16,8 @@ namespace weir::test {
 
 class EngineBench {
 public:
-  explicit EngineBench(std::string yaml, store::Options store = {}) : store_options_(store) {
+  explicit EngineBench(std::string yaml, store::Options store = {}, build::Target target = build::Target::cpp)
+      : store_options_(store), target_(target) {
     configure(std::move(yaml));
     restart();
   }
@@ -37,6 +38,7 @@ public:
     options.run = folder_.path();
     options.state = folder_.path();
     options.store = store_options_;
+    options.target = target_;
     options.retry_wait = std::chrono::milliseconds(5);
     options.filter_look_wait = std::chrono::milliseconds(20);
     engine_ = std::make_unique<control::Engine>(*loop_, std::move(*store), options);
@@ -101,6 +103,7 @@ private:
 
   TempDir folder_;
   store::Options store_options_;
+  build::Target target_;
   std::unique_ptr<push::EventLoop> loop_;
   std::unique_ptr<control::Engine> engine_;
 };

@@ -242,7 +242,7 @@ $(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(L
 
 # ---- lint --------------------------------------------------------------------------------------
 SOURCES = $(shell find include control dataplane p4 tests 2>/dev/null -name '*.[ch]pp')
-SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci tests pcaps 2>/dev/null)
+SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci tests pcaps p4 2>/dev/null)
 # Not those that clang compiles for check-asan, with the same warnings as errors.
 LINT_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(filter-out tests/unit/% tests/property/%,$(filter %.cpp,$(SOURCES))))
 LINT_FLAGS = $(CPPFLAGS) $(DPDK_CFLAGS) $(CXXFLAGS) $(CLANG_FLAGS)
@@ -292,6 +292,12 @@ fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 
 $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
+
+# ---- p4 ----------------------------------------------------------------------------------------
+P4C ?= p4c-dpdk# 1.2.4.2; its include folder goes into P4C_16_INCLUDE_PATH where it is not installed
+.PHONY: p4
+p4:
+	$(Q)p4/generate.sh $(P4C)
 
 # ---- lab ---------------------------------------------------------------------------------------
 $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL)

@@ -94,7 +94,7 @@
 #define LOOKUP_V4 64
 #define LOOKUP_V6 65
 
-#define DROPPED 16 // added to a reason gives an output port
+#define NO_PORT 63
 #define HOST_V4 0x200000 // a length as it stands in a value: 32, 128
 #define HOST_V6 0x800000
 #define LISTED 0x10000 // a slot's value less what was looked for: below this the list is left
@@ -697,6 +697,10 @@ control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_inpu
         meta.bank = meta.bank << 9;
         meta.list = 0;
         meta.denied = 0;
+        meta.mask = 0;
+        meta.length = 0;
+        meta.wanted2 = 0;
+        meta.seed_at = 0;
         PARAMETER(t, CFG_VALID)
         if (meta.t == 0) {
             meta.kind = NO_IMAGE;
@@ -1154,7 +1158,8 @@ control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_inpu
             }
         }
         finish.apply();
-        // PNA takes nothing but constants here.
+        // PNA takes nothing but constants here. No port: a verdict that is neither 0 nor 1.
+        send_to_port((PortId_t)NO_PORT);
         LEAVE(0)
         LEAVE(1)
         LEAVE(2)

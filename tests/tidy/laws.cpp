@@ -10,7 +10,8 @@
 
 namespace weir::tidy {
 
-Breaches headers_that_need_company(const Tree &tree); // headers.cpp
+Breaches headers_that_need_company(const Tree &tree);     // headers.cpp
+Breaches generated_from_something_else(const Tree &tree); // manifest.cpp
 
 namespace {
 
@@ -261,6 +262,13 @@ const std::vector<Law> &laws() {
        unfinished_business,
        {{"docs/plan.md", std::string("later\n") + "TO" + "DO: more\n"}},
        "docs/plan.md:2"},
+      {"generated_files_are_those_of_acl_p4",
+       generated_from_something_else,
+       {{"p4/acl.p4", "header changed_since {}\n"},
+        {"p4/generated/MANIFEST",
+         "# made from an empty file\n"
+         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  acl.p4\n"}},
+       "p4/acl.p4"},
       {"no_path_of_one_machine",
        paths_of_one_machine,
        {{"tests/unit/a.cpp", std::string("const char *f = \"/ho") + "me/me/a.pcap\";\n"}},

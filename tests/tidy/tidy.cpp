@@ -8,6 +8,8 @@
 
 namespace weir::tidy {
 
+std::string sha256_of(std::string_view text); // manifest.cpp
+
 static void PrintTo(const Law &law, std::ostream *out) { *out << law.name; } // how gtest shows a Law
 
 namespace {
@@ -43,6 +45,12 @@ INSTANTIATE_TEST_SUITE_P(Law, Tidy, testing::ValuesIn(laws()),
 
 TEST(Tree, comments_and_literals_are_no_code) {
   EXPECT_EQ(without_comments("a // b\n/* c\nd */ e \"f\\\"g\" h"), "a     \n    \n     e \"    \" h");
+}
+
+TEST(Sha256, gives_the_digests_of_the_standard) {
+  EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_of(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 } // namespace

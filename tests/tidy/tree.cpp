@@ -9,9 +9,9 @@ namespace weir::tidy {
 namespace {
 
 bool is_text(const std::filesystem::path &path) {
-  static const std::vector<std::string> endings{".hpp", ".cpp",    ".py",   ".sh", ".md",  ".yaml",
-                                                ".yml", ".txt",    ".json", ".p4", ".1",   ".awk",
-                                                ".gp",  ".netset", ".mk",   ".in", ".list"};
+  static const std::vector<std::string> endings{".hpp", ".cpp",    ".py",   ".sh", ".md",   ".yaml",
+                                                ".yml", ".txt",    ".json", ".p4", ".1",    ".awk",
+                                                ".gp",  ".netset", ".mk",   ".in", ".list", ".spec"};
   const std::string ending = path.extension();
   return ending.empty() || std::ranges::find(endings, ending) != endings.end();
 }

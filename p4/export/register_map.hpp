@@ -225,7 +225,7 @@ struct NamedNumber {
 };
 
 // Every parameter under the name that acl.p4 has for it. acl.p4 may leave out what it does not read.
-inline constexpr std::array<NamedNumber, 57> parameter_names{{
+inline constexpr std::array<NamedNumber, 60> parameter_names{{
     {"CFG_VALID", cfg::valid},
     {"CFG_VERDICT_NO_IMAGE", cfg::verdict_no_image},
     {"CFG_VERDICT_MALFORMED", cfg::verdict_malformed},
@@ -235,6 +235,7 @@ inline constexpr std::array<NamedNumber, 57> parameter_names{{
     {"CFG_GENERATION", cfg::generation},
     {"CFG_LOOKUP", cfg::lookup},
     {"CFG_LOOKUP_STRIDE", cfg::lookup_stride},
+    {"CFG_LOOKUP_ALLOW", cfg::lookup + 2 * cfg::lookup_stride},
     {"CFG_DEEP_SALT", cfg::deep_salt},
     {"CFG_DEEP_SALT_STRIDE", cfg::deep_salt_stride},
     {"CFG_GUARD", cfg::guard},
@@ -246,6 +247,7 @@ inline constexpr std::array<NamedNumber, 57> parameter_names{{
     {"CFG_GUARD_MODULATOR_SHIFT", cfg::guard_modulator_shift},
     {"CFG_GUARD_SALT", cfg::guard_salt},
     {"CFG_GUARD_SALT_STRIDE", cfg::guard_salt_stride},
+    {"CFG_GUARD_MODULATOR_SALT", cfg::guard_salt + 2 * cfg::guard_salt_stride},
     {"CFG_STACK_DEPTH", cfg::stack_depth},
     {"CFG_STACK_STEP_GROWTH", cfg::stack_step_growth},
     {"CFG_STACK_LAYER", cfg::stack_layer},
@@ -279,6 +281,7 @@ inline constexpr std::array<NamedNumber, 57> parameter_names{{
     {"LAYER_SALT", cfg::layer::salt},
     {"LENGTH_V4_MASK", cfg::length_v4_at::mask},
     {"LENGTH_V4_SEED", cfg::length_v4_at::seed},
+    {"LENGTH_V4_LAST", 15 * cfg::length_v4_stride},
     {"LENGTH_V6_MASK", cfg::length_v6_at::mask},
     {"LENGTH_V6_SEED", cfg::length_v6_at::seed},
     {"LENGTH_V6_LENGTH", cfg::length_v6_at::length},

@@ -25,6 +25,7 @@ struct State {
   std::bitset<fields_max> written, touched;
   unsigned taken = 0;
   bool asked = false; // a table, on every path
+  Headers made;       // on some path
 
   friend bool operator==(const State &, const State &) = default;
 
@@ -35,6 +36,7 @@ struct State {
     touched |= other.touched;
     taken = std::max(taken, other.taken);
     asked &= other.asked;
+    made |= other.made;
     return before != *this;
   }
 };
@@ -112,7 +114,13 @@ void Walk::need_valid(const Here &here, const FieldRef &field) {
 }
 
 void Walk::read(Here &here, const FieldRef &field) {
-  if (field.space == Space::header) need_valid(here, field);
+  if (field.space == Space::header) {
+    need_valid(here, field);
+    if (here.valid[field.header] && here.state.made[field.header])
+      find(Rule::invalid_header, here.instruction.line,
+           "'{}' reads header {}, which validate made out of the last packet's: keep the value in metadata",
+           here.instruction.text, spec_.headers[field.header].name);
+  }
   if (field.space != Space::metadata || here.state.written[field.index]) return;
   const std::string &name = metadata_.fields[field.index].name;
   if (here.state.touched[field.index])
@@ -154,6 +162,7 @@ void Walk::extract(Here &here) {
     here.state.taken += bytes;
   }
   here.valid.set(number);
+  here.state.made.reset(number);
 }
 
 void Walk::execute(Here &here) {
@@ -172,7 +181,10 @@ void Walk::execute(Here &here) {
   switch (here.instruction.op) {
   case Op::extract:
   case Op::lookahead: extract(here); break;
-  case Op::validate: here.valid.set(operands[0].number); break;
+  case Op::validate:
+    if (!here.valid[operands[0].number]) here.state.made.set(operands[0].number);
+    here.valid.set(operands[0].number);
+    break;
   case Op::invalidate: here.valid.reset(operands[0].number); break;
   case Op::jmph:
   case Op::jmpnh:

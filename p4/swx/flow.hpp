@@ -8,11 +8,12 @@
 //   touched   those that some path has written (for the message)
 //   taken     bytes extracted so far, the most that any path takes
 //   asked     a table was asked on every path to here
+//   made      headers that validate made valid, on some path: memory of their own, never cleared
 //
-// Where paths meet, `written` and `asked` are intersected, `touched` united, `taken` the larger. A table runs
-// any one of its actions: their bodies are walked from the state at the table, and what comes back is met.
-// Backward jumps are followed until nothing changes; loop and emit_twice are checked before, so `taken` is
-// finite.
+// Where paths meet, `written` and `asked` are intersected, `touched` and `made` united, `taken` the larger. A
+// table runs any one of its actions: their bodies are walked from the state at the table, and what comes back
+// is met. Backward jumps are followed until nothing changes; loop and emit_twice are checked before, so
+// `taken` is finite.
 #pragma once
 
 #include "p4/swx/lint.hpp"

@@ -24,7 +24,8 @@
 //     unwritten             metadata is not cleared between packets: what no path, or not every path, has
 //                           written is the last packet's; so is the answer of a table for jmph and jmpa
 //     invalid_header        a field of a header that was neither extracted nor validated on every path points
-//                           into an earlier packet's memory
+//                           into an earlier packet's memory; one of a header that validate made holds what an
+//                           earlier packet wrote
 //
 // extract_window is the rule that makes `extract` sound. The memory port lends the program a window of fixed
 // size: the packet's first bytes and zeros behind its end. If on every path the sizes of the headers that

@@ -192,6 +192,12 @@ TEST(SwxLint, refuses_fields_of_a_header_that_may_be_invalid) {
   expect_clean({"", "", "\tvalidate h.ipv4\n\tmov h.ipv4.src 1\n"});
 }
 
+TEST(SwxLint, refuses_to_read_a_header_that_the_program_made) {
+  expect_refused({"", "", "\tvalidate h.ipv4\n\tmov m.out h.ipv4.src\n"}, Rule::invalid_header, "mov m.out h",
+                 "which validate made");
+  expect_clean({"", "", "\textract h.ipv4\n\tvalidate h.ipv4\n\tmov m.out h.ipv4.src\n"});
+}
+
 TEST(SwxLint, follows_tables_into_their_actions) {
   const auto with = [](const std::string &apply) {
     return Program{

@@ -294,6 +294,19 @@ TEST_F(SwxPipelines, a_number_too_wide_for_a_header_field_equals_it_without_the_
   EXPECT_EQ(run(pipeline, burst), (std::vector<std::uint8_t>{9})) << "0x0806 is not 0x10806";
 }
 
+TEST_F(SwxPipelines, a_header_that_validate_makes_is_an_earlier_packets_without_the_lint) {
+  auto pipeline = build_in_spite_of_lint(program("", "",
+                                                 "\textract h.from_port\n\tvalidate h.ipv4\n\tjmpeq READ "
+                                                 "h.from_port.port 1\n\tmov h.ipv4.src 33\n",
+                                                 "\tREAD :\tmov m.out h.ipv4.src\n\ttx m.out\n"));
+  test::SwxBurst writers, readers;
+  for (int i = 0; i < 16; ++i) writers.add(arp_frame(), 0);
+  for (int i = 0; i < 16; ++i) readers.add(arp_frame(), 1);
+  EXPECT_EQ(run(pipeline, readers), std::vector<std::uint8_t>(16, 0));
+  (void)run(pipeline, writers);
+  EXPECT_EQ(run(pipeline, readers), std::vector<std::uint8_t>(16, 33));
+}
+
 TEST_F(SwxPipelines, extract_does_not_look_at_the_length_of_the_packet) {
   // What the rule about windows rests on: a frame of one byte is extracted as a whole header, of zeros.
   auto pipeline =

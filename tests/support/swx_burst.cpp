@@ -1,7 +1,7 @@
 #include "tests/support/swx_burst.hpp"
 
+#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <rte_mbuf.h>
 #include <stdexcept>
 #include <string>
@@ -21,7 +21,7 @@ void SwxBurst::add(std::span<const std::uint8_t> frame, std::uint16_t port, std:
   rte_mbuf *mbuf = rte_pktmbuf_alloc(pool_);
   char *at = mbuf ? rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size())) : nullptr;
   if (!at) throw std::runtime_error("no room for a packet");
-  std::memcpy(at, frame.data(), frame.size());
+  std::ranges::copy(frame, at);
   packets_.push_back({mbuf, port, wire_bytes});
 }
 

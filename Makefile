@@ -101,7 +101,7 @@ again = +$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(s
 # ---- targets a person calls --------------------------------------------------------------------
 .PHONY: help
 help: ## list the targets and the flags in force
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 	@echo; echo "PROFILE=$(PROFILE)   programs in $(BIN)/"
 	@echo "CXX=$(CCACHE) $(CXX)"; echo "CXXFLAGS=$(CXXFLAGS)"
 
@@ -120,6 +120,11 @@ run: deps-build ## build, and replay a recorded capture while a second generatio
 
 .PHONY: all
 all: $(PROGRAMS) ## build the programs
+
+P4C ?= p4c-dpdk# 1.2.4.2; where it is not installed, P4C_16_INCLUDE_PATH names its include folder
+.PHONY: p4
+p4: ## make p4/generated from p4/acl.p4 anew, where p4c-dpdk is on the PATH
+	$(Q)p4/generate.sh $(P4C)
 
 .PHONY: tests
 tests: $(TEST_PROGRAMS) $(PROGRAMS) lab ## build the programs and the tests
@@ -292,12 +297,6 @@ fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 
 $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
-
-# ---- p4 ----------------------------------------------------------------------------------------
-P4C ?= p4c-dpdk# 1.2.4.2; its include folder goes into P4C_16_INCLUDE_PATH where it is not installed
-.PHONY: p4
-p4:
-	$(Q)p4/generate.sh $(P4C)
 
 # ---- lab ---------------------------------------------------------------------------------------
 $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL)

@@ -22,7 +22,9 @@
 //   else. A simple operand is meta.x, hdr.y.x or a number. Numbers are unsigned, of the width of what they are
 //   assigned to; a shift by that width or more gives 0.
 // - The compiler's copy propagation is off (p4/README.md has the command): it would rebuild the large
-//   expressions that were taken apart here, and put each part into a metadata field of its own.
+//   expressions that were taken apart here, and put each part into a metadata field of its own. A last pass
+//   that cannot be turned off takes away a field that a block copies something to once and reads once,
+//   whatever other blocks do with it: no field is used like that.
 #include <core.p4>
 #include <dpdk/pna.p4>
 
@@ -902,7 +904,7 @@ control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_inpu
         meta.t = meta.t + meta.i;
         REST_OF_G
         if (meta.line == NOWHERE) {
-            meta.line = meta.t;
+            meta.line = meta.line & meta.t; // of all ones: t
         }
         GUARD_FUNCTION
         if (meta.left > 1) {

@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -174,6 +175,19 @@ TEST_F(P4Export, puts_a_key_and_its_value_into_one_element) {
   EXPECT_GT(std::ranges::count(slots, p4::empty_slot), 0);
 }
 
+TEST_F(P4Export, gives_every_table_elements_of_its_own) {
+  ASSERT_TRUE(exporter.write(image.view()));
+  const auto bases = [&](std::uint32_t parameter) {
+    std::set<std::uint64_t> all;
+    for (std::uint32_t n = 0; n < 4; ++n)
+      all.insert(
+          target.at(Array::cfg, p4::cfg_elements + p4::cfg::lookup + n * p4::cfg::lookup_stride + parameter));
+    return all.size();
+  };
+  EXPECT_EQ(bases(p4::cfg::side::chain_base), 4u) << "of all sides and families, however small";
+  EXPECT_EQ(target.at(Array::cfg, p4::cfg_elements + p4::cfg::lookup + p4::cfg::side::chain_base), 1u << 16);
+}
+
 TEST_F(P4Export, fills_the_idle_bank_and_turns_to_it) {
   EXPECT_EQ(exporter.bank(), 0u);
   EXPECT_EQ(exporter.write(image.view())->bank, 1u);
@@ -264,6 +278,15 @@ TEST_F(P4Export, leaves_no_image_with_the_verdict_for_that) {
   EXPECT_EQ(model.judge(frame.bytes, 0).verdict, Verdict::pass);
 }
 
+TEST_F(P4Export, knows_what_a_bank_holds_beyond_the_end_of_what_was_written_last) {
+  for (unsigned n = 0; n < p4::banks; ++n) ASSERT_TRUE(exporter.write(image.view()));
+  for (unsigned n = 0; n < p4::banks; ++n) ASSERT_TRUE(exporter.write_none());
+  const auto again = exporter.write(image.view());
+  ASSERT_TRUE(again);
+  EXPECT_LT(again->written, 1000u) << "parameters and cells; the slots still stand there";
+  expect_answers(image.view());
+}
+
 // ---- what is refused -----------------------------------------------------------------------------
 
 TEST_F(P4Export, refuses_the_other_hash_family) {
@@ -325,26 +348,33 @@ TEST_F(P4Export, names_each_array_that_is_too_small_and_the_size_that_does) {
   Target enough(small);
   p4::Exporter to_enough(enough);
   EXPECT_TRUE(to_enough.write(large.view()));
+  small[static_cast<std::size_t>(Array::slots4)] = 65536;
+  Target half(small);
+  p4::Exporter to_half(half);
+  EXPECT_EQ(to_half.write(large.view()).error().code, Errc::refused);
 }
 
 TEST_F(P4Export, goes_on_in_the_bank_in_use_when_a_write_fails) {
   ASSERT_TRUE(exporter.write(image.view()));
+  ASSERT_TRUE(exporter.write(image.view()));
   image::ImageWriter writes = writer();
   change(writes, "203.0.113.8", 0);
-  for (const char *array : {"cfg", "lmap", "slots4", "slots6", "chain"}) {
+  for (const char *array : {"slots4", "lmap"}) { // the host, then the cell of a prefix that comes as well
     target.failing = array;
     const auto failed = exporter.write(image.view());
     ASSERT_FALSE(failed) << array;
     EXPECT_EQ(failed.error().message, "the target does not take it");
-    EXPECT_EQ(exporter.bank(), 1u);
+    EXPECT_EQ(exporter.bank(), 0u);
     EXPECT_EQ(model.lookup(Side::deny, address("203.0.113.8")), 0u) << array;
     EXPECT_NE(model.lookup(Side::deny, address("203.0.113.7")), 0u) << array;
+    change(writes, "12.0.0.0/8", 0);
   }
   target.failing.clear();
   const auto done = exporter.write(image.view());
   ASSERT_TRUE(done);
   EXPECT_EQ(done->written, done->elements) << "what the failed ones left there is unknown";
   EXPECT_NE(model.lookup(Side::deny, address("203.0.113.8")), 0u);
+  EXPECT_NE(model.lookup(Side::deny, address("12.0.0.1")), 0u);
 }
 
 TEST_F(P4Export, turns_to_a_bank_later_when_the_target_kept_its_own) {

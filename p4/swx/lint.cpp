@@ -110,7 +110,14 @@ void Lines::block(const Block &block, unsigned head_line, std::string_view name,
     find(Rule::block_end, block.back().line,
          "{} (line {}) runs on behind its last instruction '{}': end it with {}", name, head_line,
          block.back().text, in_action ? "return" : "tx");
-  for (const Instruction &instruction : block) {
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const Instruction &instruction = block[i];
+    if (instruction.jumps() && instruction.op != Op::jmp && instruction.operands[0].number == i + 1)
+      find(Rule::empty_branch, instruction.line,
+           "'{}' decides nothing, so the compiler has dropped what stood behind it: write that as an "
+           "operation on "
+           "the field",
+           instruction.text);
     switch (instruction.op) {
     case Op::regprefetch:
     case Op::regrd:

@@ -100,9 +100,11 @@ TEST(SwxLint, refuses_arguments_of_actions_that_begin_after_byte_255) {
 }
 
 TEST(SwxLint, refuses_a_number_that_does_not_fit_the_header_field_it_is_compared_with) {
-  expect_refused({"", "", "\textract h.ethernet\n\tjmpeq X h.ethernet.type 0x10800\n", "\tX :\ttx m.out\n"},
+  expect_refused({"", "", "\textract h.ethernet\n\tjmpeq X h.ethernet.type 0x10800\n\tmov m.out 1\n",
+                  "\tX :\ttx m.out\n"},
                  Rule::number_width, "jmpeq", "16 bits");
-  expect_clean({"", "", "\textract h.ethernet\n\tjmpeq X h.ethernet.type 0xFFFF\n", "\tX :\ttx m.out\n"});
+  expect_clean({"", "", "\textract h.ethernet\n\tjmpeq X h.ethernet.type 0xFFFF\n\tmov m.out 1\n",
+                "\tX :\ttx m.out\n"});
 }
 
 TEST(SwxLint, refuses_headers_of_more_than_255_bytes) {
@@ -122,8 +124,14 @@ TEST(SwxLint, refuses_blocks_that_run_on_into_other_memory) {
       "table t {\n\tactions {\n\t\topen\n\t}\n\tdefault_action open args none const\n\tsize 1\n}\n";
   program.apply += "\ttable t\n";
   expect_refused(program, Rule::block_end, "X :", "end it with return");
-  expect_refused({"", "", "", "\tjmpeq OUT m.out 0\n\tOUT :\ttx m.out\n\tmov m.a 1\n"}, Rule::block_end,
-                 "mov m.a 1", "end it with tx");
+  expect_refused({"", "", "", "\tjmp OUT\n\tOUT :\ttx m.out\n\tmov m.a 1\n"}, Rule::block_end, "mov m.a 1",
+                 "end it with tx");
+}
+
+TEST(SwxLint, refuses_a_condition_that_decides_nothing) {
+  expect_refused({"", "", "\tjmpneq NEXT m.port 1\n\tNEXT :\tmov m.out 1\n"}, Rule::empty_branch,
+                 "jmpneq NEXT", "has dropped");
+  expect_clean({"", "", "\tjmp NEXT\n\tNEXT :\tmov m.out 1\n"});
 }
 
 TEST(SwxLint, refuses_an_extract_that_may_run_out_of_what_the_port_lends) {
@@ -220,8 +228,8 @@ TEST(SwxLint, refuses_to_ask_for_the_answer_of_a_table_that_was_not_asked) {
                             "default_action no args none const\n\tsize 1\n}\n";
   const std::string end = "\tX :\ttx m.out\n";
   expect_clean({"", table, "\ttable t\n\tjmpnh X\n\tmov m.out 1\n", end});
-  expect_refused({"", table, "\tjmpeq Y m.port 1\n\ttable t\n\tY :\tjmpa X no\n", end}, Rule::unwritten,
-                 "jmpa X", "the last packet's answer");
+  expect_refused({"", table, "\tjmpeq Y m.port 1\n\ttable t\n\tY :\tjmpa X no\n\tmov m.out 1\n", end},
+                 Rule::unwritten, "jmpa X", "the last packet's answer");
 }
 
 TEST(SwxLint, reports_every_finding_with_file_and_line) {

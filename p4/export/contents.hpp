@@ -1,11 +1,9 @@
 // What the registers of one bank are to hold for an image: the image's tables, filters and parameters in the
 // form that p4/acl.p4 computes with (register_map.hpp).
 //
-//   ImageView --check--> fits the program? --lay out--> bases and sizes --copy--> BankContents
+//   ImageView --can the program do it?--> laid out and copied --do all arrays hold it?--> BankContents
 //
-// Two checks stand before anything is copied: whether the program can do what the image asks for (hash
-// family, exact predictors, Bloom layers, ...), and whether all arrays are large enough. Nobody may change
-// the image meanwhile: the thread that applies deltas exports.
+// Nobody may change the image meanwhile: the thread that applies deltas exports.
 //
 // Errors: refused, with everything that the program cannot do, or with every array that is too small, how
 // large it has to be and how that is achieved.

@@ -45,7 +45,16 @@ Result<Capacities> Exporter::capacities() {
   return all;
 }
 
+Status Exporter::finish_flip() {
+  if (!flipping_) return {};
+  if (const Status ok = sink_.flip(1 - bank_); !ok) return ok;
+  flipping_ = false;
+  bank_ = 1 - bank_;
+  return {};
+}
+
 Result<ExportReport> Exporter::write(const image::ImageView &view, const Setting &setting) {
+  if (const Status ok = finish_flip(); !ok) return std::unexpected(ok.error());
   const auto have = capacities();
   if (!have) return std::unexpected(have.error());
   auto contents = contents_of(view, setting, 1 - bank_, *have);
@@ -54,6 +63,7 @@ Result<ExportReport> Exporter::write(const image::ImageView &view, const Setting
 }
 
 Result<ExportReport> Exporter::write_none(const Setting &setting) {
+  if (const Status ok = finish_flip(); !ok) return std::unexpected(ok.error());
   const auto have = capacities();
   if (!have) return std::unexpected(have.error());
   auto contents = contents_without_image(setting, *have);
@@ -80,8 +90,8 @@ Result<ExportReport> Exporter::replace(BankContents contents, const Capacities &
     if (old) keep_tail(contents[n], (*old)[n]);
   }
   shadow_[report.bank] = std::move(contents);
-  if (const Status ok = sink_.flip(report.bank); !ok) return std::unexpected(ok.error());
-  bank_ = report.bank;
+  flipping_ = true;
+  if (const Status ok = finish_flip(); !ok) return std::unexpected(ok.error());
   return report;
 }
 

@@ -1,10 +1,8 @@
 // Images into the registers of a running P4 program, so that an update is seen whole or not at all.
 //
-//   packets use bank b     write(view):  1  what the other bank is to hold          may fail, nothing was
-//   written
-//                                        2  what differs from its shadow -> sink     may fail, bank b is
-//                                        untouched 3  sink.flip(other)                         may fail, bank
-//                                        b goes on
+//   write(view)   1  what the idle bank is to hold        can fail: nothing was written
+//                 2  what differs from its shadow: sink   can fail: the bank in use is untouched
+//                 3  flip                                 can fail: see below
 //
 // The exporter remembers what it has written to each bank (its shadow), so an image that was changed by a few
 // deltas costs a few writes more than twice: each bank learns of them once. What a failed write has left in
@@ -42,14 +40,17 @@ public:
   // There is no image any more: every packet gets the verdict of `setting`.
   [[nodiscard]] Result<ExportReport> write_none(const Setting &setting = {});
 
-  [[nodiscard]] unsigned bank() const noexcept { return bank_; } // in use
+  // In use, or the one before while a flip is not done.
+  [[nodiscard]] unsigned bank() const noexcept { return bank_; }
 
 private:
   [[nodiscard]] Result<Capacities> capacities();
+  [[nodiscard]] Status finish_flip();
   [[nodiscard]] Result<ExportReport> replace(BankContents contents, const Capacities &capacities);
 
   RegisterSink &sink_;
   unsigned bank_ = 0;
+  bool flipping_ = false;                                 // to the other bank
   std::array<std::optional<BankContents>, banks> shadow_; // none: unknown
 };
 

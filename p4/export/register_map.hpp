@@ -6,24 +6,21 @@
 // sizes are powers of two. Arrays of a generation hold two banks, each in a half of its own; packets use the
 // bank that the array `bank` names, and the exporter fills the other one before it changes that name.
 //
-//   array     half of bank b begins at    content
-//   bank      -                           element 0: 0 or 1, the bank that packets use
-//   cfg       b * 512                     parameters, numbered below
-//   lmap      b << 17                     IPv4 length map: element b << 17 | side << 16 | top 16 bits of the
-//                                         address. Bits 0..31: value of the longest prefix of 1 to 16 bits
-//                                         around them, or 0. Bits 32..47: lengths to be asked for, bit 32 + l
-//                                         - 17
-//   slots4    half of the size            IPv4 lines of 8 elements, one a slot: address << 32 | value
-//   slots6    half of the size            IPv6 lines of 16 elements: 3 s and 3 s + 1 are the two halves of
-//   the
-//                                         address of slot s as numbers, 3 s + 2 its value, s = 0, 1, 2;
-//                                         elements 9 to 15 are 0
-//   chain     half of the size            bits of the location predictors, 64 an element, lowest first
-//   filter    half of the size            words of the Seesaw filter: cells, then modulator
-//   stack     half of the size            words of the Bloom layers of the stack of denied hosts
-//   packets   -                           counters: packets by reason, elements numbered as weir::Reason
-//   bytes     -                           counters: their bytes
-//   list_hits -                           counters: packets by list number + 1
+//   array      half of bank b    content
+//   bank       -                 element 0: 0 or 1, the bank that packets use
+//   cfg        from b * 512      parameters, numbered below
+//   lmap       from b << 17      IPv4 length map: element b << 17 | side << 16 | top 16 bits of the address.
+//                                Bits 0..31: value of the longest prefix of 1 to 16 bits around them, or 0;
+//                                bits 32..47: lengths to be asked for, length l in bit 32 + l - 17
+//   slots4     half of the size  IPv4 lines of 8 elements, one a slot: address << 32 | value
+//   slots6     half of the size  IPv6 lines of 16 elements; of slot s = 0, 1, 2: elements 3 s and 3 s + 1 the
+//                                halves of the address, 3 s + 2 its value; elements 9 to 15 are 0
+//   chain      half of the size  bits of the location predictors, 64 an element, lowest first
+//   filter     half of the size  words of the Seesaw filter: cells, then modulator
+//   stack      half of the size  words of the Bloom layers of the stack of denied hosts
+//   packets    -                 counters: packets by reason, elements numbered as weir::Reason
+//   bytes      -                 counters: their bytes
+//   list_hits  -                 counters: packets by list number + 1
 //
 // Addresses are numbers: 10.0.0.1 is 0x0A000001, the halves of an IPv6 address are its bytes 0 to 7 and 8 to
 // 15, first byte highest. Values are those of image/layout.hpp (list number + 1, prefix length << 16, bit 24

@@ -27,7 +27,7 @@ public:
                                      std::span<const std::uint64_t> values) = 0;
 
   // Packets use this bank from now on. Returns when none in flight uses the other one: it may be written to
-  // at once. An error means that the other one is still in use.
+  // at once. After an error some may use either: the exporter writes to none, and asks for the same again.
   [[nodiscard]] virtual Status flip(unsigned bank) = 0;
 
 protected:

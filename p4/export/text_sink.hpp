@@ -16,8 +16,9 @@
 // and first: whoever loads the text into a program that handles packets writes `bank` last.
 //
 // read_text() takes nothing else: unknown arrays, elements beyond an array, out of order or standing twice,
-// numbers of another form and a text that was cut are errors, with the line. Errors: parse; to_text():
-// refused.
+// numbers of another form and a text that was cut are errors, with the line.
+//
+// Errors: parse; of to_text(): refused.
 #pragma once
 
 #include "p4/export/contents.hpp"

@@ -303,12 +303,16 @@ TEST_F(P4Export, refuses_at_once_all_that_the_program_cannot_do) {
   test::TestImage wide(rules, {.family = HashFamily::jhash});
   auto writes = image::ImageWriter::attach(wide.bytes(), [] {}).value();
   writes.give_up_exactness(Side::deny);
-  const std::string why = refusal(wide.view(), {.ports = std::vector<PortSide>(65)});
+  image::ImageView view = wide.view();
+  const std::uint32_t in_stash = 3;
+  view.v4[1].table.stash_keys = &in_stash;
+  const std::string why = refusal(view, {.ports = std::vector<PortSide>(65)});
   for (const char *part :
        {"generation 1", "match: either judges two addresses, choose remote",
         "65 input ports, only the first 64", "the allow side has IPv6 prefixes of 10 lengths, at most 8",
         "the predictor of the deny IPv4 table is no",
-        "the predictor of the deny IPv6 table is no longer exact: build the image again"})
+        "the predictor of the deny IPv6 table is no longer exact: build the image again",
+        "the allow IPv4 table keeps 3 keys in its stash: build the image again"})
     EXPECT_NE(why.find(part), std::string::npos) << part << " is not in: " << why;
 }
 

@@ -1,20 +1,13 @@
 // The text of p4/acl.p4, interpreted, against images: whatever rules, filters and deltas an image holds,
 // every frame gets the verdict, the reason and the list that weir's own lookup gives it, and every counter
 // that the program changes agrees.
-#include "p4/export/exporter.hpp"
-#include "tests/support/deny_stack_case.hpp"
-#include "tests/support/p4_acl.hpp"
-#include "tests/support/random_rules.hpp"
+#include "tests/support/p4_pair.hpp"
 #include "tests/support/seed.hpp"
-#include "tests/support/test_image.hpp"
-#include "weir/image/writer.hpp"
-#include "weir/key/parse.hpp"
+#include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,156 +16,26 @@ namespace {
 
 using image::Side;
 using test::P4Acl;
+using test::P4Filters;
+using test::P4Pair;
 using test::Random;
 using Answer = P4Acl::Answer;
 
-constexpr std::array port_sides{PortSide::none, PortSide::outside, PortSide::inside};
-
-struct Filters {
-  bool guard = false, late = false, stack = false;
-};
-
-// The program asks for at most eight IPv6 lengths a side: each length becomes the next one of these.
-constexpr std::array<std::uint8_t, 8> lengths_v6{0, 7, 24, 32, 48, 56, 64, 128};
-
-test::RuleSet rules_for(Random &random, Filters filters) {
-  test::RuleSet rules = test::random_rules(random, {.lists = 3, .prefixes_per_list = 2u << random.below(9)});
-  for (test::TestList &list : rules.lists)
-    for (Prefix &p : list.prefixes)
-      if (p.family() == Family::ipv6) {
-        p.length = *std::ranges::lower_bound(lengths_v6, p.length);
-        p.address = masked(p.address, p.length);
-      }
-  while (rules.policy.match == Match::either) rules.policy = test::random_policy(random);
-  if (filters.late) rules.policy.fallthrough = Verdict::pass;
-  rules.policy.confirm = filters.late ? Confirm::on_conflict : Confirm::exact;
-  return rules;
+void compare_frames(P4Pair &pair, Random &random, unsigned count, std::array<unsigned, reason_count> &seen) {
+  for (unsigned n = 0; n < count; ++n) {
+    const test::Frame frame = test::random_frame(random, pair.rules());
+    const auto port = static_cast<std::uint16_t>(random.below(P4Pair::port_sides.size()));
+    const Answer wanted = answer_of_image(pair.view(), frame, P4Pair::port_sides[port]);
+    const auto is = pair.program().judge(frame.bytes, port, frame.original_bytes);
+    ASSERT_TRUE(is) << is.error().message;
+    ASSERT_EQ(is->reason, wanted.reason) << "wanted " << name_of(wanted.reason);
+    ASSERT_EQ(is->verdict, wanted.verdict) << name_of(is->reason);
+    ASSERT_EQ(is->list_hit, wanted.list_hit) << name_of(is->reason);
+    ++seen[static_cast<std::size_t>(is->reason)];
+  }
 }
 
-// `known`: memory for what the options point to.
-test::ImageOptions options_for(Random &random, const test::RuleSet &rules, Filters filters,
-                               std::vector<Address> &known) {
-  test::ImageOptions options{.seed = random.bits(), .family = HashFamily::jhash};
-  if (filters.guard) {
-    options.guard =
-        test::jhash_seesaw(600, 8u << random.below(8), 1u << random.below(6), 2 + random.below(5));
-    for (unsigned n = 0; n < 200; ++n)
-      options.guarded.push_back({{test::random_address(random, Family::ipv4), 32}, 1});
-  }
-  if (filters.stack) {
-    options.stack = test::plan_of({filter::FilterKind::bloom, false, 1 + 2 * random.below(3), 5},
-                                  image::StackRole::front);
-    for (unsigned n = 0; n < 300; ++n)
-      known.push_back(test::interesting_address(random, rules, Family::ipv4));
-    options.stack->known = known;
-  }
-  return options;
-}
-
-// ---- what weir's own lookup says
-
-Answer answer_for_address(const image::ImageView &view, const Address &address) {
-  const auto list_of = [&](Side side) { return image::lookup(view, side, address) & 0xFFFF; };
-  const std::uint32_t denied = list_of(Side::deny);
-  const bool late = !view.guard.empty() && view.policy.confirm == Confirm::on_conflict;
-  if (!late || denied != 0)
-    if (const std::uint32_t allowed = list_of(Side::allow); allowed != 0)
-      return {Verdict::pass, Reason::allow, allowed};
-  if (denied != 0) return {Verdict::drop, Reason::deny, denied};
-  return {view.policy.fallthrough, Reason::fallthrough, 0};
-}
-
-Answer answer_for(const image::ImageView &view, const test::Frame &frame, PortSide side) {
-  const ParsedPacket packet = parse_packet(frame.bytes.data(), frame.bytes.size());
-  const Policy &policy = view.policy;
-  switch (packet.kind) {
-  case PacketKind::malformed: return {policy.malformed, Reason::malformed, 0};
-  case PacketKind::non_ip: return {policy.non_ip, Reason::non_ip, 0};
-  case PacketKind::too_many_tags: return {policy.non_ip, Reason::too_many_tags, 0};
-  case PacketKind::ipv4:
-  case PacketKind::ipv6: break;
-  }
-  if (packet.link_local) return {policy.link_local, Reason::link_local, 0};
-  const bool destination =
-      policy.match == Match::destination || (policy.match == Match::remote && side == PortSide::inside);
-  return answer_for_address(view, address_at(packet, frame.bytes.data(),
-                                             destination ? packet.destination_offset : packet.source_offset));
-}
-
-// ---- the program beside an image
-
-class Pair {
-public:
-  Pair(Random &random, Filters filters)
-      : random_(random), rules_(rules_for(random, filters)),
-        image_(rules_, options_for(random, rules_, filters, known_)),
-        writer_(image::ImageWriter::attach(image_.bytes(), [] {}).value()), program_(P4Acl::load().value()),
-        exporter_(program_) {
-    const auto capacities = p4::capacities_for(view());
-    if (!capacities) throw std::runtime_error(capacities.error().message);
-    for (const p4::ArrayInfo &info : p4::arrays) {
-      const auto done = program_.enlarge(info.name, (*capacities)[static_cast<std::size_t>(info.array)]);
-      if (!done) throw std::runtime_error(done.error().message);
-    }
-  }
-
-  [[nodiscard]] const image::ImageView &view() const noexcept { return writer_.view(); }
-  [[nodiscard]] P4Acl &program() noexcept { return program_; }
-
-  void export_image() {
-    const auto done = exporter_.write(view(), {.ports = port_sides});
-    ASSERT_TRUE(done) << done.error().message;
-  }
-
-  void compare_frames(unsigned count, std::array<unsigned, reason_count> &seen) {
-    for (unsigned n = 0; n < count; ++n) {
-      const test::Frame frame = test::random_frame(random_, rules_);
-      const auto port = static_cast<std::uint16_t>(random_.below(port_sides.size()));
-      const Answer wanted = answer_for(view(), frame, port_sides[port]);
-      const auto is = program_.judge(frame.bytes, port, frame.original_bytes);
-      ASSERT_TRUE(is) << is.error().message;
-      ASSERT_EQ(is->reason, wanted.reason) << "wanted " << name_of(wanted.reason);
-      ASSERT_EQ(is->verdict, wanted.verdict) << name_of(is->reason);
-      ASSERT_EQ(is->list_hit, wanted.list_hit) << name_of(is->reason);
-      ++seen[static_cast<std::size_t>(is->reason)];
-    }
-  }
-
-  // A few entries come and go. True: some of them stand in the overlay now.
-  bool change(unsigned count) {
-    bool overlay = false;
-    for (unsigned n = 0; n < count; ++n) {
-      const test::TestList &list =
-          rules_.lists[random_.below(static_cast<std::uint32_t>(rules_.lists.size()))];
-      const Family family = random_.one_in(2) ? Family::ipv4 : Family::ipv6;
-      Prefix p{test::interesting_address(random_, rules_, family),
-               static_cast<std::uint8_t>(address_bits(family))};
-      if (!list.prefixes.empty() && random_.one_in(2))
-        p = list.prefixes[random_.below(static_cast<std::uint32_t>(list.prefixes.size()))];
-      const wire::Delta delta{.op = random_.one_in(3) ? wire::DeltaOp::unset : wire::DeltaOp::set,
-                              .side = list.side,
-                              .family = p.family(),
-                              .length = p.length,
-                              .list = static_cast<std::uint16_t>(random_.below(3)),
-                              .address = p.address.bytes};
-      if (!writer_.check(delta)) continue;
-      overlay |= writer_.apply(delta) == image::Change::overlay;
-      writer_.grace_passed();
-    }
-    return overlay;
-  }
-
-private:
-  Random &random_;
-  test::RuleSet rules_;
-  std::vector<Address> known_;
-  test::TestImage image_;
-  image::ImageWriter writer_;
-  P4Acl program_;
-  p4::Exporter exporter_;
-};
-
-constexpr std::array<Filters, 5> all_filters{
+constexpr std::array<P4Filters, 5> all_filters{
     {{}, {.guard = true}, {.guard = true, .late = true}, {.stack = true}, {.guard = true, .stack = true}}};
 
 TEST(P4Source, judges_frames_as_the_lookup_of_the_image_does) {
@@ -183,10 +46,11 @@ TEST(P4Source, judges_frames_as_the_lookup_of_the_image_does) {
   unsigned overlays = 0;
   for (unsigned round = 0; round < 20; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    Pair pair(random, all_filters[round % all_filters.size()]);
+    P4Pair pair(random, all_filters[round % all_filters.size()]);
     for (unsigned step = 0; step < 3; ++step) {
-      pair.export_image();
-      pair.compare_frames(400, seen);
+      const auto done = pair.export_image();
+      ASSERT_TRUE(done) << done.error().message;
+      compare_frames(pair, random, 400, seen);
       if (HasFailure()) return;
       overlays += pair.change(25) ? 1 : 0;
     }
@@ -210,7 +74,7 @@ TEST(P4Source, says_no_image_until_one_is_exported) {
 }
 
 // Of the slots of denied hosts, up to 10: one with a wrong bit, and how many of them then got a wrong answer.
-void flip_bits(Pair &pair, Random &random, unsigned &tried, unsigned &differ) {
+void flip_bits(P4Pair &pair, Random &random, unsigned &tried, unsigned &differ) {
   const image::ImageView &view = pair.view();
   unsigned left = 10;
   for (std::uint64_t &slot : pair.program().machine().find("slots4")->elements) {
@@ -226,7 +90,7 @@ void flip_bits(Pair &pair, Random &random, unsigned &tried, unsigned &differ) {
     ASSERT_TRUE(is) << is.error().message;
     slot = before;
     --left, ++tried;
-    if (*is != answer_for(view, frame, PortSide::none)) ++differ;
+    if (*is != answer_of_image(view, frame, PortSide::none)) ++differ;
   }
 }
 
@@ -236,13 +100,92 @@ TEST(P4Source, answers_otherwise_when_one_register_bit_is_wrong) {
   Random random(seed);
   unsigned tried = 0, differ = 0;
   for (unsigned round = 0; round < 30 && tried < 60; ++round) {
-    Pair pair(random, {});
-    pair.export_image();
+    P4Pair pair(random, {});
+    ASSERT_TRUE(pair.export_image());
     flip_bits(pair, random, tried, differ);
     if (HasFailure()) return;
   }
   EXPECT_GE(tried, 30u);
   EXPECT_GT(differ, tried * 2 / 3); // the list may be the same by a shorter prefix
+}
+
+std::vector<test::Frame> frames_with_edges() {
+  using test::FrameBuilder;
+  std::vector<test::Frame> frames;
+  const auto add = [&](const FrameBuilder &builder) { frames.push_back(builder.frame()); };
+  for (unsigned words = 0; words <= 10; ++words)
+    for (unsigned fragment : {0u, 1u})
+      add(FrameBuilder()
+              .ethernet()
+              .ipv4({.source = "0.0.0.0", .options_words = words, .fragment_offset = fragment})
+              .udp(68, 67)
+              .payload(4));
+  add(FrameBuilder().ethernet().ipv4({.source = "0.0.0.0"}).udp(67, 68));
+  add(FrameBuilder().ethernet().ipv4({.source = "0.0.0.0"}).tcp(68, 67));
+  for (unsigned total : {0u, 19u, 20u, 23u, 24u, 28u})
+    add(FrameBuilder().ethernet().ipv4({.options_words = 1, .total_length = total}).udp(1, 2));
+  for (unsigned ihl : {0u, 4u, 6u, 15u})
+    add(FrameBuilder().ethernet().ipv4({.ihl = ihl}).udp(1, 2).payload(40));
+  for (unsigned version : {0u, 5u, 6u}) add(FrameBuilder().ethernet().ipv4({.version = version}).udp(1, 2));
+  for (unsigned version : {4u, 5u}) add(FrameBuilder().ethernet().ipv6({.version = version}).udp(1, 2));
+  for (unsigned type = 131; type < 140; ++type)
+    for (unsigned hops : {254u, 255u})
+      add(FrameBuilder().ethernet().vlan(3, 0x88A8).ipv6({.hop_limit = hops}).icmp6(type));
+  add(FrameBuilder().ethernet().ipv6({.hop_limit = 255, .extensions = {0}}).icmp6(135));
+  for (unsigned tag : {0x8100u, 0x88A8u, 0x9100u, 0x9200u}) {
+    add(FrameBuilder().ethernet().vlan(1, tag).vlan(2, tag).ipv4().udp(1, 2));
+    add(FrameBuilder().ethernet().vlan(1, tag).vlan(2, tag).vlan(3, tag).ipv6().udp(1, 2));
+  }
+  add(FrameBuilder().ethernet().vlan(1).arp("10.0.0.1", "10.0.0.2"));
+  add(FrameBuilder().ethernet().mpls(3));
+  add(FrameBuilder().llc());
+  return frames;
+}
+
+TEST(P4Source, classifies_every_cut_of_a_frame_as_the_parser_does) {
+  const std::uint64_t seed = test::seed_or(924);
+  WEIR_TRACE_SEED(seed);
+  Random random(seed);
+  P4Pair pair(random, {});
+  for (unsigned bank : {1u, 0u}) {
+    ASSERT_TRUE(pair.export_image());
+    ASSERT_EQ(pair.program().machine().find("bank")->elements[0], bank);
+    for (const test::Frame &whole : frames_with_edges())
+      for (std::size_t bytes = 0; bytes <= whole.bytes.size(); ++bytes) {
+        test::Frame frame = whole;
+        frame.bytes.resize(bytes);
+        const auto is = pair.program().judge(frame.bytes, 0, frame.original_bytes);
+        ASSERT_TRUE(is) << is.error().message;
+        ASSERT_EQ(*is, answer_of_image(pair.view(), frame, PortSide::none))
+            << bytes << " of " << whole.bytes.size();
+      }
+  }
+}
+
+TEST(P4Source, gives_ports_without_a_side_none) {
+  test::RuleSet rules;
+  rules.policy.match = Match::remote;
+  rules.lists.push_back({.name = "listed", .prefixes = {parse_prefix("203.0.113.7/32").value()}});
+  const test::TestImage image(rules, {.family = HashFamily::jhash});
+  std::vector<PortSide> sides(p4::limits::ports, PortSide::inside);
+  sides[0] = PortSide::none;
+  P4Acl program = P4Acl::load().value();
+  p4::Exporter exporter(program);
+  const test::Frame frame =
+      test::FrameBuilder().ethernet().ipv4({.destination = "203.0.113.7"}).udp(1, 2).frame();
+  for (unsigned bank = 0; bank < p4::banks; ++bank) {
+    ASSERT_TRUE(exporter.write(image.view(), {.ports = sides}));
+    for (const auto &[port, reason] : {std::pair(0, Reason::fallthrough),
+                                       {1, Reason::deny},
+                                       {63, Reason::deny},
+                                       {64, Reason::fallthrough},
+                                       {65, Reason::fallthrough},
+                                       {0xFFFF, Reason::fallthrough}}) {
+      const auto is = program.judge(frame.bytes, static_cast<std::uint16_t>(port));
+      ASSERT_TRUE(is) << is.error().message;
+      EXPECT_EQ(is->reason, reason) << port;
+    }
+  }
 }
 
 } // namespace

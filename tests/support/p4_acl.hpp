@@ -27,6 +27,7 @@ public:
   };
 
   [[nodiscard]] static Result<P4Acl> load(const std::string &path = "p4/acl.p4");
+  explicit P4Acl(const p4_16::Program &program) : machine_(program) {} // the text in other words
 
   // Errors: whatever ends the run; an output that is not the frame or the answer of no counter.
   [[nodiscard]] Result<Answer> judge(std::span<const std::uint8_t> frame, std::uint16_t port = 0);
@@ -45,8 +46,6 @@ public:
   [[nodiscard]] p4_16::Machine &machine() noexcept { return machine_; }
 
 private:
-  explicit P4Acl(const p4_16::Program &program) : machine_(program) {}
-
   [[nodiscard]] Result<p4_16::RegisterArray *> array(std::string_view name);
   [[nodiscard]] Result<Answer> answer_of(std::uint32_t output_port, std::uint32_t wire_bytes);
 

@@ -1,5 +1,6 @@
 // The text of p4/acl.p4, interpreted, against the model that sees nothing but registers, where the registers
 // hold what no image would: every branch of the program is taken, and seen to be taken.
+#include "tests/support/p4_chance.hpp"
 #include "tests/support/p4_model.hpp"
 #include "tests/support/p4_pair.hpp"
 #include "tests/support/seed.hpp"
@@ -7,104 +8,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace weir {
 namespace {
 
+using test::P4Chance;
 using test::P4Pair;
 using test::Random;
 using Answer = test::P4Acl::Answer;
-
-// Random parameters and words in place of those of the bank in use, wherever the program can take any: deep
-// layers of predictors, filters, verdicts, sides of ports. Tables stay: what is found in them tells which
-// way the program went.
-class Chance {
-public:
-  Chance(Random &random, p4::Registers &registers) : random_(random), registers_(registers) {}
-
-  void disturb() {
-    for (std::uint32_t n = p4::cfg::verdict_malformed; n <= p4::cfg::verdict_default; ++n)
-      cfg(n) = random_.below(2);
-    for (unsigned port = 0; port < p4::limits::ports; ++port)
-      cfg(p4::cfg::port_judges + port) = random_.below(2);
-    for (unsigned n = 0; n < 4; ++n) predictor(p4::cfg::lookup + p4::cfg::lookup_stride * n);
-    for (unsigned n = 0; n < p4::limits::deep_layers; ++n)
-      salt(p4::cfg::deep_salt + p4::cfg::deep_salt_stride * n);
-    guard();
-    stack();
-    for (const p4::Array array : {p4::Array::chain, p4::Array::filter, p4::Array::stack})
-      fill(array, array == p4::Array::filter ? 1 : 1 + random_.below(5));
-  }
-
-private:
-  static constexpr std::uint32_t window = 4096;
-
-  [[nodiscard]] std::vector<std::uint64_t> &elements(p4::Array array) {
-    return registers_.elements[static_cast<std::size_t>(array)];
-  }
-  [[nodiscard]] std::uint64_t &cfg(std::uint32_t parameter) {
-    const std::uint64_t bank = registers_.of(p4::Array::bank)[0];
-    return elements(p4::Array::cfg)[bank * p4::cfg_elements + parameter];
-  }
-  [[nodiscard]] std::uint32_t word() { return static_cast<std::uint32_t>(random_.bits()); }
-  void salt(std::uint32_t parameter) { cfg(parameter) = word(), cfg(parameter + 1) = word(); }
-  // Where the bank's elements of an array begin; from there on `window` elements are random.
-  [[nodiscard]] std::uint64_t half(p4::Array array) {
-    return p4::half_of(array, static_cast<unsigned>(registers_.of(p4::Array::bank)[0]),
-                       registers_.capacities);
-  }
-  [[nodiscard]] std::uint64_t base(p4::Array array, std::uint32_t room) {
-    return half(array) + random_.below(window - room);
-  }
-  // A bit is 0 with probability 2^-density.
-  void fill(p4::Array array, unsigned density) {
-    for (std::uint64_t &element : std::span(elements(array)).subspan(half(array), window)) {
-      element = random_.bits();
-      for (unsigned n = 1; n < density; ++n) element |= random_.bits();
-    }
-  }
-
-  void predictor(std::uint32_t of) {
-    cfg(of + p4::cfg::side::deep_layers) = random_.below(p4::limits::deep_layers + 1);
-    for (unsigned n = 0; n < p4::limits::deep_layers; ++n) {
-      const unsigned bits = random_.below(9);
-      const std::uint32_t at = of + p4::cfg::side::deep_stride * n;
-      cfg(at + p4::cfg::side::deep) = base(p4::Array::chain, 1u << bits);
-      cfg(at + p4::cfg::side::deep_shift) = 32 - bits;
-    }
-  }
-  void guard() {
-    const unsigned line_bits = random_.below(5), modulator_bits = random_.below(5);
-    cfg(p4::cfg::guard) = random_.below(2);
-    cfg(p4::cfg::guard_late) = cfg(p4::cfg::guard) != 0 ? random_.below(2) : 0;
-    cfg(p4::cfg::guard_hashes) = 2 + random_.below(5);
-    cfg(p4::cfg::guard_cells_base) = base(p4::Array::filter, 8u << line_bits);
-    cfg(p4::cfg::guard_cells_shift) = 32 - line_bits;
-    cfg(p4::cfg::guard_modulator_base) = base(p4::Array::filter, 1u << modulator_bits);
-    cfg(p4::cfg::guard_modulator_shift) = 32 - modulator_bits;
-    for (unsigned n = 0; n < 3; ++n) salt(p4::cfg::guard_salt + p4::cfg::guard_salt_stride * n);
-  }
-  void stack() {
-    cfg(p4::cfg::stack_depth) =
-        random_.one_in(3) ? 0 : 1 + 2 * random_.below((p4::limits::stack_layers + 1) / 2);
-    cfg(p4::cfg::stack_step_growth) = 0x7F4A7C15;
-    cfg(p4::cfg::stack_step_growth + 1) = 0x9E3779B9;
-    for (unsigned n = 0; n < p4::limits::stack_layers; ++n) {
-      const std::uint32_t at = p4::cfg::stack_layer + p4::cfg::stack_layer_stride * n;
-      const unsigned bits = 6 + random_.below(8);
-      cfg(at + p4::cfg::layer::base) = base(p4::Array::stack, 1u << (bits - 6));
-      cfg(at + p4::cfg::layer::shift) = 64 - bits;
-      cfg(at + p4::cfg::layer::hashes) = 1 + random_.below(p4::limits::stack_hashes);
-      salt(at + p4::cfg::layer::salt);
-    }
-  }
-
-  Random &random_;
-  p4::Registers &registers_;
-};
 
 TEST(P4SourceByChance, goes_the_way_of_the_model_whatever_the_registers_hold) {
   const std::uint64_t seed = test::seed_or(923);
@@ -119,7 +31,7 @@ TEST(P4SourceByChance, goes_the_way_of_the_model_whatever_the_registers_hold) {
     p4::Registers registers = pair.registers();
     const test::P4Model model(registers);
     for (unsigned step = 0; step < 4; ++step) {
-      Chance(random, registers).disturb();
+      P4Chance(random, registers).disturb();
       for (const p4::Array array : {p4::Array::cfg, p4::Array::chain, p4::Array::filter, p4::Array::stack})
         ASSERT_TRUE(pair.program().write(p4::info_of(array).name, 0, registers.of(array)));
       for (unsigned n = 0; n < 100; ++n) {

@@ -30,6 +30,9 @@ TEST(P4SourceByChance, goes_the_way_of_the_model_whatever_the_registers_hold) {
     ASSERT_TRUE(pair.export_image());
     p4::Registers registers = pair.registers();
     const test::P4Model model(registers);
+    if (random.one_in(2)) P4Chance(random, registers).add_overlays();
+    for (const p4::Array array : {p4::Array::slots4, p4::Array::slots6})
+      ASSERT_TRUE(pair.program().write(p4::info_of(array).name, 0, registers.of(array)));
     for (unsigned step = 0; step < 4; ++step) {
       P4Chance(random, registers).disturb();
       for (const p4::Array array : {p4::Array::cfg, p4::Array::chain, p4::Array::filter, p4::Array::stack})

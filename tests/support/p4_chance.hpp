@@ -5,6 +5,7 @@
 #include "tests/support/random_rules.hpp"
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,23 @@ class P4Chance {
 public:
   P4Chance(Random &random, p4::Registers &registers) : random_(random), registers_(registers) {}
 
+  // Overlays of one line each, in which every key is looked for: copies of slots of the tables, of another
+  // list or with the flag that there is none. They change slots4 and slots6, nothing else does.
+  void add_overlays() {
+    for (unsigned n = 0; n < 4; ++n) {
+      const std::uint32_t of = p4::cfg::lookup + p4::cfg::lookup_stride * n;
+      if (cfg(of + p4::cfg::side::in_use) == 0) continue;
+      const bool v6 = n % 2 == 1;
+      const p4::Array array = v6 ? p4::Array::slots6 : p4::Array::slots4;
+      const std::uint32_t line = v6 ? p4::line6_elements : p4::line4_elements;
+      const std::uint64_t to = half(array) + elements(array).size() / p4::banks - line * (1 + n / 2);
+      fill_overlay(of, v6, to);
+      cfg(of + p4::cfg::side::overlay_keys) = 1;
+      cfg(of + p4::cfg::side::overlay_base) = to;
+      cfg(of + p4::cfg::side::overlay_shift) = 32;
+    }
+  }
+
   void disturb() {
     for (std::uint32_t n = p4::cfg::verdict_malformed; n <= p4::cfg::verdict_default; ++n)
       cfg(n) = random_.below(2);
@@ -28,7 +46,7 @@ public:
     guard();
     stack();
     for (const p4::Array array : {p4::Array::chain, p4::Array::filter, p4::Array::stack})
-      fill(array, array == p4::Array::filter ? 1 : 1 + random_.below(5));
+      fill(array, array == p4::Array::filter ? 1 : 1 + random_.below(6));
   }
 
 private:
@@ -57,6 +75,26 @@ private:
       element = random_.bits();
       for (unsigned n = 1; n < density; ++n) element |= random_.bits();
     }
+  }
+
+  // Copies of slots of table 1, none of them twice.
+  void fill_overlay(std::uint32_t of, bool v6, std::uint64_t line) {
+    std::vector<std::uint64_t> &all = elements(v6 ? p4::Array::slots6 : p4::Array::slots4);
+    const std::uint32_t slots = v6 ? 3 : 8, words = v6 ? 3 : 1;
+    const auto bits = 32 - static_cast<std::uint32_t>(cfg(of + p4::cfg::side::table1_shift));
+    std::set<std::uint64_t> taken;
+    for (unsigned tries = 0; tries < 60 && taken.size() < slots; ++tries) {
+      const std::uint64_t from =
+          cfg(of + p4::cfg::side::table1_base) + words * random_.below(slots) +
+          std::uint64_t{v6 ? p4::line6_elements : p4::line4_elements} * random_.below(1u << bits);
+      if (static_cast<std::uint32_t>(all[from + words - 1]) == p4::empty_slot || taken.contains(from))
+        continue;
+      const std::uint64_t to = line + words * taken.size();
+      for (std::uint32_t i = 0; i < words; ++i) all[to + i] = all[from + i];
+      all[to + words - 1] ^= random_.one_in(2) ? 1u << 24 : 1u << 15;
+      taken.insert(from);
+    }
+    for (std::uint64_t n = taken.size(); n < slots; ++n) all[line + words * n + words - 1] = p4::empty_slot;
   }
 
   void predictor(std::uint32_t of) {
@@ -89,7 +127,9 @@ private:
       const unsigned bits = 6 + random_.below(8);
       cfg(at + p4::cfg::layer::base) = base(p4::Array::stack, 1u << (bits - 6));
       cfg(at + p4::cfg::layer::shift) = 64 - bits;
-      cfg(at + p4::cfg::layer::hashes) = 1 + random_.below(p4::limits::stack_hashes);
+      cfg(at + p4::cfg::layer::hashes) =
+          p4::limits::stack_hashes -
+          random_.below(1 + random_.below(p4::limits::stack_hashes)); // rather many
       salt(at + p4::cfg::layer::salt);
     }
   }

@@ -16,10 +16,12 @@ constexpr std::array<std::uint8_t, 8> lengths_v6{0, 7, 24, 32, 48, 56, 64, 128};
 
 RuleSet rules_for(Random &random, P4Filters filters) {
   RuleSet rules = random_rules(random, {.lists = 3, .prefixes_per_list = 2u << random.below(9)});
+  const bool hosts_v6 = !random.one_in(3); // without them the longest length is another one
   for (TestList &list : rules.lists)
     for (Prefix &p : list.prefixes)
       if (p.family() == Family::ipv6) {
         p.length = *std::ranges::lower_bound(lengths_v6, p.length);
+        if (!hosts_v6 && p.length == 128) p.length = 64;
         p.address = masked(p.address, p.length);
       }
   while (rules.policy.match == Match::either) rules.policy = random_policy(random);

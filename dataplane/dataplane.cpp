@@ -29,6 +29,18 @@ Dataplane::Dataplane(DataplaneSetup s)
 
 Dataplane::~Dataplane() { stop_workers(); }
 
+Status Dataplane::open_target(const std::vector<config::Port> &wanted) {
+  if (!setup.p4) return {};
+  P4Setup about;
+  about.without_image = setup.no_image == config::NoImage::open ? Verdict::pass : Verdict::drop;
+  for (const config::Port &port : wanted) about.sides.push_back(port.side);
+  auto target = P4Target::create(std::move(about));
+  if (!target) return std::unexpected(target.error());
+  p4 = std::move(*target);
+  generations.set_follower(*p4);
+  return {};
+}
+
 Status Dataplane::open_ports(const std::vector<config::Port> &wanted) {
   auto opened = Ports::open(wanted, setup.workers);
   if (!opened) return std::unexpected(opened.error());
@@ -64,6 +76,7 @@ Status Dataplane::start_workers() {
     worker.when_idle = setup.when_idle;
     worker.samples = samples.of(id);
     worker.sample_one_in = setup.sample_one_in;
+    worker.p4 = p4.get();
     if (replay) {
       worker.when_tx_full = WhenTxFull::wait;
       worker.note_offset = replay->note_offset();

@@ -7,6 +7,7 @@
 #include "dataplane/generations.hpp"
 #include "dataplane/guard_meter.hpp"
 #include "dataplane/image_slot.hpp"
+#include "dataplane/p4_target.hpp"
 #include "dataplane/port.hpp"
 #include "dataplane/replay_port.hpp"
 #include "dataplane/samples.hpp"
@@ -29,6 +30,7 @@ struct DataplaneSetup {
   WhenIdle when_idle = WhenIdle::spin;
   std::string memory;                 // for people, from EalPlan
   std::uint32_t sample_one_in = 1024; // packets that control is told of
+  bool p4 = false;                    // the P4 program judges
 };
 
 class Dataplane {
@@ -37,6 +39,9 @@ public:
   ~Dataplane(); // stops the workers
   Dataplane(const Dataplane &) = delete;
   Dataplane &operator=(const Dataplane &) = delete;
+
+  // Before an image is attached: the P4 program judges, if the setup says so.
+  [[nodiscard]] Status open_target(const std::vector<config::Port> &ports);
 
   // Before start(): where packets come from.
   [[nodiscard]] Status open_ports(const std::vector<config::Port> &ports);
@@ -56,6 +61,7 @@ public:
   Generations generations;
   SampleRings samples;
   Ports ports;
+  std::unique_ptr<P4Target> p4;       // null: the stages judge
   std::unique_ptr<ReplayPort> replay; // null: ports of the configuration
 
 private:

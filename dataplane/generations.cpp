@@ -81,12 +81,23 @@ void Generations::wait_for_grace() {
   }
 }
 
+Status Generations::lead(const AttachedImage &image) {
+  return follower_ != nullptr ? follower_->load(image.view) : Status();
+}
+
+Status Generations::lead_changed(const AttachedImage &live) {
+  Status led = lead(live);
+  if (led && follower_ != nullptr) follower_->in_force();
+  return led;
+}
+
 Status Generations::attach_last() {
   std::error_code ignored;
   if (!std::filesystem::exists(last_image_file(), ignored))
     return fail(Errc::not_found, "no image is kept in " + state_dir_.string());
   auto attached = attach_file(last_image_file(), attach_context());
   if (!attached) return std::unexpected(attached.error());
+  if (Status led = lead(**attached); !led) return led;
   publish(std::move(*attached), [](const Swap &) {});
   return {};
 }
@@ -145,6 +156,8 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
     last_change_ = done.token;
   else
     image.writer->grace_passed();
+  if (*image.in_force && batch.applied != 0)
+    if (const Status led = lead_changed(image); !led) return fail(Errc::needs_rebuild, led.error().message);
   if (batch.needs_rebuild)
     return fail(Errc::needs_rebuild,
                 fmt::format("generation {} has no room for delta {}; everything before it is applied",
@@ -168,6 +181,7 @@ Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
     done.guarded.waiting += one.waiting;
     done.guarded.refused += one.refused;
   }
+  if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
   done.token = slot_.start_grace();
   return done;
 }
@@ -192,6 +206,7 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
     done.relieved.no_room += change == image::Change::needs_rebuild;
     if (staged_) (void)staged_->writer->relieve(address); // no room there: denied until it is found again
   }
+  if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
   done.token = slot_.start_grace();
   return done;
 }
@@ -210,6 +225,7 @@ Status Generations::commit(const wire::Commit &commit, std::function<void(const 
                 fmt::format("the live image has reached delta {}, the staged one only {}: acknowledged "
                             "entries would be lost",
                             now->sequence.load(), staged_->sequence.load()));
+  if (Status led = lead(*staged_); !led) return led;
   keep_as_last(); // first: once COMMITTED is out, a restart must find it
   publish(std::move(staged_), std::move(done));
   return {};
@@ -223,6 +239,7 @@ void Generations::publish(std::unique_ptr<AttachedImage> image, std::function<vo
     const auto guard = lock();
     return slot_.publish(std::move(image));
   }();
+  if (follower_ != nullptr) follower_->in_force();
   // A std::function must be copyable; the image rides in a shared cell.
   auto old = std::make_shared<std::unique_ptr<AttachedImage>>(std::move(published.previous));
   after(published.token, [this, generation, start, old, done = std::move(done)] {

@@ -29,11 +29,32 @@ struct Swap {
   std::uint64_t swap_ns = 0; // publish to quiesced on every worker
 };
 
+// What judges packets from a form of its own of the live image (p4_target.hpp). Called from the service
+// thread.
+class ImageFollower {
+public:
+  virtual ~ImageFollower() = default;
+
+  // This image is about to go into force, or is and has changed. An error says why it cannot be followed;
+  // what was loaded before stays.
+  [[nodiscard]] virtual Status load(const image::ImageView &view) = 0;
+  // After each load() that went well: it is in force by now.
+  virtual void in_force() noexcept = 0;
+
+protected:
+  ImageFollower() = default;
+  ImageFollower(const ImageFollower &) = default;
+  ImageFollower &operator=(const ImageFollower &) = default;
+};
+
 class Generations {
 public:
   Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
               std::filesystem::path state_dir);
   ~Generations(); // workers have left
+
+  // Before anything is attached; it has to outlive what is.
+  void set_follower(ImageFollower &follower) noexcept { follower_ = &follower; }
 
   [[nodiscard]] AttachContext attach_context();
   [[nodiscard]] std::filesystem::path last_image_file() const { return state_dir_ / "last.image"; }
@@ -96,12 +117,15 @@ private:
   };
 
   [[nodiscard]] Result<AttachedImage *> target_of(const wire::Deltas &about);
-  void wait_for_grace(); // in the middle of a change; spins
+  void wait_for_grace();                                 // in the middle of a change; spins
+  [[nodiscard]] Status lead(const AttachedImage &image); // the follower, if there is one
+  [[nodiscard]] Status lead_changed(const AttachedImage &live);
   void publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done);
   void retire(std::unique_ptr<AttachedImage> image);
   void record(const Swap &swap);
   void keep_as_last();
 
+  ImageFollower *follower_ = nullptr;
   ImageSlot &slot_;
   ListSlots &lists_;
   Background &background_;

@@ -32,13 +32,13 @@ int complain(const Error &error) {
 
 void say(const std::string &text) { fmt::print(stderr, "weir-dataplane: {}\n", text); }
 
-// One worker a worker lcore, but none without a queue.
-Result<unsigned> worker_count(const config::Config &config, bool replay) {
+// One worker a worker lcore, but none without a queue. `alone`: there can be only one.
+Result<unsigned> worker_count(const config::Config &config, bool alone) {
   const unsigned lcores = rte_lcore_count() - 1;
   if (lcores == 0) return fail(Errc::config, "EAL has one lcore; workers need at least one more");
   unsigned queues = 0;
   for (const config::Port &port : config.ports) queues += port.rx_queues;
-  return replay ? 1 : std::clamp(queues, 1u, lcores);
+  return alone ? 1 : std::clamp(queues, 1u, lcores);
 }
 
 Status prepare(Dataplane &dataplane, const Options &options, const config::Config &config) {
@@ -46,6 +46,7 @@ Status prepare(Dataplane &dataplane, const Options &options, const config::Confi
   std::filesystem::create_directories(dataplane.setup.state_dir, failed);
   if (failed)
     return fail(Errc::io, fmt::format("{}: {}", dataplane.setup.state_dir.string(), failed.message()));
+  if (auto opened = dataplane.open_target(config.ports); !opened) return opened;
   // Before any port starts, so that a restart does not open the gate.
   if (auto attached = dataplane.generations.attach_last(); attached)
     say(fmt::format("generation {} of the last run is in force", dataplane.slot.live_generation()));
@@ -62,11 +63,11 @@ Status finish_replay(Dataplane &dataplane, const Options &options) {
 }
 
 Status serve(const Options &options, const config::Config &config, const EalPlan &plan) {
-  const auto workers = worker_count(config, options.replay.has_value());
+  const auto workers = worker_count(config, options.replay.has_value() || options.p4);
   if (!workers) return std::unexpected(workers.error());
   Dataplane dataplane({*workers, options.state_dir.value_or(config.paths.state), config.no_image,
-                       plan.shared_cpus ? WhenIdle::yield : WhenIdle::spin, plan.memory,
-                       config.sample_one_in});
+                       plan.shared_cpus ? WhenIdle::yield : WhenIdle::spin, plan.memory, config.sample_one_in,
+                       options.p4});
   if (auto ready = prepare(dataplane, options, config); !ready) return ready;
   Service service(dataplane);
   const auto socket = options.run_dir.value_or(config.paths.run) / control::dataplane_socket_name;
@@ -74,8 +75,10 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
   const Telemetry telemetry(dataplane);
   if (auto started = dataplane.start_workers(); !started) return started;
   if (dataplane.replay) dataplane.replay->start();
-  say(fmt::format("{} port(s), {} worker(s), memory: {}, kernels: {}, listening on {}",
-                  dataplane.ports.all().size(), *workers, plan.memory, best_kernels().name, socket.string()));
+  say(fmt::format("{} port(s), {} worker(s), memory: {}, {}, listening on {}", dataplane.ports.all().size(),
+                  *workers, plan.memory,
+                  options.p4 ? "target: p4" : fmt::format("kernels: {}", best_kernels().name),
+                  socket.string()));
 
   service.run();
 

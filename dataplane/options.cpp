@@ -53,6 +53,10 @@ public:
     takers_["--state-dir"] = [this](const Text &, const Text &v) -> Status {
       return options_.state_dir = v, Status();
     };
+    takers_["--target"] = [this](const Text &f, const Text &v) -> Status {
+      if (v != "cpp" && v != "p4") return fail(Errc::usage, fmt::format("{} {}: cpp or p4 is wanted", f, v));
+      return options_.p4 = v == "p4", Status();
+    };
     takers_["--replay"] = path(capture.in);
     takers_["--out"] = path(capture.out);
     takers_["--denied"] = path(capture.denied);
@@ -131,6 +135,8 @@ std::string usage_text() {
   --run-dir D         folder of the control socket, instead of paths.run
   --state-dir D       folder of the last accepted image, instead of paths.state
   --print-totals      print the verdict table at the end
+  --target cpp|p4     what judges packets: weir's own stages (default) or p4/acl.p4 on DPDK's SWX, with one worker;
+                      p4 wants images from weir-control --target p4
 
   --replay IN         judge a capture file instead of the ports of the configuration
   --report FILE       where the JSON report goes at the end (needed with --replay)

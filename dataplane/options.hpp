@@ -1,7 +1,8 @@
 // The command line of weir-dataplane:
 //
-//   weir-dataplane [EAL arguments] -- -c FILE [--run-dir D] [--state-dir D] [--print-totals]
-//   weir-dataplane -c FILE ... --replay IN --report FILE [--out PASS] [--denied DROP] [--verdicts CSV]
+//   weir-dataplane [EAL arguments] -- -c FILE [--run-dir D] [--state-dir D] [--print-totals] [--target
+//   cpp|p4] weir-dataplane -c FILE ... --replay IN --report FILE [--out PASS] [--denied DROP] [--verdicts
+//   CSV]
 //                  [--loop N] [--rate PPS] [--gate INDEX:GENERATION]...
 //
 // Without `--` the program builds the EAL arguments itself from weir.yaml.
@@ -29,6 +30,7 @@ struct Options {
   std::optional<std::filesystem::path> run_dir;   // instead of paths.run
   std::optional<std::filesystem::path> state_dir; // instead of paths.state
   bool print_totals = false;
+  bool p4 = false; // --target p4
   bool help = false;
   std::optional<std::vector<std::string>> eal_arguments; // given before `--`
   std::optional<ReplayRun> replay;

@@ -1,6 +1,7 @@
 #include "dataplane/worker.hpp"
 
 #include "dataplane/handover.hpp"
+#include "dataplane/p4_target.hpp"
 #include "dataplane/samples.hpp"
 #include "dataplane/stages.hpp"
 
@@ -43,6 +44,9 @@ struct Worker::State {
         without_image(setup.no_image == config::NoImage::open ? Verdict::pass : Verdict::drop) {}
 
   [[nodiscard]] bool poll(const RxQueue &queue) noexcept;
+  [[nodiscard]] bool poll_for_p4(const RxQueue &queue) noexcept;
+  [[nodiscard]] bool receive(const RxQueue &queue, Burst &burst) noexcept;
+  void leave(Burst &burst) noexcept;
   void finish_oldest() noexcept;
   void drain() noexcept;
   void rest() noexcept;
@@ -60,10 +64,8 @@ struct Worker::State {
   Burst ring[bursts_in_flight_max];
 };
 
-// Takes one burst from a queue into the pipeline, which moves those before it on: the newest is probed,
-// the third leaves. False when there was nothing.
-bool Worker::State::poll(const RxQueue &queue) noexcept {
-  Burst &burst = ring[next];
+// A burst under the image in force, parsed. False when there was nothing.
+bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
   burst.image = slot.current();
   burst.from = &queue;
   burst.count = rte_eth_rx_burst(queue.port, queue.queue, burst.packets,
@@ -85,12 +87,43 @@ bool Worker::State::poll(const RxQueue &queue) noexcept {
   counters.bursts.add(1);
 
   parse_burst(burst);
+  return true;
+}
+
+// A judged burst is sampled, sent and counted.
+void Worker::State::leave(Burst &burst) noexcept {
+  sampler.take(burst, counters);
+  const unsigned count = burst.count;
+  if (burst.image != nullptr)
+    burst.image->packets_by_worker[setup.id].packets.add(count);
+  else
+    counters.without_image.add(count);
+  send_burst(burst, setup, counters);
+  counters.judged.add(count);
+}
+
+// Takes one burst from a queue into the pipeline, which moves those before it on: the newest is probed,
+// the third leaves. False when there was nothing.
+bool Worker::State::poll(const RxQueue &queue) noexcept {
+  Burst &burst = ring[next];
+  if (!receive(queue, burst)) return false;
   if (in_flight == bursts_in_flight_max - 1) settle_burst(ring[(next + 1) % bursts_in_flight_max]);
   ask_burst(burst, probed ? nullptr : &ring[(next + bursts_in_flight_max - 1) % bursts_in_flight_max]);
   next = (next + 1) % bursts_in_flight_max;
   ++in_flight;
   probed = false;
   if (in_flight == bursts_in_flight_max) finish_oldest();
+  return true;
+}
+
+bool Worker::State::poll_for_p4(const RxQueue &queue) noexcept {
+  Burst &burst = ring[0];
+  {
+    const auto judging = setup.p4->judging(); // registers and image are of one generation
+    if (!receive(queue, burst)) return false;
+    setup.p4->judge(burst);
+  }
+  leave(burst);
   return true;
 }
 
@@ -101,16 +134,8 @@ void Worker::State::finish_oldest() noexcept {
     probed = true;
   }
   judge_burst(burst, without_image);
-  sampler.take(burst, counters);
-  const unsigned count = burst.count;
-  if (burst.image != nullptr) {
-    burst.image->packets_by_worker[setup.id].packets.add(count);
-    count_lookups(burst.lookup.cost(), counters);
-  } else {
-    counters.without_image.add(count);
-  }
-  send_burst(burst, setup, counters);
-  counters.judged.add(count);
+  if (burst.image != nullptr) count_lookups(burst.lookup.cost(), counters);
+  leave(burst);
   --in_flight;
 }
 
@@ -146,7 +171,7 @@ void Worker::run(const std::atomic<bool> &stop) {
   while (!stop.load(std::memory_order_acquire)) {
     bool any = false;
     for (const RxQueue &queue : s.setup.queues) {
-      if (s.poll(queue)) any = true;
+      if (s.setup.p4 != nullptr ? s.poll_for_p4(queue) : s.poll(queue)) any = true;
     }
     if (!any) s.drain();
     if (s.slot.report_wanted(last_token)) {

@@ -2,6 +2,8 @@
 //
 //   rx -> parse -> classify (three bursts in flight) -> verdict -> tx
 //
+// or, where the P4 program judges, rx -> parse -> program -> tx, one burst at a time.
+//
 // The burst keeps the image that was in force when it began. The loop finishes all bursts in flight
 // before it reports a quiescent state, when a round of polls brings nothing, and before it ends.
 #pragma once
@@ -31,6 +33,8 @@ struct RxQueue {
   std::uint16_t tx_port_index = 0;
 };
 
+class P4Target;
+
 enum class WhenIdle : std::uint8_t { spin, yield };  // yield: CPUs are shared, give way and then sleep
 enum class WhenTxFull : std::uint8_t { drop, wait }; // wait: replay sinks never drop
 
@@ -44,6 +48,7 @@ struct WorkerSetup {
   rte_ring *denied = nullptr;  // dropped packets go here (waiting while full) and are not freed
   rte_ring *samples = nullptr; // of wire::Sample elements
   std::uint32_t sample_one_in = 1024;
+  P4Target *p4 = nullptr; // judges in place of the stages, if there is one
 };
 
 class Worker {

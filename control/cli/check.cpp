@@ -1,9 +1,6 @@
 #include "control/cli/check.hpp"
 
-#include "control/config/config.hpp"
-#include "control/rules/feed.hpp"
 #include "control/rules/guard.hpp"
-#include "control/rules/normalise.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -37,38 +34,45 @@ void warn_of(const config::List &list, const rules::ListContent &content, Json &
 
 } // namespace
 
-Result<Json> check_configuration(const std::filesystem::path &file) {
-  const auto config = config::load(file);
+Result<ReadRules> read_rules(const std::filesystem::path &file) {
+  auto config = config::load(file);
   if (!config) return std::unexpected(config.error());
-  std::vector<rules::ListContent> contents;
+  ReadRules read{.config = std::move(*config), .contents = {}, .effective = {}};
   std::string faults;
-  for (const config::List &list : config->lists) {
+  for (const config::List &list : read.config.lists) {
     auto content = rules::load_list(list);
     if (!content) faults += (faults.empty() ? "" : "\n") + content.error().message;
-    contents.push_back(content ? std::move(*content) : rules::ListContent{});
+    read.contents.push_back(content ? std::move(*content) : rules::ListContent{});
   }
   if (!faults.empty()) return fail(Errc::parse, faults);
 
-  const rules::NeverDeny never_deny(config->guard.never_deny);
+  const rules::NeverDeny never_deny(read.config.guard.never_deny);
   std::vector<rules::ListSource> sources{never_deny.source(0)};
-  for (std::size_t i = 0; i < contents.size(); ++i)
-    sources.push_back({config->lists[i].name, static_cast<std::uint16_t>(i + 1), config->lists[i].action,
-                       contents[i].v4, contents[i].v6});
-  const auto effective = rules::normalise(sources);
+  for (std::size_t i = 0; i < read.contents.size(); ++i)
+    sources.push_back({read.config.lists[i].name, static_cast<std::uint16_t>(i + 1),
+                       read.config.lists[i].action, read.contents[i].v4, read.contents[i].v6});
+  auto effective = rules::normalise(sources);
   if (!effective) return std::unexpected(effective.error());
-  if (auto filled = rules::check_not_empty(*config, *effective, false); !filled)
+  read.effective = std::move(*effective);
+  if (auto filled = rules::check_not_empty(read.config, read.effective, false); !filled)
     return std::unexpected(std::move(filled.error()));
+  return read;
+}
 
+Result<Json> check_configuration(const std::filesystem::path &file) {
+  const auto read = read_rules(file);
+  if (!read) return std::unexpected(read.error());
+  const auto &[config, contents, effective] = *read;
   Json answer{{"ok", true},
               {"config", file.string()},
               {"lists", Json::array()},
               {"conflicts", Json::array()},
               {"warnings", Json::array()}};
   for (std::size_t i = 0; i < contents.size(); ++i) {
-    answer["lists"].push_back(list_json(config->lists[i], contents[i], effective->counts[i + 1]));
-    warn_of(config->lists[i], contents[i], answer["warnings"]);
+    answer["lists"].push_back(list_json(config.lists[i], contents[i], effective.counts[i + 1]));
+    warn_of(config.lists[i], contents[i], answer["warnings"]);
   }
-  for (const rules::Conflict &conflict : effective->conflicts) answer["conflicts"].push_back(conflict.text());
+  for (const rules::Conflict &conflict : effective.conflicts) answer["conflicts"].push_back(conflict.text());
   return answer;
 }
 

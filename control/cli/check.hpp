@@ -1,13 +1,25 @@
 // `weirctl check`: a configuration and its lists, read as weir-control reads them, without a daemon.
 #pragma once
 
+#include "control/config/config.hpp"
+#include "control/rules/feed.hpp"
+#include "control/rules/normalise.hpp"
 #include "weir/base/result.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <filesystem>
+#include <vector>
 
 namespace weir::cli {
+
+struct ReadRules {
+  config::Config config;
+  std::vector<rules::ListContent> contents; // in the order of the configuration
+  rules::Effective effective;
+};
+// One error with every fault of every file, one a line.
+[[nodiscard]] Result<ReadRules> read_rules(const std::filesystem::path &file);
 
 // Fields config, lists[{name, action, format, v4_hosts, v4_prefixes, v6, duplicates, skipped}],
 // conflicts[text] and warnings[text]; or one error with every fault of every file, one a line.

@@ -8,7 +8,7 @@ namespace weir::cli {
 
 namespace {
 
-constexpr std::array<VerbHelp, 21> verbs{{
+constexpr std::array<VerbHelp, 22> verbs{{
     {"replay", "send a capture file through a private weir and show what it decides",
      "Starts a private weir-dataplane and weir-control in a temporary folder, lets every packet of the\n"
      "capture pass the same worker that serves real ports, and prints the verdict table. Nothing is left\n"
@@ -57,6 +57,11 @@ constexpr std::array<VerbHelp, 21> verbs{{
      "Reads the configuration and every list file that it names, without a running daemon, and reports all\n"
      "faults at once, each with file, line and remedy. Nothing is changed.",
      "weirctl check weir.yaml"},
+    {"registers", "write what a configuration puts into the P4 program's registers",
+     "Reads the configuration and its lists, without a running daemon, builds the image that a P4 target\n"
+     "would get, and writes the registers of p4/acl.p4 to a file of text, one element a line, for targets\n"
+     "that weir does not drive itself. What the program cannot do is refused.",
+     "weirctl registers weir.yaml --out registers.txt"},
     {"plan", "what an apply would build, and what it would cost",
      "Lists the candidate layouts for the rules with their size, lines per lookup and predicted rate, the\n"
      "one that would be chosen and why, and the memory before, after and needed in between. Without a\n"

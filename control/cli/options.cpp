@@ -106,6 +106,10 @@ void CommandLine::add_configuration_verbs() {
     return sub;
   };
   with_config("check", Verb::check, "configuration to read (/etc/weir/weir.yaml)");
+  with_config("registers", Verb::registers, "configuration to read (/etc/weir/weir.yaml)")
+      ->add_option("-o,--out", options.file, "file to write the registers of the P4 program to")
+      ->type_name("FILE")
+      ->required();
   with_config("plan", Verb::plan, "configuration to plan for")
       ->add_flag("--apply", options.apply_plan,
                  "build the rules in force anew, by what is known of the traffic now");
@@ -153,6 +157,9 @@ void CommandLine::add_replay() {
       ->check(count_up_to(std::uint64_t{1} << 40));
   sub->add_option("--rate", replay.rate_pps, "packets per second (as fast as they are taken)")
       ->check(count_up_to(std::uint64_t{1} << 40));
+  sub->add_option("--target", replay.target, "what judges: weir's own stages, or the P4 program (cpp)")
+      ->type_name("cpp|p4")
+      ->check(CLI::IsMember({"cpp", "p4"}));
   sub->add_option("--apply", raw.applies,
                   "configuration of the next generation, optionally after so many packets")
       ->type_name("CONFIG[@PACKETS]")

@@ -34,6 +34,7 @@ enum class Verb : std::uint8_t {
   list_replace,
   list_export,
   check,
+  registers,
   plan,
   diff,
   apply,
@@ -64,6 +65,7 @@ struct ReplayOptions {
   std::uint64_t loop = 1;
   std::uint64_t rate_pps = 0; // 0: as fast as the worker takes them
   std::vector<ReplayApply> applies;
+  std::string target = "cpp"; // or p4
 };
 
 struct Options {
@@ -75,7 +77,7 @@ struct Options {
   std::vector<std::string> entries; // checked: each is an address or a prefix
   std::optional<std::chrono::seconds> ttl;
   std::string comment;
-  std::filesystem::path file;   // list replace, list export
+  std::filesystem::path file;   // list replace, list export, registers
   std::filesystem::path config; // check, plan, diff, apply, doctor; empty: not given
   bool force = false;
   bool apply_plan = false; // plan --apply

@@ -6,6 +6,7 @@
 #include "control/cli/doctor.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/options.hpp"
+#include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/replay.hpp"
 #include "weir/key/text.hpp"
@@ -146,6 +147,8 @@ Result<Json> answer_to(const Options &options, std::istream &in) {
   switch (options.verb) {
   case Verb::replay: return run_replay(options.replay);
   case Verb::check: return check_configuration(options.config.empty() ? default_config : options.config);
+  case Verb::registers:
+    return write_registers(options.config.empty() ? default_config : options.config, options.file);
   case Verb::doctor: return doctor(options);
   default: return asked(options, in);
   }

@@ -14,6 +14,7 @@ std::string render(const Options &options, const Json &answer, std::int64_t now)
   case Verb::list_replace:
   case Verb::list_export: return render_list_change(options, answer, now);
   case Verb::check: return render_check(answer);
+  case Verb::registers: return render_registers(answer);
   case Verb::plan: return options.apply_plan ? render_apply(answer, now) : render_plan(answer);
   case Verb::diff: return render_diff(answer);
   case Verb::apply:

@@ -33,6 +33,7 @@ using Json = nlohmann::json;
 // What weirctl found out by itself: run_replay(), check_configuration(), examine().
 [[nodiscard]] std::string render_replay(const Json &report);
 [[nodiscard]] std::string render_check(const Json &answer);
+[[nodiscard]] std::string render_registers(const Json &answer);
 [[nodiscard]] std::string render_doctor(const Json &answer);
 
 } // namespace weir::cli

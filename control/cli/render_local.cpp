@@ -76,6 +76,11 @@ std::string render_replay(const Json &report) {
   return text;
 }
 
+std::string render_registers(const Json &answer) {
+  return fmt::format("{}: {} bytes of text for {} entries\n", text_in(answer, "out"),
+                     thousands_in(answer, "bytes"), thousands_in(answer, "entries"));
+}
+
 std::string render_check(const Json &answer) {
   Table table({{"NAME"},
                {"ACTION"},

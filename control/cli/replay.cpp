@@ -168,6 +168,7 @@ Status Replay::start_dataplane(const fs::path &folder) {
   for (const ReplayStep &step : steps_)
     with("--gate", fmt::format("{}:{}", step.first_packet, step.generation));
   with("--report", (folder / "report.json").string());
+  with("--target", options_.target);
   fs::create_directory(folder / "dataplane");
   // EAL's runtime folder is made under TMPDIR: it goes with the private one, however the process ends.
   auto child = Child::start("weir-dataplane", command, folder / "dataplane.log",
@@ -184,7 +185,8 @@ Status Replay::start_control(const fs::path &folder) {
   fs::create_directory(state);
   auto child = Child::start("weir-control",
                             {program->string(), "-c", fs::absolute(options_.config).string(), "--run-dir",
-                             folder.string(), "--state-dir", state.string(), "--foreground-log"},
+                             folder.string(), "--state-dir", state.string(), "--foreground-log", "--target",
+                             options_.target},
                             folder / "control.log", {{"TMPDIR", state.string()}});
   if (!child) return std::unexpected(std::move(child.error()));
   control_.emplace(std::move(*child));

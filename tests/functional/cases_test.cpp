@@ -9,13 +9,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 namespace weir::test {
 namespace {
 
+// Who judges, and from which images.
+enum class Engine : std::uint8_t { stages, stages_on_jhash, p4 };
+
 class CaseRun {
 public:
-  explicit CaseRun(const Case &c) : case_(c) {}
+  explicit CaseRun(const Case &c, Engine engine = Engine::stages) : case_(c), engine_(engine) {}
 
   void run();
 
@@ -37,6 +41,7 @@ private:
   }
 
   const Case &case_;
+  Engine engine_;
   std::vector<Frame> frames_;
   std::vector<Phase> phases_;
   std::vector<std::string> gates_;
@@ -151,6 +156,8 @@ void CaseRun::run() {
   write_inputs();
   std::vector<std::string> options = gates_;
   if (case_.loop > 1) options.insert(options.end(), {"--loop", std::to_string(case_.loop)});
+  if (engine_ == Engine::p4) options.insert(options.end(), {"--target", "p4"});
+  run_.images_for_p4 = engine_ != Engine::stages;
   run_.start(options);
   ASSERT_NO_FATAL_FAILURE(replace_lists());
   ASSERT_EQ(run_.finish(), 0) << run_.logs();
@@ -202,6 +209,59 @@ std::string name_of_case(const testing::TestParamInfo<std::filesystem::path> &in
 }
 
 INSTANTIATE_TEST_SUITE_P(Pcaps, Cases, testing::ValuesIn(find_cases()), name_of_case);
+
+// ---- the same on the P4 target ----------------------------------------------------------------------
+
+// What the program cannot do, and what weir says then.
+const std::map<std::string, std::string> beyond_p4{{"every-length-v6", "IPv6 prefixes of 128 lengths"},
+                                                   {"match-either", "either"}};
+
+class CasesForP4 : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(CasesForP4, are_judged_alike_by_the_stages_and_by_the_program) {
+  const Case c = load_case(GetParam());
+  SCOPED_TRACE(c.name);
+  {
+    SCOPED_TRACE("the stages, on images of family jhash");
+    CaseRun(c, Engine::stages_on_jhash).run();
+  }
+  SCOPED_TRACE("the P4 program");
+  CaseRun(c, Engine::p4).run();
+}
+
+std::vector<std::filesystem::path> cases_for_p4() {
+  std::vector<std::filesystem::path> files = find_cases();
+  std::erase_if(files, [](const std::filesystem::path &file) {
+    return !load_case(file).refused.empty() || beyond_p4.contains(file.parent_path().filename());
+  });
+  return files;
+}
+INSTANTIATE_TEST_SUITE_P(Pcaps, CasesForP4, testing::ValuesIn(cases_for_p4()), name_of_case);
+
+TEST(CasesForP4, leave_out_what_the_program_refuses_and_nothing_else) {
+  unsigned refused = 0;
+  for (const auto &file : find_cases()) {
+    const auto beyond = beyond_p4.find(file.parent_path().filename());
+    if (beyond == beyond_p4.end()) continue;
+    const Case c = load_case(file);
+    SCOPED_TRACE(c.name);
+    const TempDir dir;
+    write_text(dir / "weir.yaml", c.weir_yaml());
+    for (const CaseList &list : c.lists) write_text(dir / (list.name + ".txt"), c.list_text(list));
+    write_capture(dir / "in.pcap", {.frames = c.frames()});
+    Child weirctl({{program("weirctl"), "replay", "in.pcap", "--config", "weir.yaml", "--target", "p4"},
+                   dir / "out.log",
+                   dir / "err.log",
+                   dir.path()});
+    const auto code = weirctl.wait(std::chrono::seconds(30));
+    const std::string said = read_text(dir / "out.log") + read_text(dir / "err.log");
+    ASSERT_TRUE(code) << "weirctl replay does not end\n" << said;
+    EXPECT_EQ(*code, 1) << said;
+    EXPECT_NE(said.find(beyond->second), std::string::npos) << said;
+    ++refused;
+  }
+  EXPECT_EQ(refused, beyond_p4.size());
+}
 
 } // namespace
 } // namespace weir::test

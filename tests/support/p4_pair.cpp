@@ -14,17 +14,22 @@ using image::Side;
 // The program asks for at most eight IPv6 lengths a side: each length becomes the next one of these.
 constexpr std::array<std::uint8_t, 8> lengths_v6{0, 7, 24, 32, 48, 56, 64, 128};
 
-RuleSet rules_for(Random &random, P4Filters filters) {
+RuleSet rules_for(Random &random, P4Filters filters, P4Excluded &excluded) {
   RuleSet rules = random_rules(random, {.lists = 3, .prefixes_per_list = 2u << random.below(9)});
   const bool hosts_v6 = !random.one_in(3); // without them the longest length is another one
   for (TestList &list : rules.lists)
     for (Prefix &p : list.prefixes)
       if (p.family() == Family::ipv6) {
-        p.length = *std::ranges::lower_bound(lengths_v6, p.length);
+        const std::uint8_t length = *std::ranges::lower_bound(lengths_v6, p.length);
+        excluded.lengths_v6 += length != p.length;
+        p.length = length;
         if (!hosts_v6 && p.length == 128) p.length = 64;
         p.address = masked(p.address, p.length);
       }
-  while (rules.policy.match == Match::either) rules.policy = random_policy(random);
+  while (rules.policy.match == Match::either) {
+    ++excluded.match_either;
+    rules.policy = random_policy(random);
+  }
   if (filters.late) rules.policy.fallthrough = Verdict::pass;
   rules.policy.confirm = filters.late ? Confirm::on_conflict : Confirm::exact;
   return rules;
@@ -84,7 +89,7 @@ P4Acl::Answer answer_of_image(const image::ImageView &view, const Frame &frame, 
 }
 
 P4Pair::P4Pair(Random &random, P4Filters filters)
-    : random_(random), rules_(rules_for(random, filters)),
+    : random_(random), rules_(rules_for(random, filters, excluded_)),
       image_(rules_, options_for(random, rules_, filters, known_)),
       writer_(value_or_throw(image::ImageWriter::attach(image_.bytes(), [] {}))),
       program_(value_or_throw(P4Acl::load())), exporter_(program_) {

@@ -22,6 +22,12 @@ struct P4Filters {
   bool guard = false, late = false, stack = false;
 };
 
+// Of the random rules, what the program cannot do and was made into something that it can.
+struct P4Excluded {
+  unsigned lengths_v6 = 0;   // prefixes of another length than eight
+  unsigned match_either = 0; // policies
+};
+
 class P4Pair {
 public:
   static constexpr std::array port_sides{PortSide::none, PortSide::outside, PortSide::inside};
@@ -32,6 +38,7 @@ public:
   [[nodiscard]] const image::ImageView &view() const noexcept { return writer_.view(); }
   [[nodiscard]] const RuleSet &rules() const noexcept { return rules_; }
   [[nodiscard]] P4Acl &program() noexcept { return program_; }
+  [[nodiscard]] const P4Excluded &excluded() const noexcept { return excluded_; }
 
   [[nodiscard]] Result<p4::ExportReport> export_image() {
     return exporter_.write(view(), {.ports = port_sides});
@@ -45,6 +52,7 @@ public:
 
 private:
   Random &random_;
+  P4Excluded excluded_;
   RuleSet rules_;
   std::vector<Address> known_; // what the options of the image point to
   TestImage image_;

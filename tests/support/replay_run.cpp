@@ -130,10 +130,10 @@ void ReplayRun::start_dataplane(const std::vector<std::string> &options, const s
 }
 
 void ReplayRun::start_control() {
-  control = Child({{program("weir-control"), "-c", "weir.yaml", "--run-dir", "run", "--state-dir", "state"},
-                   dir_ / "control.log",
-                   {},
-                   dir_.path()});
+  std::vector<std::string> arguments{program("weir-control"), "-c",   "weir.yaml", "--run-dir", "run",
+                                     "--state-dir",           "state"};
+  if (images_for_p4) arguments.insert(arguments.end(), {"--target", "p4"});
+  control = Child({arguments, dir_ / "control.log", {}, dir_.path()});
 }
 
 ControlAnswer ReplayRun::ask(const std::string &line) {

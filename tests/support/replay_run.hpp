@@ -63,6 +63,7 @@ public:
   [[nodiscard]] std::string logs() const; // what both programs said, for failure messages
 
   Child dataplane, control;
+  bool images_for_p4 = false; // set before start_control()
 
 private:
   TempDir dir_;

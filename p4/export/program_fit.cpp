@@ -79,8 +79,7 @@ void check_stack(const image::DenyStackView &stack, Objections &objections) {
 Status check_fit(const image::ImageView &view, const Setting &setting) {
   Objections objections;
   if (view.family != HashFamily::jhash) {
-    objections.add("its hash family is {}: build the image for target p4, with family jhash",
-                   name_of(view.family));
+    objections.add("its hash family is {}: start weir-control with --target p4", name_of(view.family));
     return objections.status(view.generation);
   }
   check_setting(view, setting, objections);

@@ -290,7 +290,7 @@ TEST_F(P4Export, knows_what_a_bank_holds_beyond_the_end_of_what_was_written_last
 
 TEST_F(P4Export, refuses_the_other_hash_family) {
   const test::TestImage other(example());
-  EXPECT_NE(refusal(other.view()).find("hash family is xxh3: build the image for target p4"),
+  EXPECT_NE(refusal(other.view()).find("hash family is xxh3: start weir-control with --target p4"),
             std::string::npos);
 }
 

@@ -1,8 +1,8 @@
 // The command line of weir-dataplane:
 //
-//   weir-dataplane [EAL arguments] -- -c FILE [--run-dir D] [--state-dir D] [--print-totals] [--target
-//   cpp|p4] weir-dataplane -c FILE ... --replay IN --report FILE [--out PASS] [--denied DROP] [--verdicts
-//   CSV]
+//   weir-dataplane [EAL arguments] -- -c FILE [--run-dir D] [--state-dir D] [--print-totals]
+//                  [--target cpp|p4]
+//   weir-dataplane -c FILE ... --replay IN --report FILE [--out PASS] [--denied DROP] [--verdicts CSV]
 //                  [--loop N] [--rate PPS] [--gate INDEX:GENERATION]...
 //
 // Without `--` the program builds the EAL arguments itself from weir.yaml.

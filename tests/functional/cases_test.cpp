@@ -3,7 +3,9 @@
 // All packets of a case make one capture. Packets after the n-th replacement are held at a gate until
 // generation n + 1 is live, and a replacement waits until everything before it is judged; so each
 // packet has one generation that must have judged it.
+#include "p4/export/text_sink.hpp"
 #include "tests/support/case_file.hpp"
+#include "tests/support/p4_acl.hpp"
 #include "tests/support/replay_run.hpp"
 
 #include <gtest/gtest.h>
@@ -232,6 +234,40 @@ TEST_P(CasesForP4, are_judged_alike_by_the_stages_and_by_the_program) {
   }
   SCOPED_TRACE("the P4 program");
   CaseRun(c, Engine::p4).run();
+}
+
+// The source of the program with the registers that weirctl writes for the case, up to the first list that is
+// replaced.
+TEST_P(CasesForP4, are_judged_alike_by_the_source_from_registers_as_text) {
+  const Case c = load_case(GetParam());
+  SCOPED_TRACE(c.name);
+  const TempDir dir;
+  write_text(dir / "weir.yaml", c.weir_yaml());
+  for (const CaseList &list : c.lists) write_text(dir / (list.name + ".txt"), c.list_text(list));
+  Child weirctl({{program("weirctl"), "registers", "weir.yaml", "--out", "registers.txt"},
+                 dir / "out.log",
+                 dir / "err.log",
+                 dir.path()});
+  ASSERT_EQ(weirctl.wait(std::chrono::seconds(30)), 0) << read_text(dir / "err.log");
+  const auto text = p4::read_text(read_text(dir / "registers.txt"));
+  ASSERT_TRUE(text) << text.error().message;
+  auto source = P4Acl::load();
+  ASSERT_TRUE(source) << source.error().message;
+  for (const p4::ArrayInfo &info : p4::arrays) {
+    const std::vector<std::uint64_t> &elements = text->registers.of(info.array);
+    ASSERT_TRUE(source->enlarge(info.name, elements.size()));
+    ASSERT_TRUE(source->write(info.name, 0, elements));
+  }
+  for (std::size_t i = 0; i < c.steps.size() && c.steps[i].kind != CaseStep::Kind::replace; ++i) {
+    const Oracle oracle = c.oracle(i);
+    for (const Frame &frame : c.steps[i].frames) {
+      const auto answer = source->judge(frame.bytes);
+      ASSERT_TRUE(answer) << answer.error().message;
+      const Judgement wanted = oracle.judge(frame.bytes);
+      EXPECT_EQ(name_of(answer->verdict), name_of(wanted.verdict)) << to_string(wanted);
+      EXPECT_EQ(name_of(answer->reason), name_of(wanted.reason)) << to_string(wanted);
+    }
+  }
 }
 
 std::vector<std::filesystem::path> cases_for_p4() {

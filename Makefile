@@ -249,7 +249,7 @@ $(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(L
 
 # ---- lint --------------------------------------------------------------------------------------
 SOURCES = $(shell find include control dataplane p4 tests 2>/dev/null -name '*.[ch]pp')
-SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci tests pcaps p4 2>/dev/null)
+SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci p4 tests pcaps p4 2>/dev/null)
 # Not those that clang compiles for check-asan, with the same warnings as errors.
 LINT_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(filter-out tests/unit/% tests/property/%,$(filter %.cpp,$(SOURCES))))
 LINT_FLAGS = $(CPPFLAGS) $(DPDK_CFLAGS) $(CXXFLAGS) $(CLANG_FLAGS)

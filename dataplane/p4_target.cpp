@@ -95,6 +95,8 @@ Result<std::unique_ptr<P4Target::Engine>> P4Target::make_engine(const p4::Capaci
       options.register_sizes[std::string(info.name)] =
           static_cast<std::uint32_t>(capacities[static_cast<std::size_t>(info.array)]);
   auto gate = p4::Gate::load_text(p4::program_spec(), "acl.spec", options);
+  if (!gate && gate.error().code == Errc::no_memory)
+    return fail(Errc::no_memory, gate.error().message + ": give it more with eal.memory_mib");
   if (!gate) return std::unexpected(gate.error());
   return std::make_unique<Engine>(std::move(*gate), capacities);
 }

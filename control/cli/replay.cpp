@@ -140,13 +140,17 @@ Status Replay::prepare() {
   return {};
 }
 
+// Registers of the P4 program that grow with the lists; ordinary pages are taken when they are touched.
+constexpr const char *registers_memory = "eal: {hugepages: no, memory_mib: 4096}\n";
+
 Status Replay::start_dataplane(const fs::path &folder) {
   const auto program = sibling_program("weir-dataplane");
   if (!program) return std::unexpected(program.error());
   // Of the configuration only no_image concerns the dataplane of a replay; ports and eal are its own.
   const fs::path config = folder / "dataplane.yaml";
   std::ofstream(config) << "version: 1\npolicy: {no_image: "
-                        << (first_.no_image == config::NoImage::open ? "open" : "closed") << "}\n";
+                        << (first_.no_image == config::NoImage::open ? "open" : "closed") << "}\n"
+                        << (options_.target == "p4" ? registers_memory : "");
   std::vector<std::string> command{program->string(),
                                    "-c",
                                    config.string(),

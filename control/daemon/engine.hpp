@@ -170,6 +170,7 @@ private:
 
   // engine_entries.cpp
   [[nodiscard]] Status check_never_deny(const RuleList &list, const std::vector<NewEntry> &entries) const;
+  [[nodiscard]] Status check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const;
   void touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
   [[nodiscard]] Result<std::uint64_t> write(const store::DynamicChange &change);
   void answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done);

@@ -1,8 +1,10 @@
 #include "control/daemon/engine.hpp"
 
+#include "p4/export/register_map.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -26,6 +28,32 @@ Status Engine::check_never_deny(const RuleList &list, const std::vector<NewEntry
                     fmt::format("{} lies inside {}, which guard.never_deny protects; nothing was added",
                                 to_string(entry.prefix), to_string(guarded)));
   return {};
+}
+
+// The P4 program has room for a few IPv6 prefix lengths a side: an entry of one more would be stored, and
+// never in force.
+Status Engine::check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const {
+  const image::Side side = list.definition.action;
+  std::set<unsigned> lengths, more;
+  for (const NewEntry &entry : entries)
+    if (entry.prefix.family() == Family::ipv6) more.insert(entry.prefix.length);
+  if (options_.target != build::Target::p4 || more.empty()) return {};
+  for (const rules::ListSource &source : live_->sources)
+    if (source.side == side)
+      for (const build::EntryV6 &e : source.v6) lengths.insert(e.length);
+  for (const RuleList &other : live_->lists)
+    if (other.definition.action == side)
+      for (const auto &[prefix, times] : dynamic_.of(other.number))
+        if (prefix.family() == Family::ipv6) lengths.insert(prefix.length);
+  std::set<unsigned> all = lengths;
+  all.insert(more.begin(), more.end());
+  if (all.size() <= std::max<std::size_t>(p4::limits::lengths_v6, lengths.size())) return {};
+  return fail(
+      Errc::refused,
+      fmt::format(
+          "the P4 program has room for IPv6 prefixes of {} lengths on the {} side, and these would be "
+          "{}: {}; write those of rare lengths as several longer ones; nothing was added",
+          p4::limits::lengths_v6, name_of(side), all.size(), fmt::join(all, ", ")));
 }
 
 // A list may change sides between the live and the staged rules: both are told then.
@@ -72,6 +100,7 @@ void Engine::add(const std::string &list_name, const std::vector<NewEntry> &entr
         fail(Errc::not_found, fmt::format("no list is named {}; `weirctl list show` names them", list_name)));
   if (const Status allowed = check_never_deny(*list, entries); !allowed)
     return done(std::unexpected(allowed.error()));
+  if (const Status room = check_lengths(*list, entries); !room) return done(std::unexpected(room.error()));
   EntriesDone result;
   store::DynamicChange change;
   const std::uint64_t now = now_s();

@@ -165,5 +165,24 @@ TEST(EngineP4, sends_images_of_family_jhash_and_changes_them_by_deltas) {
   EXPECT_EQ(dataplane.denies("198.51.100.8"), "");
 }
 
+TEST(EngineP4, refuses_an_entry_of_a_ninth_ipv6_length_before_it_is_stored) {
+  test::EngineBench bench(
+      "version: 1\nlists: [{name: nets, action: deny, entries: ['2001:db8::/32', '2001:db8::/33', "
+      "'2001:db8::/34', '2001:db8::/35', '2001:db8::/36', '2001:db8::/37', '2001:db8::/38']}, "
+      "{name: bans, action: deny, dynamic: true}, {name: ops, action: allow, dynamic: true}]\n",
+      {}, build::Target::p4);
+  const test::FakeDataplane dataplane(bench.socket());
+  ASSERT_TRUE(bench.run_until_live());
+  ASSERT_TRUE(bench.add("bans", "2001:db8:1::/48"));
+  ASSERT_TRUE(bench.add("bans", "2001:db8:2::/48"));
+  const auto refused = bench.add("bans", "2001:db8:2::/56");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("these would be 9: 32, 33, 34, 35, 36, 37, 38, 48, 56"),
+            std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(bench.add("ops", "2001:db8:2::/56")) << "the allow side has room of its own";
+  EXPECT_TRUE(bench.add("bans", "198.51.100.7"));
+}
+
 } // namespace
 } // namespace weir::plan

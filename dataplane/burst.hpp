@@ -68,6 +68,11 @@ struct Burst {
                                                                        : burst_packets_max;
 }
 
+[[nodiscard]] inline FamilySlot family_of(const ParsedPacket &parsed) noexcept {
+  if (parsed.kind == PacketKind::ipv4) return FamilySlot::ipv4;
+  return parsed.kind == PacketKind::ipv6 ? FamilySlot::ipv6 : FamilySlot::other;
+}
+
 [[nodiscard]] inline const std::uint8_t *frame_of(const rte_mbuf *packet) noexcept {
   return rte_pktmbuf_mtod(packet, const std::uint8_t *);
 }

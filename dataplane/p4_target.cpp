@@ -5,6 +5,7 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -24,11 +25,6 @@ std::uint16_t list_of(const Burst &burst, unsigned packet, Reason reason) noexce
   return static_cast<std::uint16_t>(image::value::list_of(value));
 }
 
-[[nodiscard]] FamilySlot family_of(PacketKind kind) noexcept {
-  if (kind == PacketKind::ipv4) return FamilySlot::ipv4;
-  return kind == PacketKind::ipv6 ? FamilySlot::ipv6 : FamilySlot::other;
-}
-
 } // namespace
 
 // Also the exporter's sink: passes on what is written, and stops the worker where the bank is flipped.
@@ -44,7 +40,8 @@ public:
     return gate_->registers().write(array, first, values);
   }
   Status flip(unsigned bank) override {
-    if (held_ != nullptr) held_->lock();
+    if (held_ != nullptr && !held_->owns_lock())
+      held_->lock(); // a flip that failed is tried again before the next
     Status flipped = gate_->registers().flip(bank);
     if (!flipped && held_ != nullptr) held_->unlock();
     return flipped;
@@ -113,11 +110,14 @@ Result<std::unique_ptr<P4Target>> P4Target::create(P4Setup setup) {
 }
 
 Status P4Target::load(const image::ImageView &view) {
+  Status loaded = engine_->load(view, setting());
+  if (loaded || loaded.error().code != Errc::refused) return loaded;
+  // Too much for the registers, or for the program whatever their size?
   const auto wanted = p4::capacities_for(view);
-  if (!wanted) return std::unexpected(wanted.error());
+  if (!wanted) return loaded;
   p4::Capacities larger = engine_->capacities();
   for (std::size_t i = 0; i < larger.size(); ++i) larger[i] = std::max(larger[i], (*wanted)[i]);
-  return larger == engine_->capacities() ? engine_->load(view, setting()) : enlarge(larger, view);
+  return larger == engine_->capacities() ? loaded : enlarge(larger, view);
 }
 
 Status P4Target::enlarge(const p4::Capacities &capacities, const image::ImageView &view) {
@@ -154,7 +154,7 @@ void P4Target::judge(Burst &burst) noexcept {
   for (unsigned i = 0; i < burst.count; ++i) {
     const auto [verdict, reason] = judgements[i];
     Decision &decision = burst.decisions[i];
-    decision = Decision{verdict, reason, family_of(burst.parsed_as(i).kind)};
+    decision = Decision{verdict, reason, family_of(burst.parsed_as(i))};
     const bool listed = reason == Reason::allow || reason == Reason::deny;
     if (listed && burst.image != nullptr) decision.list = list_of(burst, i, reason);
     burst.dropped |= PacketMask{verdict == Verdict::drop} << i;

@@ -14,8 +14,8 @@
 // larger ones, built beside the running one and filled before it takes over; counters go along. One worker,
 // since a pipeline belongs to one thread.
 //
-// Errors: refused, when the image is more than the program or its registers hold; what was loaded before
-// stays in force.
+// Errors: refused, when the program cannot do what the image asks for; no_memory, when there is none for
+// larger registers. What was loaded before stays in force.
 #pragma once
 
 #include "dataplane/burst.hpp"

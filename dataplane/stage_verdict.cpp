@@ -9,11 +9,6 @@
 namespace weir::dataplane {
 namespace {
 
-[[nodiscard]] FamilySlot family_of(const ParsedPacket &parsed) noexcept {
-  if (parsed.kind == PacketKind::ipv4) return FamilySlot::ipv4;
-  return parsed.kind == PacketKind::ipv6 ? FamilySlot::ipv6 : FamilySlot::other;
-}
-
 [[nodiscard]] std::uint16_t list_of(std::uint32_t value) noexcept {
   return static_cast<std::uint16_t>(image::value::list_of(value));
 }

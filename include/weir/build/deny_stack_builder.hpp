@@ -137,7 +137,7 @@ public:
     auto shape = layer_shape<Filter>(size, room);
     if constexpr (std::is_same_v<typename Filter::Shape, filter::BloomShape>)
       if (shape && plan_.family == HashFamily::jhash) {
-        constexpr std::uint32_t hashes_max = 8; // that a program of such a target asks for
+        constexpr std::uint32_t hashes_max = 8; // the P4 program has room for more, and is slower by each
         shape->size = std::bit_ceil(shape->size);
         shape->hashes = std::min(shape->hashes, hashes_max);
         shape->family = plan_.family;

@@ -1,5 +1,6 @@
 #include "control/cli/check.hpp"
 
+#include "control/rules/comment.hpp"
 #include "control/rules/guard.hpp"
 
 #include <fmt/format.h>
@@ -29,6 +30,9 @@ void warn_of(const config::List &list, const rules::ListContent &content, Json &
         fmt::format("list {}: {} bad lines are left out (on_error: skip), the first is {}:{}: \"{}\": {}",
                     list.name, content.skipped_count, list.file.string(), content.skipped.front().line,
                     content.skipped.front().text, content.skipped.front().reason));
+  if (content.comments_cut > 0)
+    warnings.push_back(fmt::format("list {}: {} comments are cut to {} bytes", list.name,
+                                   content.comments_cut, rules::comment_bytes_max));
   if (content.empty() && !list.dynamic) warnings.push_back(fmt::format("list {} has no entries", list.name));
 }
 

@@ -1,8 +1,12 @@
 #include "control/cli/fields.hpp"
 
 #include "control/cli/text.hpp"
+#include "control/config/values.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace weir::cli {
 
@@ -21,9 +25,35 @@ bool has_number(const Json &object, const char *name) { return child(object, nam
 
 std::string text_in(const Json &object, const char *name, const std::string &fallback) {
   const Json &value = child(object, name);
-  if (value.is_string())
-    return value.get_ref<const std::string &>().empty() ? fallback : value.get<std::string>();
-  return value.is_number() ? value.dump() : fallback;
+  if (value.is_number()) return value.dump();
+  if (!value.is_string() || value.get_ref<const std::string &>().empty()) return fallback;
+  return config::printable(value.get_ref<const std::string &>());
+}
+
+std::string lines_in(const Json &object, const char *name, const std::string &fallback) {
+  const Json &value = child(object, name);
+  if (!value.is_string() || value.get_ref<const std::string &>().empty()) return fallback;
+  return config::printable_lines(value.get_ref<const std::string &>());
+}
+
+// JSON escapes C0 by itself; what else steers a terminal stands in strings alone, where \u is the same.
+std::string json_line(const Json &object) {
+  const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t steers = config::control_length(rest);
+    const std::size_t length = std::max<std::size_t>(steers, 1);
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
+    if (steers == 0)
+      out += rest.front();
+    else
+      out += fmt::format("\\u{:04x}", steers == 1   ? byte(0)
+                                      : steers == 2 ? (byte(0) & 0x1Fu) << 6 | (byte(1) & 0x3Fu)
+                                                    : (byte(0) & 0x0Fu) << 12 | (byte(1) & 0x3Fu) << 6 |
+                                                          (byte(2) & 0x3Fu));
+    rest.remove_prefix(length);
+  }
+  return out;
 }
 
 std::string thousands_in(const Json &object, const char *name) {

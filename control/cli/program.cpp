@@ -9,6 +9,7 @@
 #include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/replay.hpp"
+#include "control/config/values.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -120,7 +121,7 @@ Result<Json> asked(const Options &options, std::istream &in) {
   if (!request) return std::unexpected(request.error());
   auto client = Client::connect(options.socket);
   if (!client) return std::unexpected(std::move(client.error()));
-  const auto line = client->ask(request->dump(), patience(options.verb));
+  const auto line = client->ask(json_line(*request), patience(options.verb));
   if (!line) return std::unexpected(line.error());
   Json answer = Json::parse(*line, nullptr, false);
   if (!answer.is_object())
@@ -162,12 +163,20 @@ int exit_code_of(const std::string &code) {
 
 int report_failure(const Options &options, const std::string &code, const std::string &message,
                    Streams streams) {
-  if (options.json) streams.out << Json{{"ok", false}, {"code", code}, {"message", message}}.dump() << '\n';
+  if (options.json) streams.out << json_line({{"ok", false}, {"code", code}, {"message", message}}) << '\n';
   // Many faults, one a line, stand by themselves and can be opened by an editor.
   const bool many = message.find('\n') != std::string::npos;
-  streams.err << "weirctl: " << message << (many && !message.ends_with('\n') ? "\n" : "")
-              << (many ? "" : "\n");
+  streams.err << "weirctl: " << config::printable_lines(message)
+              << (many && !message.ends_with('\n') ? "\n" : "") << (many ? "" : "\n");
   return exit_code_of(code);
+}
+
+// Who bans in the name of a log hands on what the log says, in whatever encoding.
+void say_in_utf8(std::string &comment, std::ostream &err) {
+  std::string text = config::utf8_of(comment);
+  if (text == comment) return;
+  err << "weirctl: --comment is not UTF-8: kept as \"" << config::printable(text) << "\"\n";
+  comment = std::move(text);
 }
 
 // An address that no list holds is an answer, but not a match.
@@ -181,26 +190,27 @@ int exit_code_of(const Options &options, const Json &answer) {
 } // namespace
 
 int run(const std::vector<std::string> &arguments, Streams streams) {
-  const auto parsed = parse(arguments);
+  auto parsed = parse(arguments);
   if (const auto *end = std::get_if<Exit>(&parsed)) {
     streams.out << end->out;
-    streams.err << end->err;
+    streams.err << config::printable_lines(end->err);
     return end->code;
   }
-  const Options &options = std::get<Options>(parsed);
+  Options &options = std::get<Options>(parsed);
   if (options.verb == Verb::completion) {
     streams.out << bash_completion();
     return exit_done;
   }
+  say_in_utf8(options.comment, streams.err);
   const auto answer = answer_to(options, streams.in);
   if (!answer) return report_failure(options, name_of(answer.error().code), answer.error().message, streams);
   if (child(*answer, "ok").is_boolean() && !flag_in(*answer, "ok") && options.verb != Verb::doctor)
     return report_failure(options, text_in(*answer, "code", "refused"),
-                          text_in(*answer, "message", answer->dump()), streams);
+                          lines_in(*answer, "message", json_line(*answer)), streams);
   if (options.json)
-    streams.out << answer->dump() << '\n';
+    streams.out << json_line(*answer) << '\n';
   else
-    streams.out << render(options, *answer, std::time(nullptr));
+    streams.out << config::printable_lines(render(options, *answer, std::time(nullptr)));
   return exit_code_of(options, *answer);
 }
 

@@ -4,6 +4,7 @@
 #include "control/cli/fields.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
+#include "control/config/values.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -39,12 +40,12 @@ bool in_force(const Json &answer) {
 // What weir-control wants people to know besides, a line each.
 std::string notes(const Json &answer) {
   std::string text;
-  if (const std::string note = text_in(answer, "note", ""); !note.empty())
+  if (const std::string note = lines_in(answer, "note"); !note.empty())
     text += "note: " + note + '\n';
   else if (!in_force(answer))
     text += "note: the dataplane is not connected and takes it when it is back\n";
   for (const Json &warning : child(answer, "warnings"))
-    if (warning.is_string()) text += "warning: " + warning.get<std::string>() + '\n';
+    if (warning.is_string()) text += "warning: " + config::printable_lines(warning.get<std::string>()) + '\n';
   return text;
 }
 
@@ -71,7 +72,8 @@ std::string from_text(const Json &answer) {
 std::string examples_text(const Json &examples) {
   std::string text;
   for (const Json &example : examples)
-    if (example.is_string()) text += (text.empty() ? "" : " ") + example.get<std::string>();
+    if (example.is_string())
+      text += (text.empty() ? "" : " ") + config::printable(example.get<std::string>());
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "control/cli/fields.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
+#include "control/config/values.hpp"
 #include "weir/key/verdict.hpp"
 
 #include <fmt/format.h>
@@ -97,7 +98,7 @@ std::string render_check(const Json &answer) {
   std::string text = table.empty() ? "" : table.text();
   for (const char *name : {"conflicts", "warnings"})
     for (const Json &line : child(answer, name))
-      if (line.is_string()) text += "note: " + line.get<std::string>() + '\n';
+      if (line.is_string()) text += "note: " + config::printable(line.get<std::string>()) + '\n';
   return text + fmt::format("{}: good\n", text_in(answer, "config"));
 }
 
@@ -108,8 +109,8 @@ std::string render_doctor(const Json &answer) {
     width = std::max(width, text_in(finding, "topic").size());
   for (const Json &finding : child(answer, "findings")) {
     text += fmt::format("{:<5} {:<{}}  {}\n", text_in(finding, "level"), text_in(finding, "topic"), width,
-                        text_in(finding, "finding"));
-    if (const auto remedy = text_in(finding, "remedy", ""); !remedy.empty())
+                        lines_in(finding, "finding", "-"));
+    if (const auto remedy = lines_in(finding, "remedy"); !remedy.empty())
       text += fmt::format("{:<5} {:<{}}  -> {}\n", "", "", width, remedy);
   }
   const auto wrong = count_in(answer, "wrong");

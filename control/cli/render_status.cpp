@@ -110,7 +110,7 @@ std::string render_status(const Json &answer, std::int64_t now) {
   text += dataplane_text(child(answer, "dataplane")) + '\n';
   if (const auto doing = text_in(answer, "doing", ""); !doing.empty())
     text += fmt::format("at work: {}\n", doing);
-  if (const auto error = text_in(answer, "error", ""); !error.empty())
+  if (const auto error = lines_in(answer, "error"); !error.empty())
     text += fmt::format("last failure: {}\n", error);
   if (const auto left = count_in(answer, "pending_confirm_s"); left > 0)
     text +=

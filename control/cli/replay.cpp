@@ -255,7 +255,8 @@ Status Replay::take_apply(const Json &answer, const std::string &line) {
   const ReplayStep &step = steps_[next_step_];
   applying_ = false;
   if (!flag_in(answer, "ok"))
-    return fail(Errc::refused, fmt::format("{}: {}", step.config.string(), text_in(answer, "message", line)));
+    return fail(Errc::refused,
+                fmt::format("{}: {}", step.config.string(), lines_in(answer, "message", line)));
   if (const auto generation = count_in(answer, "generation"); generation != step.generation)
     return fail(Errc::io, fmt::format("{} became generation {} where {} was expected.", step.config.string(),
                                       generation, step.generation));
@@ -273,7 +274,7 @@ Status Replay::take_status(const Json &answer) {
     started_ = true;
     return {};
   }
-  const std::string error = text_in(answer, "error", "");
+  const std::string error = lines_in(answer, "error");
   if (error.empty() || !text_in(answer, "doing", "").empty()) return {};
   return fail(Errc::refused, fmt::format("{}: {}", options_.config.string(), error));
 }

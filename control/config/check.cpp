@@ -21,8 +21,8 @@ void check_port_names(const Config &config, const Places &places, Faults &faults
     };
     if (p.name.empty())
       add("name", "missing; every port needs a name");
-    else if (const char *why = name_fault(p.name, port_name_bytes_max))
-      add("name", fmt::format("\"{}\": {}", shown(p.name), why));
+    else if (const auto why = name_fault(p.name, port_name_bytes_max))
+      add("name", fmt::format("\"{}\": {}", shown(p.name), *why));
     else if (!names.emplace(p.name, i).second)
       add("name", fmt::format("\"{}\" names two ports; give each its own", p.name));
     if (p.device.empty())
@@ -113,8 +113,8 @@ void check_mode(const Config &config, const Places &places, Faults &faults) {
 void check_list(const List &l, bool action_given, const auto &add) {
   if (l.name.empty())
     add(".name", "missing; every list needs a name");
-  else if (const char *why = name_fault(l.name, image::list_name_bytes_max))
-    add(".name", fmt::format("\"{}\": {}", shown(l.name), why));
+  else if (const auto why = name_fault(l.name, image::list_name_bytes_max))
+    add(".name", fmt::format("\"{}\": {}", shown(l.name), *why));
   else if (l.name == "never_deny")
     add(".name", "\"never_deny\" is the list made from guard.never_deny; take another name");
   if (!action_given) add(".action", "missing; write deny or allow");

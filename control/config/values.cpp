@@ -114,15 +114,14 @@ Result<double> parse_share(std::string_view text) {
   return percent ? value / 100 : value;
 }
 
-const char *name_fault(std::string_view name, std::size_t bytes_max) noexcept {
+std::optional<std::string> name_fault(std::string_view name, std::size_t bytes_max) {
   if (name.empty()) return "a name has at least one letter or digit";
-  if (name.size() > bytes_max)
-    return bytes_max == 55 ? "a name has at most 55 bytes" : "this name is too long";
+  if (name.size() > bytes_max) return fmt::format("a name has at most {} bytes", bytes_max);
   if (!is_alnum(name.front())) return "a name starts with a letter or digit";
   for (const char c : name)
     if (!is_alnum(c) && c != '_' && c != '-' && c != '.')
       return "a name has letters, digits, '_', '-' and '.' only";
-  return nullptr;
+  return std::nullopt;
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
@@ -162,23 +161,48 @@ std::size_t utf8_length(std::string_view s) noexcept {
   return length;
 }
 
-std::string printable(std::string_view text, std::size_t bytes_max) {
+std::size_t control_length(std::string_view text) noexcept {
+  const std::size_t length = utf8_length(text);
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (length == 1) return at(0) < 0x20 || at(0) == 0x7F ? 1 : 0;
+  if (length == 2) return at(0) == 0xC2 && at(1) < 0xA0 ? 2 : 0;
+  if (length != 3 || at(0) != 0xE2) return 0;
+  const bool separates = at(1) == 0x80 && at(2) >= 0xA8 && at(2) <= 0xAE; // U+2028 to U+202E
+  const bool isolates = at(1) == 0x81 && at(2) >= 0xA6 && at(2) <= 0xA9;  // U+2066 to U+2069
+  return separates || isolates ? 3 : 0;
+}
+
+namespace {
+
+std::string escaped(std::string_view text, bool controls, bool line_ends) {
   std::string out;
-  std::string_view rest = text.substr(0, bytes_max);
-  while (!rest.empty()) {
-    const std::size_t length = utf8_length(rest);
-    const auto first = static_cast<unsigned char>(rest[0]);
-    const bool control = length == 1
-                             ? first < 0x20 || first == 0x7F
-                             : length == 2 && first == 0xC2 && static_cast<unsigned char>(rest[1]) < 0xA0;
-    if (length == 0 || control)
-      out += first == '\t' ? std::string("\\t") : fmt::format("\\x{:02x}", first);
+  while (!text.empty()) {
+    std::size_t length = utf8_length(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    const bool kept = length != 0 && (!controls || control_length(text) == 0 || (line_ends && first == '\n'));
+    length = std::max<std::size_t>(length, 1);
+    if (kept)
+      out += text.substr(0, length);
+    else if (first == '\t')
+      out += "\\t";
     else
-      out += rest.substr(0, length);
-    rest.remove_prefix(length == 0 || control ? 1 : length);
+      for (const char c : text.substr(0, length))
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    text.remove_prefix(length);
   }
+  return out;
+}
+
+} // namespace
+
+std::string printable(std::string_view text, std::size_t bytes_max) {
+  std::string out = escaped(text.substr(0, bytes_max), true, false);
   if (text.size() > bytes_max) out += fmt::format("... ({} bytes)", text.size());
   return out;
 }
+
+std::string printable_lines(std::string_view text) { return escaped(text, true, true); }
+
+std::string utf8_of(std::string_view text) { return escaped(text, false, false); }
 
 } // namespace weir::config

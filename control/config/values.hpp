@@ -27,9 +27,9 @@ namespace weir::config {
 // A whole number without sign or leading zeros.
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text) noexcept;
 
-// Why `name` cannot name a list or port, or null: 1 to `bytes_max` letters, digits, '_', '-', '.',
+// Why `name` cannot name a list or port, or nothing: 1 to `bytes_max` letters, digits, '_', '-', '.',
 // the first a letter or digit.
-[[nodiscard]] const char *name_fault(std::string_view name, std::size_t bytes_max) noexcept;
+[[nodiscard]] std::optional<std::string> name_fault(std::string_view name, std::size_t bytes_max);
 
 // The known word that takes the fewest edits (insert, delete, replace, swap neighbours) to reach.
 [[nodiscard]] std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
@@ -41,10 +41,20 @@ namespace weir::config {
 // become \xNN; beyond `bytes_max` only the size is told.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t bytes_max = std::string_view::npos);
 
+// The same for text of several lines, whose ends stay.
+[[nodiscard]] std::string printable_lines(std::string_view text);
+
 // A value in a message: printable and short.
 [[nodiscard]] inline std::string shown(std::string_view value) { return printable(value, 60); }
 
 // The bytes of the UTF-8 sequence at the front of `text` (not empty); 0 when there is none.
 [[nodiscard]] std::size_t utf8_length(std::string_view text) noexcept;
+
+// The bytes of the character at the front of `text` when it steers what shows it instead of being seen:
+// C0, DEL, C1, line and paragraph separators, marks that turn the direction of writing. Else 0.
+[[nodiscard]] std::size_t control_length(std::string_view text) noexcept;
+
+// The text with each byte that is not UTF-8 as \xNN; all else stays.
+[[nodiscard]] std::string utf8_of(std::string_view text);
 
 } // namespace weir::config

@@ -25,7 +25,7 @@
 //               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)
 // list_add      list, entries[{prefix, ttl?, comment?}]
 //               added, refreshed, sequence, in_force, in_force_ms (only when in force), expires_at?,
-//               note?
+//               note?; comments have at most 255 bytes, and control characters in them become blanks
 // list_del      list, entries[prefix or {prefix}]
 //               deleted, sequence, in_force, in_force_ms, note?; an absent one: not_found, nothing deleted
 // list_replace  list, file, force?

@@ -1,5 +1,6 @@
 #include "control/daemon/candidate.hpp"
 
+#include "control/rules/comment.hpp"
 #include "weir/base/hash.hpp"
 
 #include <fmt/format.h>
@@ -47,6 +48,9 @@ void warn_about(const std::string &name, const rules::ListContent &content,
     warnings.push_back(fmt::format("list {}: {} bad lines were left out", name, content.skipped_count));
   if (content.duplicates > 0)
     warnings.push_back(fmt::format("list {}: {} duplicates were dropped", name, content.duplicates));
+  if (content.comments_cut > 0)
+    warnings.push_back(fmt::format("list {}: {} comments were cut to {} bytes", name, content.comments_cut,
+                                   rules::comment_bytes_max));
   std::uint64_t timed = 0;
   for (const auto &note : content.notes_v4) timed += note.ttl_s != 0;
   for (const auto &note : content.notes_v6) timed += note.ttl_s != 0;

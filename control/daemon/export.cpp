@@ -1,5 +1,6 @@
 #include "control/daemon/export.hpp"
 
+#include "control/rules/comment.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -78,7 +79,7 @@ Result<std::uint64_t> export_list(const RuleList &list, const store::Store &stor
     if (comment.empty())
       fmt::print(out, "{}\n", text);
     else
-      fmt::print(out, "{} # {}\n", text, comment);
+      fmt::print(out, "{} # {}\n", text, rules::clean_comment(comment));
   };
   Status read = store.read_dynamic([&](const store::DynamicEntry &entry) {
     if (entry.key.list == list.number && !in_file(list, entry.key.prefix))

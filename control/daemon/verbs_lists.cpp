@@ -1,6 +1,7 @@
 #include "control/daemon/export.hpp"
 #include "control/daemon/verbs.hpp"
 
+#include "control/rules/comment.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -18,6 +19,18 @@ Result<Prefix> prefix_of(const Json &entry) {
   const auto prefix = parse_prefix(text);
   if (!prefix) return fail(Errc::parse, fmt::format("{}: {}", text, prefix.error()));
   return *prefix;
+}
+
+// Cleaned, since it is shown on terminals and written into files of one entry a line.
+Result<std::string> comment_of(const Json &entry) {
+  const auto said = entry.is_object() ? entry.value("comment", "") : std::string();
+  std::string comment = rules::clean_comment(said);
+  if (comment.size() > rules::comment_bytes_max)
+    return fail(
+        Errc::usage,
+        fmt::format("{}: the comment has {} bytes, and at most {} are kept; shorten it. Nothing was added",
+                    entry.at("prefix").get<std::string>(), comment.size(), rules::comment_bytes_max));
+  return comment;
 }
 
 std::string format_of(const RuleList &list) {
@@ -75,8 +88,10 @@ void Api::list_add(const Json &request, const Reply &reply) {
     if (entry.is_object()) {
       if (const auto ttl = entry.find("ttl"); ttl != entry.end() && !ttl->is_null())
         added.ttl_s = ttl->get<std::uint64_t>();
-      added.comment = entry.value("comment", "");
     }
+    auto comment = comment_of(entry);
+    if (!comment) return reply(std::unexpected(comment.error()));
+    added.comment = std::move(*comment);
     entries.push_back(std::move(added));
   }
   engine_.add(request.at("list").get<std::string>(), entries, [reply](const Result<EntriesDone> &done) {

@@ -220,6 +220,7 @@ ListContent join(ListContent first, const ListContent &second) {
   sink.content.lines += second.lines;
   sink.content.bytes += second.bytes;
   sink.content.skipped_count += second.skipped_count;
+  sink.content.comments_cut += second.comments_cut;
   return std::move(sink.content);
 }
 

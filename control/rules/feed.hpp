@@ -16,7 +16,8 @@
 // applied is the guard's question (guard.hpp).
 //
 // A prefix with address bits beyond its length is a fault and never becomes another prefix.
-// Duplicates are counted and dropped; the first one's comment stays. `parse_feed` is a pure
+// Duplicates are counted and dropped; the first one's comment stays, cleaned and cut at 255 bytes
+// (comment.hpp). `parse_feed` is a pure
 // function of its arguments, never throws and takes any bytes: it is what the fuzzer calls.
 #pragma once
 
@@ -68,6 +69,7 @@ struct ListContent {
   std::uint64_t bytes = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t skipped_count = 0; // bad lines left out under on_error: skip
+  std::uint64_t comments_cut = 0;  // longer than comment_bytes_max (comment.hpp)
   std::vector<Fault> skipped;      // the first faults_listed_max of them
 
   [[nodiscard]] std::uint64_t size() const noexcept { return v4.size() + v6.size(); }

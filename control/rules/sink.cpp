@@ -1,6 +1,7 @@
 #include "control/rules/sink.hpp"
 
 #include "control/config/values.hpp"
+#include "control/rules/comment.hpp"
 #include "weir/build/parallel.hpp"
 #include "weir/key/text.hpp"
 
@@ -14,25 +15,7 @@ namespace weir::rules {
 namespace {
 
 constexpr std::size_t text_bytes_max = 60;
-constexpr std::size_t comment_bytes_max = 255;
 constexpr std::size_t radix_from = 4096; // below, comparing is faster
-
-// A comment as it is kept: valid UTF-8 without control characters, so that it can be shown anywhere.
-std::string clean(std::string_view comment) {
-  std::string out;
-  while (!comment.empty() && out.size() < comment_bytes_max) {
-    const std::size_t length = config::utf8_length(comment);
-    if (out.size() + length > comment_bytes_max) break;
-    if (length == 0)
-      out += '?';
-    else if (length == 1 && (comment[0] < 0x20 || comment[0] == 0x7F))
-      out += ' ';
-    else
-      out += comment.substr(0, length);
-    comment.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out;
-}
 
 constexpr unsigned digit_bits = 11;
 
@@ -142,7 +125,9 @@ void sort_entries(std::vector<EntryV6> &entries) {
 std::uint32_t Sink::keep(std::string_view comment) {
   if (comment.empty()) return 0;
   std::string &blob = content.comments;
-  const std::string text = clean(comment);
+  const std::string text = short_comment(comment);
+  if (comment.size() > comment_bytes_max && clean_comment(comment).size() > comment_bytes_max)
+    ++content.comments_cut;
   if (last_place_ != 0 && text == blob.c_str() + last_place_) return last_place_;
   if (blob.size() + text.size() + 1 > std::numeric_limits<std::uint32_t>::max()) return 0;
   last_place_ = static_cast<std::uint32_t>(blob.size());
@@ -225,6 +210,7 @@ void Sink::append(Sink &&rest, unsigned threads) {
     faults.push_back(std::move(f));
   }
   fault_count += rest.fault_count;
+  content.comments_cut += rest.content.comments_cut;
   content.lines += rest.content.lines;
 }
 

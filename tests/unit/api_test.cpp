@@ -99,6 +99,31 @@ TEST_F(ApiTest, list_add_is_in_force_when_it_is_answered_and_shows_its_comment) 
   EXPECT_EQ(explained["comment"], "ssh");
 }
 
+TEST_F(ApiTest, a_comment_is_cleaned_where_it_enters) {
+  const auto add = [&](const std::string &comment) {
+    return ask({{"verb", "list_add"},
+                {"list", "bans"},
+                {"entries", {{{"prefix", "203.0.113.9"}, {"comment", comment}}}}});
+  };
+  EXPECT_EQ(add("a\x1b[31m\n10.9.9.9 \xc2\x9b"
+                "2J\x7f")["ok"],
+            true);
+  EXPECT_EQ(ask({{"verb", "list_show"}, {"list", "bans"}})["entries"][0]["comment"], "a [31m 10.9.9.9  2J ");
+  EXPECT_EQ(add(std::string(255, 'a'))["ok"], true);
+  const Json refused = add(std::string(256, 'b'));
+  EXPECT_EQ(refused["code"], "usage");
+  EXPECT_NE(refused["message"].get<std::string>().find("256 bytes"), std::string::npos) << refused;
+  EXPECT_EQ(ask({{"verb", "list_show"}, {"list", "bans"}})["entries"][0]["comment"], std::string(255, 'a'));
+}
+
+// Stores of earlier versions hold comments as they were given.
+TEST_F(ApiTest, an_export_has_one_line_for_each_entry_whatever_the_store_holds) {
+  ASSERT_TRUE(bench.add("bans", "203.0.113.9", 600, "a\n198.51.100.0/24\r\x1b[2J"));
+  const std::string file = bench.path("out.txt");
+  EXPECT_EQ(ask({{"verb", "list_export"}, {"list", "bans"}, {"file", file}})["entries"], 1);
+  EXPECT_EQ(test::read_text(file), "203.0.113.9 # a 198.51.100.0/24  [2J\n");
+}
+
 TEST_F(ApiTest, refusals_carry_a_code_and_a_sentence) {
   const auto code = [&](const Json &request) { return ask(request).value("code", "none"); };
   EXPECT_EQ(code({{"verb", "list_del"}, {"list", "bans"}, {"entries", {"203.0.113.9"}}}), "not_found");

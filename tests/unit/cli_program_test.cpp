@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 namespace weir::cli {
@@ -113,6 +114,79 @@ TEST(CliProgram, paths_are_sent_absolute) {
   EXPECT_TRUE(request.at("config").get<std::string>().starts_with("/"));
   EXPECT_EQ(request.at("confirm_s"), 60);
   EXPECT_EQ(request.at("force"), true);
+}
+
+TEST(CliProgram, a_comment_that_is_not_utf8_is_kept_escaped_and_said) {
+  StandInControl control({R"({"ok":true,"added":1,"refreshed":0,"sequence":7,"in_force_ms":0.4})"});
+  const Outcome end =
+      weirctl(control, {"list", "add", "bans", "203.0.113.9", "--comment", "caf\xe9 caf\xc3\xa9"});
+  EXPECT_EQ(end.code, exit_done);
+  EXPECT_EQ(json::parse(control.requests().at(0)).at("entries").at(0).at("comment"), "caf\\xe9 caf\xc3\xa9");
+  EXPECT_THAT(end.err, HasSubstr("--comment is not UTF-8: kept as \"caf\\xe9"));
+}
+
+TEST(CliProgram, no_argument_ends_it_whatever_its_bytes) {
+  const std::string bad = "\xe9\xff\x1b[2J\xc2";
+  const std::vector<std::vector<std::string>> lines{{"list", "show", bad},
+                                                    {"list", "add", bad, "10.0.0.1"},
+                                                    {"list", "add", "bans", bad},
+                                                    {"list", "del", "bans", bad},
+                                                    {"list", "replace", bad, bad},
+                                                    {"list", "export", bad, bad},
+                                                    {"list", "add", bad, "10.0.0.1", "--ttl", bad, "-j"},
+                                                    {"explain", bad},
+                                                    {"apply", bad},
+                                                    {"plan", bad, "-j"},
+                                                    {"diff", bad},
+                                                    {"check", bad, "-j"},
+                                                    {"check", bad},
+                                                    {bad},
+                                                    {"status", "--" + bad},
+                                                    {"status", "-s", bad},
+                                                    {"status", "-s", bad, "-j"},
+                                                    {"replay", bad, "-c", bad},
+                                                    {"rollback", bad},
+                                                    {"doctor", "-c", bad, "-j"}};
+  for (const std::vector<std::string> &line : lines) {
+    StandInControl control({R"({"ok":false,"code":"not_found","message":"no list"})"});
+    Outcome end;
+    const bool named = std::ranges::find(line, "-s") != line.end();
+    EXPECT_NO_THROW(end = named ? weirctl(line) : weirctl(control, line)) << testing::PrintToString(line);
+    EXPECT_NE(end.code, exit_done) << testing::PrintToString(line);
+    EXPECT_EQ(end.err.find('\x1b'), std::string::npos) << end.err;
+    EXPECT_EQ(end.out.find('\x1b'), std::string::npos) << end.out;
+    EXPECT_NO_THROW((void)json(end.err).dump()) << "what is printed is UTF-8";
+  }
+}
+
+// "\u009b" is the C1 form of "ESC [".
+TEST(CliProgram, what_an_answer_says_never_steers_the_terminal) {
+  const std::string comment = R"(a\u001b[31mred\u009b2J\u007f\nEND\u202eright)";
+  const std::string entry =
+      R"({"prefix":"10.0.0.1","comment":")" + comment + R"(","added_at":0,"expires_at":null})";
+  StandInControl control(
+      {R"({"ok":true,"lists":[],"entries":[)" + entry + "]}",
+       R"({"ok":true,"lists":[],"entries":[)" + entry + "]}",
+       R"({"ok":true,"verdict":"drop","reason":"deny","list":"drop","entry":"10.0.0.1","comment":")" +
+           comment + R"(","path":[{"step":"x","text":")" + comment + R"("}]})",
+       R"({"ok":false,"code":"refused","message":"a:1: \u001b[2J\nb:2: \u009b"})",
+       R"({"ok":true,"generation":1,"error":"apply: )" + comment + R"("})"});
+  const auto calm = [](const std::string &text) {
+    return text.find('\x1b') == std::string::npos && text.find('\x7f') == std::string::npos &&
+           text.find("\xc2\x9b") == std::string::npos && text.find("\xe2\x80\xae") == std::string::npos;
+  };
+  const Outcome shown = weirctl(control, {"list", "show", "drop"});
+  EXPECT_TRUE(calm(shown.out)) << shown.out;
+  EXPECT_EQ(std::ranges::count(shown.out, '\n'), 2) << "a comment stays in its row:\n" << shown.out;
+  const Outcome as_json = weirctl(control, {"list", "show", "drop", "-j"});
+  EXPECT_TRUE(calm(as_json.out)) << as_json.out;
+  EXPECT_EQ(json::parse(as_json.out).at("entries").at(0), json::parse(entry)) << "and says the same";
+  const Outcome explained = weirctl(control, {"explain", "10.0.0.1"});
+  EXPECT_TRUE(calm(explained.out)) << explained.out;
+  EXPECT_EQ(std::ranges::count(explained.out, '\n'), 2) << explained.out;
+  const Outcome refused = weirctl(control, {"apply"});
+  EXPECT_EQ(refused.err, "weirctl: a:1: \\x1b[2J\nb:2: \\xc2\\x9b\n");
+  EXPECT_TRUE(calm(weirctl(control, {"status"}).out));
 }
 
 TEST(CliProgram, an_explained_address_without_a_list_is_no_match) {

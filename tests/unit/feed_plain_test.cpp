@@ -68,6 +68,26 @@ TEST(FeedPlain, a_trailing_comment_is_kept) {
   EXPECT_EQ(comment(c, "10.0.0.5"), "");
 }
 
+TEST(FeedPlain, a_comment_is_kept_as_one_line_of_utf8_without_controls) {
+  const auto content = parse_feed("10.0.0.1 # caf\xe9 \xc3\xa9 \x1b[31m \xc2\x9b"
+                                  "2J \x7f\xe2\x80\xae x\n",
+                                  "list");
+  ASSERT_TRUE(content);
+  EXPECT_EQ(content->note_of(*parse_prefix("10.0.0.1")).comment, "caf? \xc3\xa9  [31m  2J    x");
+  EXPECT_EQ(content->comments_cut, 0u);
+}
+
+TEST(FeedPlain, a_long_comment_is_cut_between_two_characters_and_counted) {
+  std::string long_comment;
+  for (int i = 0; i < 128; ++i) long_comment += "\xc3\xa9";
+  const auto content =
+      parse_feed("10.0.0.1 # " + long_comment + "\n10.0.0.2 # " + std::string(255, 'a') + "\n", "list");
+  ASSERT_TRUE(content);
+  EXPECT_EQ(content->note_of(*parse_prefix("10.0.0.1")).comment, long_comment.substr(0, 254));
+  EXPECT_EQ(content->note_of(*parse_prefix("10.0.0.2")).comment, std::string(255, 'a'));
+  EXPECT_EQ(content->comments_cut, 1u);
+}
+
 TEST(FeedPlain, the_first_of_several_comments_stays) {
   EXPECT_EQ(comment(good("10.0.0.1 # b\n10.0.0.1 # a\n"), "10.0.0.1"), "b");
 }

@@ -115,6 +115,7 @@ std::string render_status(const Json &answer, std::int64_t now) {
   if (const auto left = count_in(answer, "pending_confirm_s"); left > 0)
     text +=
         fmt::format("waiting for `weirctl confirm`: the change is taken back in {}\n", duration_text(left));
+  if (const auto back = text_in(answer, "taking_back", ""); !back.empty()) text += back + "\n";
   return text;
 }
 

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <string_view>
 
 namespace weir::control {
 
@@ -60,13 +62,14 @@ void warn_about(const std::string &name, const rules::ListContent &content,
 }
 
 // Enters what a file said, or what the store has already when that is the same.
-void take_content(Candidate &candidate, std::size_t index, rules::ListContent content,
-                  const RuleList *before) {
+void take_content(Candidate &candidate, std::size_t index, rules::ListContent content, const RuleList *before,
+                  const store::Store &store) {
   RuleList &list = candidate.rules->lists[index];
   warn_about(list.definition.name, content, candidate.warnings);
   list.fingerprint = fingerprint_of(content);
   if (!list.definition.file.empty()) list.format = rules::name_of(content.format);
-  if (before != nullptr && before->content_version != 0 && before->fingerprint == list.fingerprint) {
+  if (before != nullptr && before->fingerprint == list.fingerprint &&
+      store.has_content(before->content_version)) {
     list.content_version = before->content_version;
     list.updated_at = before->updated_at;
     list.body = before->body;
@@ -83,23 +86,41 @@ void take_content(Candidate &candidate, std::size_t index, rules::ListContent co
       {.name = list.definition.name,
        .first_load = first_load,
        .change = rules::change_of(source_of(before ? *before->body : *empty_body()), source_of(*body))});
+  list.content_version = 0;
   list.updated_at = now_s();
   list.body = std::move(body);
   candidate.unwritten.push_back({index, std::make_shared<const rules::ListContent>(std::move(content))});
 }
 
-Status finish_rules(RuleSet &rules, store::Store &store) {
-  std::uint16_t never_deny_number = 0;
-  if (!rules.config.guard.never_deny.empty()) {
-    const auto number = store.number_of(std::string(rules::never_deny_name));
-    if (!number) return std::unexpected(number.error());
-    never_deny_number = *number;
+Status number_lists(Candidate &candidate, const RuleSet *live, const store::Store &store) {
+  std::vector<RuleList *> fresh;
+  for (RuleList &list : candidate.rules->lists) {
+    const RuleList *before = live ? live->find(list.definition.name) : nullptr;
+    if (before != nullptr && before->definition.action == list.definition.action)
+      list.number = before->number;
+    else
+      fresh.push_back(&list);
   }
-  rules.make_sources(never_deny_number);
+  const auto numbers = store.free_numbers(fresh.size());
+  if (!numbers) return std::unexpected(numbers.error());
+  for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->number = (*numbers)[i];
   return {};
 }
 
-Result<std::shared_ptr<const ListBody>> load_body(std::uint64_t version, store::Store &store) {
+void find_left(Candidate &candidate, const RuleSet *live) {
+  if (live == nullptr) return;
+  std::map<std::string_view, const RuleList *> now;
+  for (const RuleList &list : candidate.rules->lists) now.emplace(list.definition.name, &list);
+  for (const RuleList &was : live->lists) {
+    const auto same = now.find(was.definition.name);
+    if (same != now.end() && same->second->number == was.number) continue;
+    const bool turned = same != now.end() && same->second->definition.action != was.definition.action;
+    candidate.left.push_back({was.definition.name, was.number, was.definition.action, turned});
+  }
+}
+
+Result<std::shared_ptr<const ListBody>> load_body(const RuleList &list, const store::Store &store) {
+  const std::uint64_t version = list.content_version;
   if (version == 0) return empty_body();
   auto body = std::make_shared<ListBody>();
   const Status read = store.read_content(version, [&](const Prefix &prefix, std::string_view) {
@@ -108,7 +129,8 @@ Result<std::shared_ptr<const ListBody>> load_body(std::uint64_t version, store::
     else
       body->v6.push_back(rules::to_entry_v6(prefix));
   });
-  if (!read) return std::unexpected(read.error());
+  if (!read)
+    return fail(read.error().code, fmt::format("list {}: {}", list.definition.name, read.error().message));
   body->count();
   return std::shared_ptr<const ListBody>(std::move(body));
 }
@@ -134,9 +156,7 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
   candidate.rules->config_text = std::move(config_text);
   Error faults{Errc::parse, ""};
   for (const config::List &definition : config.lists) {
-    const auto number = store.number_of(definition.name);
-    if (!number) return std::unexpected(number.error());
-    candidate.rules->lists.push_back({.definition = definition, .number = *number, .body = empty_body()});
+    candidate.rules->lists.push_back({.definition = definition, .body = empty_body()});
     auto content = rules::load_list(definition);
     if (!content) {
       if (!faults.message.empty()) faults.message += '\n';
@@ -145,11 +165,13 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
       continue;
     }
     const RuleList *before = live ? live->find(definition.name) : nullptr;
-    take_content(candidate, candidate.rules->lists.size() - 1, std::move(*content), before);
+    take_content(candidate, candidate.rules->lists.size() - 1, std::move(*content), before, store);
   }
   if (!faults.message.empty()) return std::unexpected(std::move(faults));
-  if (const Status finished = finish_rules(*candidate.rules, store); !finished)
-    return std::unexpected(finished.error());
+  if (const Status numbered = number_lists(candidate, live, store); !numbered)
+    return std::unexpected(numbered.error());
+  find_left(candidate, live);
+  candidate.rules->make_sources(store.never_deny_number());
   return candidate;
 }
 
@@ -164,9 +186,9 @@ Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list
   candidate.rules->config = live.config;
   candidate.rules->config_text = live.config_text;
   candidate.rules->lists = live.lists;
-  take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(*content), before);
-  if (const Status finished = finish_rules(*candidate.rules, store); !finished)
-    return std::unexpected(finished.error());
+  take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(*content), before,
+               store);
+  candidate.rules->make_sources(store.never_deny_number());
   return candidate;
 }
 
@@ -178,22 +200,25 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
   candidate.rules = std::make_shared<RuleSet>();
   candidate.rules->config = std::move(*config);
   candidate.rules->config_text = record.config_text;
+  std::map<std::string_view, const store::ListMeta *> metas;
+  for (const store::ListMeta &meta : record.lists) metas.emplace(meta.name, &meta);
   for (const config::List &definition : candidate.rules->config.lists) {
-    const auto number = store.number_of(definition.name);
-    if (!number) return std::unexpected(number.error());
-    RuleList list{.definition = definition, .number = *number, .body = empty_body()};
-    for (const store::ListMeta &meta : record.lists) {
-      if (meta.name != definition.name) continue;
-      list.content_version = meta.content_version;
-      list.fingerprint = meta.fingerprint;
-      list.updated_at = meta.updated_at;
-      list.format = meta.format;
-    }
+    const auto meta = metas.find(definition.name);
+    if (meta == metas.end())
+      return fail(Errc::io, fmt::format("generation {}: the store's record does not name list {}", record.id,
+                                        definition.name));
+    RuleList list{.definition = definition,
+                  .number = meta->second->number,
+                  .content_version = meta->second->content_version,
+                  .fingerprint = meta->second->fingerprint,
+                  .updated_at = meta->second->updated_at,
+                  .format = meta->second->format,
+                  .body = empty_body()};
     const RuleList *before = live ? live->find(definition.name) : nullptr;
     if (before != nullptr && before->content_version == list.content_version) {
       list.body = before->body;
     } else {
-      auto body = load_body(list.content_version, store);
+      auto body = load_body(list, store);
       if (!body) return std::unexpected(body.error());
       list.body = std::move(*body);
     }
@@ -204,8 +229,8 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
                                                             source_of(*list.body))});
     candidate.rules->lists.push_back(std::move(list));
   }
-  if (const Status finished = finish_rules(*candidate.rules, store); !finished)
-    return std::unexpected(finished.error());
+  find_left(candidate, live);
+  candidate.rules->make_sources(store.never_deny_number());
   return candidate;
 }
 
@@ -220,6 +245,32 @@ Status check_changes(const Candidate &candidate, bool force) {
   }
   if (!refusals.message.empty()) return std::unexpected(std::move(refusals));
   return {};
+}
+
+Result<std::vector<std::string>> check_left(const Candidate &candidate,
+                                            const std::function<std::uint64_t(std::uint16_t)> &entries_of,
+                                            bool force) {
+  std::vector<std::string> warnings;
+  std::string refusals;
+  for (const LeftList &left : candidate.left) {
+    const std::uint64_t entries = entries_of(left.number);
+    if (entries == 0) continue;
+    if (left.turned && left.action == image::Side::deny && !force) {
+      refusals += fmt::format("{}list {} turns from deny to allow and holds {} entries that were added by "
+                              "hand: they would be denied no more; take them out first, or force the change",
+                              refusals.empty() ? "" : "\n", left.name, entries);
+      continue;
+    }
+    warnings.push_back(fmt::format("list {} {}: {} entries that were added by hand went with it, and come "
+                                   "back with a rollback alone",
+                                   left.name,
+                                   !left.turned                       ? "is gone"
+                                   : left.action == image::Side::deny ? "turned from deny to allow"
+                                                                      : "turned from allow to deny",
+                                   entries));
+  }
+  if (!refusals.empty()) return fail(Errc::refused, std::move(refusals));
+  return warnings;
 }
 
 namespace {
@@ -240,20 +291,25 @@ Status write_family(store::ContentWriter &writer, const std::vector<Entry> &entr
 
 } // namespace
 
-Status write_contents(Candidate &candidate, store::Store &store) {
+Result<std::vector<std::uint64_t>> write_contents(const Candidate &candidate, store::Store &store) {
+  std::vector<std::uint64_t> versions;
+  auto writer = store.begin_contents();
+  if (!writer) return std::unexpected(writer.error());
   for (const Candidate::Unwritten &unwritten : candidate.unwritten) {
-    RuleList &list = candidate.rules->lists[unwritten.list];
-    auto writer = store.begin_content();
-    if (!writer) return std::unexpected(writer.error());
+    const RuleList &list = candidate.rules->lists[unwritten.list];
     const rules::ListContent &notes = *unwritten.notes;
+    versions.push_back(writer->begin_version());
     Status written = write_family(*writer, list.body->v4, notes.notes_v4, notes.comments);
     if (written) written = write_family(*writer, list.body->v6, notes.notes_v6, notes.comments);
-    if (!written) return written;
-    const auto version = writer->finish();
-    if (!version) return std::unexpected(version.error());
-    list.content_version = *version;
+    if (!written) return std::unexpected(written.error());
   }
-  return {};
+  if (const Status finished = writer->finish(); !finished) return std::unexpected(finished.error());
+  return versions;
+}
+
+void enter_versions(Candidate &candidate, const std::vector<std::uint64_t> &versions) {
+  for (std::size_t i = 0; i < versions.size(); ++i)
+    candidate.rules->lists[candidate.unwritten[i].list].content_version = versions[i];
 }
 
 } // namespace weir::control

@@ -6,7 +6,9 @@
 #include "control/rules/guard.hpp"
 #include "control/store/store.hpp"
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,19 +21,30 @@ struct ListDiff {
   rules::ListChange change;
 };
 
+// A list of the live rules that these lack, or have on the other side. Its dynamic entries stay under its
+// number for as long as a kept generation names it: for a rollback alone.
+struct LeftList {
+  std::string name;
+  std::uint16_t number = 0;
+  image::Side action = image::Side::deny; // as it was
+  bool turned = false;                    // the name is there, on the other side and with a new number
+};
+
 struct Candidate {
-  std::shared_ptr<RuleSet> rules; // sources are made; versions of `unwritten` are still 0
+  std::shared_ptr<RuleSet> rules; // sources are made; content versions of `unwritten` are still 0
   struct Unwritten {
     std::size_t list = 0;                            // index in rules->lists
     std::shared_ptr<const rules::ListContent> notes; // its entries have moved to the list's body
   };
   std::vector<Unwritten> unwritten;
   std::vector<ListDiff> diffs;
+  std::vector<LeftList> left;
   std::vector<std::string> warnings;
 };
 
 // Reads all lists of a configuration. Lists whose content is what `live` (may be null) has keep its
-// version and memory. All faults of all files come in one error.
+// version and memory, and lists that it has on the same side their number; others get a free one, which is
+// taken when the rules become live. All faults of all files come in one error.
 [[nodiscard]] Result<Candidate> read_candidate(const config::Config &config, std::string config_text,
                                                const RuleSet *live, store::Store &store);
 
@@ -46,8 +59,17 @@ struct Candidate {
 // guard.max_change of the new rules over all lists.
 [[nodiscard]] Status check_changes(const Candidate &candidate, bool force);
 
-// Writes the contents that the store does not have yet and enters their versions.
-[[nodiscard]] Status write_contents(Candidate &candidate, store::Store &store);
+// What becomes of entries that were added by hand to lists that leave: a warning each, or a refusal for a
+// list that turns from deny to allow, unless forced. `entries_of` counts them.
+[[nodiscard]] Result<std::vector<std::string>>
+check_left(const Candidate &candidate, const std::function<std::uint64_t(std::uint16_t)> &entries_of,
+           bool force);
+
+// Writes the contents that the store does not have yet, all or none: the versions of `unwritten`, for
+// enter_versions() on the loop, since rules may be read by others meanwhile.
+[[nodiscard]] Result<std::vector<std::uint64_t>> write_contents(const Candidate &candidate,
+                                                                store::Store &store);
+void enter_versions(Candidate &candidate, const std::vector<std::uint64_t> &versions);
 
 // The text of a configuration file, for read_candidate() and the generation's record.
 [[nodiscard]] Result<std::string> read_text(const std::filesystem::path &file);

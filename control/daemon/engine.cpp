@@ -44,10 +44,7 @@ Status Engine::start(OnChange first_load) {
   pusher_.start();
   watch_filter();
   watch_deny_filter();
-  if (const std::string unconfirmed = store_.note("unconfirmed"); !unconfirmed.empty()) {
-    const std::size_t space = unconfirmed.find(' ');
-    start_confirm(std::stoull(unconfirmed.substr(0, space)), std::stoull(unconfirmed.substr(space + 1)));
-  }
+  resume_confirm();
   return {};
 }
 
@@ -67,12 +64,21 @@ Status Engine::load_store() {
   const auto live = std::ranges::find(*generations, store_.live(), &store::GenerationRecord::id);
   if (live != generations->end()) {
     auto restored = restore_candidate(*live, nullptr, store_);
-    if (!restored) return std::unexpected(restored.error());
+    if (!restored)
+      return fail(
+          restored.error().code,
+          fmt::format("generation {}: {}\nNothing was changed, and a dataplane enforces what it has. Put a "
+                      "copy of {} back; or move that folder away and start again, which loads {} anew "
+                      "and knows no entries that were added by hand",
+                      live->id, restored.error().message, (options_.state / "store").string(),
+                      options_.config_file.string()));
     live_ = std::move(restored->rules);
     live_record_ = *live;
     keep_off_workers();
     begin_deny_watch();
   }
+  if (const Status forgotten = store_.forget_dynamic(store_.numbers_to_forget()); !forgotten)
+    last_error_ = forgotten.error().message;
   const Status read = store_.read_dynamic([this](const store::DynamicEntry &entry) {
     dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});
   });
@@ -140,44 +146,6 @@ void Engine::expire() {
     }
   }
   schedule_expiry();
-}
-
-// ---- confirmation ------------------------------------------------------------------------------
-
-void Engine::start_confirm(std::uint64_t revert_to, std::uint64_t deadline_s) {
-  revert_to_ = revert_to;
-  confirm_deadline_s_ = deadline_s;
-  const std::uint64_t now = now_s();
-  const std::uint64_t left_s = deadline_s > now ? deadline_s - now : 0;
-  loop_.cancel(confirm_timer_);
-  confirm_timer_ = loop_.after(std::chrono::seconds(left_s), [this] {
-    confirm_timer_ = 0;
-    const std::uint64_t back_to = revert_to_;
-    rollback(back_to, [this, back_to](const Result<ChangeDone> &done) {
-      if (!done)
-        last_error_ = fmt::format("going back to generation {} failed: {}", back_to, done.error().message);
-    });
-  });
-}
-
-void Engine::end_confirm() {
-  loop_.cancel(confirm_timer_);
-  confirm_timer_ = 0;
-  revert_to_ = confirm_deadline_s_ = 0;
-  if (const Status cleared = store_.set_note("unconfirmed", ""); !cleared)
-    last_error_ = cleared.error().message;
-}
-
-Result<std::uint64_t> Engine::confirm() {
-  if (revert_to_ == 0) return fail(Errc::not_found, "no generation waits for a confirmation");
-  end_confirm();
-  return live_record_.id;
-}
-
-std::optional<std::uint64_t> Engine::pending_confirm_s() const {
-  if (revert_to_ == 0) return std::nullopt;
-  const std::uint64_t now = now_s();
-  return confirm_deadline_s_ > now ? confirm_deadline_s_ - now : 0;
 }
 
 std::string Engine::doing() const { return change_ ? change_->cause : std::string(); }

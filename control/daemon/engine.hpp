@@ -10,8 +10,9 @@
 //   prepare   read files or the store, guard       thread
 //   build     snapshot at sequence s               loop
 //             normalise, plan, image | contents    two threads, side by side
+//   record    one atomic write: what goes live     loop
 //   swap      stage, stream s+1.., commit          loop, see push/pusher.hpp
-//   record    one atomic write: what is live       loop
+//   prune     what no kept generation needs        loop
 //
 // An overlay that is half full, or a filter in front of the allow tables that has outgrown its plan
 // (engine_overlay.cpp), begins a change without new rules: an image built in the background takes up what
@@ -19,8 +20,12 @@
 // errs more often than planned (engine_filter.cpp) does the same, and a stacked filter of the deny side that
 // does, or whose traffic has shifted (engine_deny.cpp).
 //
-// Any failure before the commit leaves everything as it was. Without a dataplane the image is kept
-// and the generation recorded; it is pushed when one connects.
+// Any failure leaves everything as it was: the record is written before the dataplane is asked to commit,
+// and taken back when it does not. Without a dataplane the image is kept and the generation recorded; it is
+// pushed when one connects.
+//
+// An `apply --confirm` (engine_confirm.cpp) is pending until it is confirmed or a rollback is live. What it
+// goes back to, and what rollbacks in line go back to, is pinned: no change in between forgets it.
 #pragma once
 
 #include "control/build/sealed_image.hpp"
@@ -115,6 +120,9 @@ public:
   [[nodiscard]] const store::GenerationRecord &live_record() const { return live_record_; }
   [[nodiscard]] const EngineOptions &options() const { return options_; }
   [[nodiscard]] std::optional<std::uint64_t> pending_confirm_s() const;
+  // While an apply that nobody confirmed is being taken back: how that goes. Empty: it is not.
+  [[nodiscard]] std::string taking_back() const;
+  [[nodiscard]] std::uint64_t revert_to() const { return revert_to_; } // 0: nothing is pending
   [[nodiscard]] const std::string &last_error() const { return last_error_; }
   [[nodiscard]] const SwapNote &last_swap() const { return last_swap_; }
   [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
@@ -138,25 +146,31 @@ private:
     std::string cause;
     std::function<Result<Candidate>()> prepare; // none: the live rules once more
     bool force = false;
-    bool first = false; // nothing was there before
+    bool is_rollback = false; // to `to`, or the one before (0): looked up when its turn comes
+    bool is_revert = false;   // of an apply that was not confirmed in time
     std::uint64_t confirm_s = 0, to = 0;
     OnChange done;
+    [[nodiscard]] bool has_new_rules() const { return is_rollback || static_cast<bool>(prepare); }
 
     push::Clock::time_point started;
     Candidate candidate;
     std::shared_ptr<const RuleSet> rules;
     std::uint64_t generation = 0, replaces = 0;
     unsigned builds = 0;
-    bool written = false; // the contents are in the store
+    std::optional<std::vector<std::uint64_t>> versions; // of contents that it wrote
     std::optional<build::SealedImage> image;
     std::string counts_json;
+    store::GenerationRecord record; // what is in the store when the swap begins
+    bool recorded = false;
+    std::uint64_t confirm_deadline_s = 0;
     ChangeDone result;
   };
   struct Built {
-    Result<build::SealedImage> image;
+    build::SealedImage image;
     std::string counts_json;
     std::vector<std::string> warnings;
   };
+  using BuiltPtr = std::shared_ptr<Built>;
   struct Joint;
 
   // engine.cpp
@@ -198,14 +212,33 @@ private:
   void submit(Change change);
   void next();
   void prepared(Result<Candidate> candidate);
+  [[nodiscard]] Status check_left_lists();
   [[nodiscard]] Status take_number();
   void build();
   void built(Joint &joint);
   void swap();
-  void record(bool in_force);
+  void swapped(const Result<push::Swapped> &swapped);
   void finish(std::optional<Error> error);
   void want_image(const std::string &why);
+  template <class Step> void in_change(Step step); // what it throws ends the change with an error
+
+  // engine_record.cpp
+  [[nodiscard]] store::GenerationRecord record_of(const Change &change) const;
+  [[nodiscard]] Status record();
+  void take_back();
+  void take_back_undone();
+  void go_live(bool in_force);
+  void prune();
+  [[nodiscard]] std::set<std::uint64_t> pinned() const;
+  void forget_left_lists();
+
+  // engine_confirm.cpp
+  [[nodiscard]] Status look_up_target();
+  [[nodiscard]] std::string unconfirmed() const; // the note in the store
+  void resume_confirm();
   void start_confirm(std::uint64_t revert_to, std::uint64_t deadline_s);
+  void wait_for_confirm(push::Clock::duration wait);
+  void revert();
   void end_confirm();
 
   push::EventLoop &loop_;
@@ -227,6 +260,10 @@ private:
   push::EventLoop::TimerId retry_timer_ = 0, expiry_timer_ = 0, confirm_timer_ = 0;
   push::Clock::duration push_retry_wait_ = std::chrono::milliseconds(500);
   std::uint64_t revert_to_ = 0, confirm_deadline_s_ = 0;
+  unsigned reverts_tried_ = 0;
+  std::string revert_error_;
+  std::set<std::uint64_t> undone_; // generations that the store still has to forget
+  push::EventLoop::TimerId undo_timer_ = 0;
 
   std::string last_error_, pages_;
   SwapNote last_swap_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace weir::control {
 
@@ -12,29 +13,12 @@ constexpr unsigned builds_max = 5; // of one change, when the log or the overlay
 constexpr auto push_retry_first = std::chrono::milliseconds(500);
 constexpr push::Clock::duration push_retry_most = std::chrono::seconds(30);
 
-double ms_since(push::Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(push::Clock::now() - start).count();
-}
-
 std::string counts_json_of(const rules::Effective &rules) {
   std::uint64_t hosts = 0;
   for (const rules::EntryV4 &entry : rules.deny.v4) hosts += entry.length == 32;
   return fmt::format(R"({{"ipv4_hosts":{},"ipv4_prefixes":{},"ipv6":{},"allow":{}}})", hosts,
                      rules.deny.v4.size() - hosts, rules.deny.v6.size(),
                      rules.allow.v4.size() + rules.allow.v6.size());
-}
-
-std::vector<store::ListMeta> metas_of(const RuleSet &rules) {
-  std::vector<store::ListMeta> metas;
-  for (const RuleList &list : rules.lists)
-    metas.push_back({.number = list.number,
-                     .name = list.definition.name,
-                     .action = list.definition.action,
-                     .content_version = list.content_version,
-                     .fingerprint = list.fingerprint,
-                     .updated_at = list.updated_at,
-                     .format = list.format});
-  return metas;
 }
 
 } // namespace
@@ -83,33 +67,6 @@ void Engine::replace(const std::string &list, const std::filesystem::path &file,
   submit(std::move(change));
 }
 
-void Engine::rollback(std::uint64_t generation, OnChange done) {
-  const auto kept = store_.generations();
-  if (!kept) return done(std::unexpected(kept.error()));
-  auto wanted = std::ranges::find(*kept, generation, &store::GenerationRecord::id);
-  if (generation == 0) {
-    wanted = std::ranges::find(*kept, live_record_.id, &store::GenerationRecord::id);
-    wanted = wanted == kept->begin() ? kept->end() : std::prev(wanted);
-  }
-  if (wanted == kept->end())
-    return done(fail(Errc::not_found,
-                     generation == 0
-                         ? std::string("there is no earlier generation to go back to")
-                         : fmt::format("generation {} is not kept; `weirctl generations` shows those "
-                                       "that are",
-                                       generation)));
-  end_confirm();
-  Change change;
-  change.cause = fmt::format("rollback to {}", wanted->id);
-  change.to = wanted->id;
-  change.force = true; // it was in force before
-  change.prepare = [this, record = *wanted] {
-    return restore_candidate(record, change_->rules.get(), store_);
-  };
-  change.done = std::move(done);
-  submit(std::move(change));
-}
-
 // The dataplane lacks what it should run: after a restart, a trimmed log, a full overlay.
 void Engine::want_image(const std::string &why) {
   if (live_ == nullptr || change_ != nullptr || !waiting_.empty()) return; // finish() asks again
@@ -137,6 +94,16 @@ void Engine::submit(Change change) {
   next();
 }
 
+// Callbacks of a change: what they throw (memory that is not there) must end it, or all others wait for ever.
+template <class Step> void Engine::in_change(Step step) {
+  try {
+    step();
+  } catch (const std::exception &thrown) {
+    if (change_ == nullptr) throw;
+    finish(Error{Errc::io, fmt::format("{}: {}; nothing was changed", change_->cause, thrown.what())});
+  }
+}
+
 void Engine::next() {
   if (change_ != nullptr || waiting_.empty()) return;
   change_ = std::make_unique<Change>(std::move(waiting_.front()));
@@ -146,21 +113,36 @@ void Engine::next() {
   if (change_->confirm_s > 0 && revert_to_ != 0)
     return finish(
         Error{Errc::refused, "an earlier apply waits for its confirmation: confirm it or roll back first"});
+  if (change_->is_rollback)
+    if (const Status found = look_up_target(); !found) return finish(found.error());
   if (!change_->prepare) {
     // After a new dataplane's hello the live number serves; an image beside a live one needs a new one.
     change_->generation = live_record_.id;
     if (change_->image && pusher_.dataplane_generation() < live_record_.id) return swap();
     change_->image.reset();
-    return build();
+    return in_change([this] { build(); });
   }
-  background_.run(change_->prepare, [this](Result<Candidate> candidate) { prepared(std::move(candidate)); });
+  background_.run(change_->prepare, [this](Result<Candidate> candidate) {
+    in_change([&] { prepared(std::move(candidate)); });
+  });
 }
 
 void Engine::prepared(Result<Candidate> candidate) {
   if (!candidate) return finish(candidate.error());
   change_->candidate = std::move(*candidate);
   change_->rules = change_->candidate.rules;
+  if (const Status checked = check_left_lists(); !checked) return finish(checked.error());
   build();
+}
+
+// Entries may come until the swap: asked once more before it.
+Status Engine::check_left_lists() {
+  auto warnings = check_left(
+      change_->candidate, [this](std::uint16_t list) { return dynamic_.counts(list).total(); },
+      change_->force);
+  if (!warnings) return std::unexpected(warnings.error());
+  change_->result.warnings = std::move(*warnings);
+  return {};
 }
 
 // A number that the dataplane has not seen: what it runs may come from a store that is gone, or from
@@ -169,15 +151,16 @@ Status Engine::take_number() {
   const std::uint64_t seen = pusher_.dataplane_generation();
   if (change_->generation > seen) return {};
   const auto number = store_.take_generation_number(seen);
-  if (!number) return std::unexpected(number.error());
-  change_->generation = *number;
-  if (!change_->prepare) change_->replaces = live_record_.id;
+  // The rules in force reach a dataplane even if nothing can be written; the number is above all it has seen.
+  if (!number && change_->has_new_rules()) return std::unexpected(number.error());
+  change_->generation = number ? *number : std::max(seen, live_record_.id) + 1;
+  if (!change_->has_new_rules()) change_->replaces = live_record_.id;
   return {};
 }
 
 struct Engine::Joint { // image and contents are made side by side
-  std::optional<Built> image;
-  std::optional<Status> contents;
+  std::optional<Result<BuiltPtr>> image;
+  std::optional<Result<std::vector<std::uint64_t>>> contents;
 };
 
 void Engine::build() {
@@ -196,51 +179,51 @@ void Engine::build() {
                                     .hot = hot_denied ? hot_denied() : std::vector<plan::HotAddress>{},
                                     .negatives = deny_watch_.look()};
   const bool force = change_->force;
+  const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();
+  if (!unwritten) joint->contents = std::vector<std::uint64_t>{};
   background_.run(
-      [snapshot, request, force]() -> std::shared_ptr<Built> {
-        auto built = std::make_shared<Built>(Built{fail(Errc::io, ""), {}, {}});
+      [snapshot, request, force]() -> Result<BuiltPtr> {
         const auto effective = effective_of(snapshot);
-        if (!effective) {
-          built->image = std::unexpected(effective.error());
-          return built;
-        }
+        if (!effective) return std::unexpected(effective.error());
         const Status filled = rules::check_not_empty(snapshot.rules->config, *effective, force);
-        if (!filled) {
-          built->image = std::unexpected(filled.error());
-          return built;
-        }
-        built->counts_json = counts_json_of(*effective);
+        if (!filled) return std::unexpected(filled.error());
+        auto image = build::build_sealed(*effective, snapshot.rules->config, request);
+        if (!image) return std::unexpected(image.error());
+        auto built = std::make_shared<Built>(Built{std::move(*image), counts_json_of(*effective), {}});
         for (const rules::Conflict &conflict : effective->conflicts)
           built->warnings.push_back(conflict.text());
-        built->image = build::build_sealed(*effective, snapshot.rules->config, request);
-        if (built->image && !built->image->plan.deny_filter.keeps_budget())
-          built->warnings.push_back("mode.compact: " + built->image->plan.deny_filter.why);
+        if (!built->image.plan.deny_filter.keeps_budget())
+          built->warnings.push_back("mode.compact: " + built->image.plan.deny_filter.why);
         return built;
       },
-      [this, joint](const std::shared_ptr<Built> &image) {
-        joint->image.emplace(std::move(*image));
-        built(*joint);
+      [this, joint](Result<BuiltPtr> image) {
+        joint->image.emplace(std::move(image));
+        in_change([&] { built(*joint); });
       });
-  if (change_->written || change_->candidate.unwritten.empty()) {
-    joint->contents = Status{};
-    return;
-  }
-  background_.run([this] { return write_contents(change_->candidate, store_); },
-                  [this, joint](Status written) {
-                    joint->contents = std::move(written);
-                    built(*joint);
-                  });
+  if (unwritten)
+    background_.run([this] { return write_contents(change_->candidate, store_); },
+                    [this, joint](Result<std::vector<std::uint64_t>> versions) {
+                      joint->contents.emplace(std::move(versions));
+                      in_change([&] { built(*joint); });
+                    });
 }
 
 void Engine::built(Joint &joint) {
   if (!joint.image || !joint.contents) return;
+  if (*joint.contents && !(*joint.contents)->empty()) {
+    change_->versions = **joint.contents;
+    enter_versions(change_->candidate, *change_->versions);
+  }
   if (!*joint.contents) return finish(joint.contents->error());
-  change_->written = true;
-  if (!joint.image->image) return finish(joint.image->image.error());
-  change_->image = std::move(*joint.image->image);
-  change_->counts_json = std::move(joint.image->counts_json);
-  change_->result.warnings = std::move(joint.image->warnings);
+  if (!*joint.image) return finish(joint.image->error());
+  Built &built = ***joint.image;
+  if (const Status checked = check_left_lists(); !checked) return finish(checked.error());
+  change_->image = std::move(built.image);
+  change_->counts_json = std::move(built.counts_json);
+  auto &warnings = change_->result.warnings;
+  warnings.insert(warnings.end(), built.warnings.begin(), built.warnings.end());
   pages_ = build::name_of(change_->image->pages);
+  if (const Status recorded = record(); !recorded) return finish(recorded.error());
   swap();
 }
 
@@ -248,95 +231,40 @@ void Engine::swap() {
   if (pusher_.state() == push::Pusher::State::absent) {
     change_->result.note =
         "no dataplane is connected: the generation is stored and will be pushed when one is";
-    return record(false);
+    return go_live(false);
   }
   staged_ = change_->rules;
   build::SealedImage &image = *change_->image;
-  pusher_.swap(
-      {.fd = image.fd.release(),
-       .generation = image.generation,
-       .base_sequence = image.base_sequence,
-       .image_bytes = image.image_bytes},
-      [this](const Result<push::Swapped> &swapped) {
-        if (swapped) {
-          change_->result.swap_ns = swapped->swap_ns;
-          last_swap_ = {swapped->swap_ns, now_s(), swapped->verify_us};
-          return record(true);
-        }
-        staged_.reset();
-        const Errc code = swapped.error().code;
-        if ((code == Errc::needs_rebuild || code == Errc::bad_sequence) && change_->builds < builds_max)
-          return build();
-        if (code == Errc::unreachable && change_->prepare) {
-          change_->image.reset(); // the dataplane may have changed it
-          change_->result.note = swapped.error().message + "; the generation is stored and will be pushed "
-                                                           "when the dataplane is back";
-          return record(false);
-        }
-        finish(swapped.error());
-      });
+  pusher_.swap({.fd = image.fd.release(),
+                .generation = image.generation,
+                .base_sequence = image.base_sequence,
+                .image_bytes = image.image_bytes},
+               [this](const Result<push::Swapped> &swapped) { in_change([&] { this->swapped(swapped); }); });
 }
 
-// What is live is so before it is written: a store that cannot be written must not make deltas lie.
-void Engine::record(bool in_force) {
-  Change &change = *change_;
-  const bool new_rules = static_cast<bool>(change.prepare);
-  const std::uint64_t before = live_record_.id;
-  live_ = change.rules;
-  if (new_rules) keep_off_workers();
+void Engine::swapped(const Result<push::Swapped> &swapped) {
+  if (swapped) {
+    change_->result.swap_ns = swapped->swap_ns;
+    last_swap_ = {swapped->swap_ns, now_s(), swapped->verify_us};
+    return go_live(true);
+  }
   staged_.reset();
-  store::GenerationRecord record = live_record_;
-  if (change.image) {
-    record.digest = change.image->digest;
-    if (change.replaces != 0) change.image->plan.built_for = change.cause;
-    change.image->plan.planned_at = now_s();
-    record.plan_json = plan::to_json(change.image->plan);
-    record.image_bytes = change.image->image_bytes;
-    const build::BuildReport &report = change.image->report;
-    record.build_ms = report.build_ms + report.verify_ms;
-    constexpr std::uint64_t keys_that_tell = 10'000;
-    if (report.keys_verified >= keys_that_tell)
-      build_ns_per_key_ = record.build_ms * 1e6 / static_cast<double>(report.keys_verified);
+  const Errc code = swapped.error().code;
+  if ((code == Errc::needs_rebuild || code == Errc::bad_sequence) && change_->builds < builds_max)
+    return build();
+  if (code == Errc::unreachable && change_->has_new_rules()) {
+    change_->image.reset(); // the dataplane may have changed it
+    change_->result.note = swapped.error().message + "; the generation is stored and will be pushed "
+                                                     "when the dataplane is back";
+    return go_live(false);
   }
-  if (!change.counts_json.empty()) record.counts_json = change.counts_json;
-  record.id = change.generation;
-  if (new_rules) filter_rebuild_wait_ = deny_replan_wait_ = {};
-  if (new_rules) {
-    record.applied_at = now_s();
-    record.cause = change.cause;
-    record.config_text = live_->config_text;
-    record.config_source = live_->config.source.string();
-    record.lists = metas_of(*live_);
-  }
-  live_record_ = std::move(record);
-  if (change.image) begin_deny_watch(change.image->plan.deny_filter);
-  change.result.generation = live_record_.id;
-  if (change.to != 0) {
-    change.result.from = before;
-    change.result.to = change.to;
-  }
-  change.result.in_force = in_force;
-  change.result.live_ms = ms_since(change.started);
-  // What an unconfirmed apply goes back to must be there.
-  const unsigned keep = std::max(live_->config.generations_kept, change.confirm_s > 0 ? 2u : 1u);
-  const Status written = store_.make_live(live_record_, keep, change.replaces);
-  if (!written) return finish(written.error());
-  pusher_.expect(store_.id(), live_record_.id);
-  ready_.reset();
-  if (!in_force && change.image && change.image->fd.get() >= 0) ready_ = std::move(change.image);
-  if (change.confirm_s > 0) {
-    const std::uint64_t deadline = now_s() + change.confirm_s;
-    const Status noted = store_.set_note("unconfirmed", fmt::format("{} {}", before, deadline));
-    if (!noted) last_error_ = noted.error().message;
-    start_confirm(before, deadline);
-    change.result.reverts_at = deadline;
-  }
-  finish(std::nullopt);
+  finish(swapped.error());
 }
 
 void Engine::finish(std::optional<Error> error) {
+  if (error && change_->recorded) take_back();
   const std::unique_ptr<Change> change = std::move(change_);
-  const bool new_rules = static_cast<bool>(change->prepare);
+  const bool new_rules = change->has_new_rules();
   if (error)
     say(fmt::format("{}: {}", change->cause, error->message));
   else
@@ -344,9 +272,7 @@ void Engine::finish(std::optional<Error> error) {
                     change->result.in_force ? "live" : "stored", change->result.live_ms));
   if (error) {
     last_error_ = fmt::format("{}: {}", change->cause, error->message);
-    if (live_ != change->rules)
-      for (const Candidate::Unwritten &unwritten : change->candidate.unwritten)
-        store_.drop_content(change->candidate.rules->lists[unwritten.list].content_version);
+    if (change->versions) store_.drop_contents(*change->versions);
     if (change->done) change->done(std::unexpected(std::move(*error)));
   } else {
     last_error_.clear();

@@ -63,6 +63,14 @@ bool DynamicEntries::erase(std::uint16_t list, const Prefix &prefix) {
   return true;
 }
 
+void DynamicEntries::drop(std::uint16_t list) {
+  const auto at = lists_.find(list);
+  if (at == lists_.end()) return;
+  for (const auto &[prefix, times] : at->second.entries)
+    if (times.expires_at != 0) expiries_.erase({times.expires_at, list, prefix});
+  lists_.erase(at);
+}
+
 const EntryTimes *DynamicEntries::find(std::uint16_t list, const Prefix &prefix) const {
   const OfList &entries = of(list);
   const auto at = entries.find(prefix);

@@ -72,6 +72,7 @@ public:
 
   void put(std::uint16_t list, const Prefix &prefix, EntryTimes times);
   bool erase(std::uint16_t list, const Prefix &prefix);
+  void drop(std::uint16_t list); // all its entries
   [[nodiscard]] const EntryTimes *find(std::uint16_t list, const Prefix &prefix) const;
   [[nodiscard]] const OfList &of(std::uint16_t list) const;
   [[nodiscard]] const EntryCounts &counts(std::uint16_t list) const;

@@ -3,15 +3,23 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <map>
+
 namespace weir::control {
 
 namespace {
 
 // Rules read from a configuration to look at them, with what the store holds beside them. Nothing
-// is written but list numbers.
+// is written, and no list number is used up.
 struct Preview {
   Candidate candidate;
   rules::Effective effective;
+  std::map<std::uint16_t, std::uint64_t> dynamic; // entries added by hand, by number of the live list
+
+  [[nodiscard]] std::uint64_t dynamic_of(std::uint16_t list) const {
+    const auto at = dynamic.find(list);
+    return at == dynamic.end() ? 0 : at->second;
+  }
 };
 using PreviewPtr = std::shared_ptr<Preview>;
 
@@ -26,7 +34,7 @@ Result<PreviewPtr> preview(const std::filesystem::path &file, Snapshot snapshot,
   snapshot.rules = candidate->rules;
   auto effective = effective_of(snapshot);
   if (!effective) return std::unexpected(effective.error());
-  return std::make_shared<Preview>(Preview{std::move(*candidate), std::move(*effective)});
+  return std::make_shared<Preview>(Preview{std::move(*candidate), std::move(*effective), {}});
 }
 
 Json diff_json(const ListDiff &diff) {
@@ -45,12 +53,19 @@ void run_preview(Engine &engine, const Json &request, std::function<void(Result<
       named.empty() ? engine.options().config_file : std::filesystem::path(named);
   const std::shared_ptr<const RuleSet> live = engine.rules();
   Snapshot snapshot;
-  if (live) snapshot = take_snapshot(live, engine.dynamic(), 0);
+  std::map<std::uint16_t, std::uint64_t> dynamic;
+  if (live) {
+    snapshot = take_snapshot(live, engine.dynamic(), 0);
+    for (const RuleList &list : live->lists)
+      if (const std::uint64_t entries = engine.dynamic().counts(list.number).total(); entries > 0)
+        dynamic.emplace(list.number, entries);
+  }
   engine.background().run(
-      [file, snapshot = std::move(snapshot), live, &store = engine.store(),
+      [file, snapshot = std::move(snapshot), live, &store = engine.store(), dynamic = std::move(dynamic),
        work = std::move(work)]() mutable -> Result<Json> {
         const auto seen = preview(file, std::move(snapshot), live, store);
         if (!seen) return std::unexpected(seen.error());
+        (*seen)->dynamic = std::move(dynamic);
         return work(**seen);
       },
       [reply = std::move(reply)](Result<Json> answer) { reply(std::move(answer)); });
@@ -104,22 +119,58 @@ void Api::check(const Json &request, const Reply &reply) {
       answer["conflicts"].push_back(conflict.text());
     if (const Status allowed = check_changes(seen.candidate, false); !allowed)
       answer["warnings"].push_back("apply will refuse this: " + allowed.error().message);
+    const auto left =
+        check_left(seen.candidate, [&seen](std::uint16_t list) { return seen.dynamic_of(list); }, false);
+    if (!left) answer["warnings"].push_back("apply will refuse this: " + left.error().message);
+    for (const std::string &warning : left ? *left : std::vector<std::string>{})
+      answer["warnings"].push_back(warning);
     return answer;
   });
 }
+
+namespace {
+
+// What the new rules do to lists themselves: gone, or on the other side; and to entries added by hand.
+void show_left(Json &lists, const Preview &seen, const RuleSet &live) {
+  for (const LeftList &left : seen.candidate.left) {
+    Json *shown = nullptr;
+    for (Json &list : lists)
+      if (list["name"] == left.name) shown = &list;
+    if (shown == nullptr) {
+      const RuleList *list = live.find(left.name);
+      const std::uint64_t size = list != nullptr ? list->body->size() : 0;
+      lists.push_back({{"name", left.name},
+                       {"before", size},
+                       {"after", 0},
+                       {"added", 0},
+                       {"removed", size},
+                       {"examples", Json::array({"the list itself is gone"})}});
+      shown = &lists.back();
+    }
+    Json &examples = (*shown)["examples"];
+    if (left.turned) {
+      const auto now = left.action == image::Side::deny ? image::Side::allow : image::Side::deny;
+      (*shown)["action_before"] = image::name_of(left.action);
+      (*shown)["action"] = image::name_of(now);
+      examples.insert(examples.begin(),
+                      fmt::format("turns from {} to {}", image::name_of(left.action), image::name_of(now)));
+    }
+    if (const std::uint64_t dynamic = seen.dynamic_of(left.number); dynamic > 0) {
+      (*shown)["dynamic_left"] = dynamic;
+      examples.push_back(
+          fmt::format("{} entries added by hand go with it{}", dynamic,
+                      left.turned && left.action == image::Side::deny ? ": needs --force" : ""));
+    }
+  }
+}
+
+} // namespace
 
 void Api::diff(const Json &request, const Reply &reply) {
   run_preview(engine_, request, reply, [live = engine_.rules()](const Preview &seen) -> Result<Json> {
     Json lists = Json::array();
     for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
-    for (const RuleList &list : live ? live->lists : std::vector<RuleList>{})
-      if (seen.candidate.rules->find(list.definition.name) == nullptr)
-        lists.push_back({{"name", list.definition.name},
-                         {"before", list.body->size()},
-                         {"after", 0},
-                         {"added", 0},
-                         {"removed", list.body->size()},
-                         {"examples", Json::array({"the list itself is gone"})}});
+    if (live) show_left(lists, seen, *live);
     return Json{{"lists", std::move(lists)}};
   });
 }

@@ -132,6 +132,7 @@ void Api::status(const Json &, const Reply &reply) {
               {"mode", engine_.rules() && engine_.rules()->config.compact ? "compact" : "exact"},
               {"uptime_s", now_s() - engine_.started_at()},
               {"pending_confirm_s", engine_.pending_confirm_s().value_or(0)},
+              {"taking_back", engine_.taking_back()},
               {"doing", engine_.doing()},
               {"error", engine_.last_error()}};
   if (const auto kept = engine_.store().generations())

@@ -12,8 +12,18 @@ std::string generation_key(std::uint64_t id) {
 std::string dynamic_key(const DynamicKey &key) {
   return Encoder(std::string_view(&dynamic_tag, 1)).u16(key.list).prefix(key.prefix).text;
 }
+std::string dynamic_range(std::uint16_t list) {
+  return Encoder(std::string_view(&dynamic_tag, 1)).u16(list).text;
+}
+std::string dynamic_range_end(std::uint16_t list) {
+  if (list == 0xFFFF) return std::string(1, dynamic_tag + 1);
+  return dynamic_range(static_cast<std::uint16_t>(list + 1));
+}
 std::string content_key(std::uint64_t version, const Prefix &prefix) {
   return Encoder().u64(version).prefix(prefix).text;
+}
+std::string sum_key(std::uint64_t version) {
+  return Encoder(std::string_view(&sum_tag, 1)).u64(version).text;
 }
 std::string number_text(std::uint64_t value) { return Encoder().u64(value).text; }
 
@@ -31,6 +41,17 @@ std::optional<DynamicEntry> decode_dynamic(std::string_view key, std::string_vie
   e.comment = v.string();
   if (!k.ok() || !v.ok()) return std::nullopt;
   return e;
+}
+
+std::string encode(const ContentSum &sum) { return Encoder().u64(sum.entries).u64(sum.checksum).text; }
+
+std::optional<ContentSum> decode_sum(std::string_view text) {
+  Decoder in(text);
+  ContentSum sum;
+  sum.entries = in.u64();
+  sum.checksum = in.u64();
+  if (!in.ok()) return std::nullopt;
+  return sum;
 }
 
 std::string encode(const GenerationRecord &g) {

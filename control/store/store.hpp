@@ -1,9 +1,11 @@
 // The rule store: everything that control must know again after it was killed at any moment.
 //
 //   meta         store id, sequence, next numbers, which generation is live
-//   lists        number, name, action, content version; a number is never given to another name
-//   contents     what files say: one version = one sorted run of (prefix -> comment), written as a
-//                sorted file and ingested whole; current when a generation refers to it
+//   lists        the number of never_deny; those of other lists stand in the generations that name them,
+//                and are free again when none does
+//   contents     what files say: one version = one sorted run of (prefix -> comment). All versions of a
+//                change are one sorted file, ingested whole; current when a generation refers to them
+//   sums         version -> how many entries it has and their checksum: what is read is held against it
 //   dynamic      what `weirctl list add` said: (list, prefix) -> times and comment
 //   log          sequence -> which prefix of which side changed; the newest log_entries_max of them
 //   generations  configuration text and content version per list, for the last few generations
@@ -12,7 +14,8 @@
 // sent for a sequence is what that prefix means now, under the rules of the image it is sent to.
 //
 // Every change is one atomic, synced write. Content versions that no kept generation refers to are
-// dropped at the next generation and when the store is opened. Times are seconds since the epoch.
+// dropped at the next generation and when the store is opened. A content that does not read back as it was
+// written is an error and never a shorter list. Times are seconds since the epoch.
 // Functions may be called from any thread; RocksDB stays inside store.cpp.
 #pragma once
 
@@ -25,6 +28,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,16 +87,17 @@ struct Options {
   std::uint64_t log_entries_max = 262'144;
 };
 
-// Takes one version of a list's content. Entries come sorted by prefix (IPv4 before IPv6) and
-// unique; nothing is visible before finish() has returned.
+// Takes the contents of one change, a version a list. Entries of a version come sorted by prefix (IPv4
+// before IPv6) and unique; nothing is visible before finish() has returned.
 class ContentWriter {
 public:
   ContentWriter(ContentWriter &&) noexcept;
   ContentWriter &operator=(ContentWriter &&) noexcept;
   ~ContentWriter(); // without finish(): what was written is removed
 
+  std::uint64_t begin_version(); // the entries that follow are its
   [[nodiscard]] Status add(const Prefix &prefix, std::string_view comment);
-  [[nodiscard]] Result<std::uint64_t> finish(); // the new version
+  [[nodiscard]] Status finish(); // all versions, or none
 
 private:
   friend class Store;
@@ -113,8 +118,14 @@ public:
   [[nodiscard]] std::uint64_t bytes() const;    // on disk, about
 
   // ---- lists
-  [[nodiscard]] Result<std::uint16_t>
-  number_of(const std::string &list_name); // given at first sight, kept for ever
+  [[nodiscard]] std::uint16_t never_deny_number() const;
+  // Numbers that no kept generation names, for lists that the live one does not name. They are taken
+  // when a generation with them becomes live: whoever only looks uses none up.
+  [[nodiscard]] Result<std::vector<std::uint16_t>> free_numbers(std::size_t count) const;
+  // Numbers with dynamic entries whose list no kept generation names any more. They stay taken until
+  // forget_dynamic() has removed the entries.
+  [[nodiscard]] std::vector<std::uint16_t> numbers_to_forget() const;
+  [[nodiscard]] Status forget_dynamic(const std::vector<std::uint16_t> &numbers);
 
   // ---- dynamic entries and the log
   [[nodiscard]] Result<std::uint64_t> write(const DynamicChange &change); // the sequence afterwards
@@ -124,19 +135,30 @@ public:
   [[nodiscard]] Status read_log(const std::function<void(std::uint64_t, const Touched &)> &each) const;
 
   // ---- contents
-  [[nodiscard]] Result<ContentWriter> begin_content();
+  [[nodiscard]] Result<ContentWriter> begin_contents();
+  // An error when what is read is not what was written, or the version is not kept: then `each` may have
+  // seen some of it.
   [[nodiscard]] Status
   read_content(std::uint64_t version,
                const std::function<void(const Prefix &, std::string_view comment)> &each) const;
   [[nodiscard]] Result<std::optional<std::string>> content_comment(std::uint64_t version,
                                                                    const Prefix &prefix) const;
-  void drop_content(std::uint64_t version); // of a generation that never went live
+  [[nodiscard]] bool has_content(std::uint64_t version) const;    // kept, and not known to be damaged
+  void drop_contents(const std::vector<std::uint64_t> &versions); // those that no make_live() has named
 
   // ---- generations
   [[nodiscard]] Result<std::uint64_t> take_generation_number(std::uint64_t above = 0); // never given twice
-  // Makes a generation the live one and forgets all but the newest `keep`; `replaces` (0: none) is
-  // forgotten at once: a rebuild has the same rules as what it replaces.
-  [[nodiscard]] Status make_live(const GenerationRecord &record, unsigned keep, std::uint64_t replaces = 0);
+  // Makes a generation the live one, in one write with the note `unconfirmed` when it has a new text.
+  // Nothing is forgotten: until prune() it can be taken back by making `before` live again, which forgets
+  // `undone` (before.id 0: there was none).
+  [[nodiscard]] Status make_live(const GenerationRecord &record,
+                                 const std::optional<std::string> &unconfirmed = {});
+  [[nodiscard]] Status take_back(std::uint64_t undone, const GenerationRecord &before,
+                                 const std::string &unconfirmed);
+  // Forgets `replaced` (0: none; a rebuild has the same rules), and all but the newest `keep`; never the
+  // live one or those that are pinned since somebody may go back to them.
+  [[nodiscard]] Status prune(unsigned keep, const std::set<std::uint64_t> &pinned = {},
+                             std::uint64_t replaced = 0);
   [[nodiscard]] Result<std::vector<GenerationRecord>> generations() const; // oldest first
   [[nodiscard]] std::uint64_t live() const;                                // 0: the store is new
 

@@ -29,10 +29,14 @@ public:
 
   void stop() { engine_.reset(); }
   void restart() {
+    const Status started = try_restart();
+    ASSERT_TRUE(started) << started.error().message;
+  }
+  [[nodiscard]] Status try_restart() {
     engine_.reset();
     loop_ = std::make_unique<push::EventLoop>();
     auto store = store::Store::open(folder_ / "store", store_options_);
-    ASSERT_TRUE(store) << store.error().message;
+    if (!store) return std::unexpected(store.error());
     control::EngineOptions options;
     options.config_file = folder_ / "weir.yaml";
     options.run = folder_.path();
@@ -42,8 +46,7 @@ public:
     options.retry_wait = std::chrono::milliseconds(5);
     options.filter_look_wait = std::chrono::milliseconds(20);
     engine_ = std::make_unique<control::Engine>(*loop_, std::move(*store), options);
-    const Status started = engine_->start();
-    ASSERT_TRUE(started) << started.error().message;
+    return engine_->start();
   }
 
   [[nodiscard]] control::Engine &engine() { return *engine_; }

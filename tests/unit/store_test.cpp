@@ -1,5 +1,6 @@
 #include "control/store/store.hpp"
 
+#include "tests/support/damaged_store.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/key/text.hpp"
@@ -9,7 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <random>
 #include <thread>
 
@@ -28,9 +32,17 @@ DynamicChange adding(std::uint16_t list, std::string_view text, std::string comm
 }
 
 std::uint64_t write_content(Store &store, const std::vector<std::pair<std::string, std::string>> &entries) {
-  auto writer = store.begin_content().value();
+  auto writer = store.begin_contents().value();
+  const std::uint64_t version = writer.begin_version();
   for (const auto &[text, comment] : entries) EXPECT_TRUE(writer.add(prefix(text), comment));
-  return writer.finish().value();
+  EXPECT_TRUE(writer.finish());
+  return version;
+}
+
+// As a change does: live, then what nobody needs is forgotten.
+Status go_live(Store &store, const GenerationRecord &record, unsigned keep, std::uint64_t replaced = 0) {
+  if (const Status live = store.make_live(record); !live) return live;
+  return store.prune(keep, {}, replaced);
 }
 
 std::vector<std::string> content_of(const Store &store, std::uint64_t version) {
@@ -39,6 +51,10 @@ std::vector<std::string> content_of(const Store &store, std::uint64_t version) {
     entries.push_back(to_string(p) + (comment.empty() ? "" : " " + std::string(comment)));
   }));
   return entries;
+}
+
+bool can_read(const Store &store, std::uint64_t version) {
+  return store.read_content(version, [](const Prefix &, std::string_view) {}).has_value();
 }
 
 GenerationRecord generation(std::uint64_t id, std::uint64_t version) {
@@ -56,15 +72,13 @@ TEST(Store, keeps_its_id_and_numbers_over_a_restart) {
     auto store = Store::open(folder.path()).value();
     id = store.id();
     EXPECT_NE(id, image::StoreId{});
-    EXPECT_EQ(store.number_of("ops").value(), 0);
-    EXPECT_EQ(store.number_of("bans").value(), 1);
+    EXPECT_EQ(store.never_deny_number(), 0);
     EXPECT_EQ(store.take_generation_number().value(), 1u);
     EXPECT_EQ(store.take_generation_number(7).value(), 8u);
   }
   auto store = Store::open(folder.path()).value();
   EXPECT_EQ(store.id(), id);
-  EXPECT_EQ(store.number_of("bans").value(), 1);
-  EXPECT_EQ(store.number_of("new").value(), 2);
+  EXPECT_EQ(store.never_deny_number(), 0);
   EXPECT_EQ(store.take_generation_number().value(), 9u);
 }
 
@@ -148,7 +162,8 @@ TEST(Store, a_content_that_was_never_finished_leaves_nothing) {
   const TempDir folder;
   auto store = Store::open(folder.path()).value();
   {
-    auto writer = store.begin_content().value();
+    auto writer = store.begin_contents().value();
+    writer.begin_version();
     ASSERT_TRUE(writer.add(prefix("10.0.0.1"), ""));
   }
   const std::uint64_t version = write_content(store, {{"10.0.0.2", ""}});
@@ -162,14 +177,14 @@ TEST(Store, versions_that_no_kept_generation_names_are_dropped) {
   std::vector<std::uint64_t> versions;
   for (std::uint64_t id = 1; id <= 4; ++id) {
     versions.push_back(write_content(store, {{"10.0.0." + std::to_string(id), ""}}));
-    ASSERT_TRUE(store.make_live(generation(id, versions.back()), 2));
+    ASSERT_TRUE(go_live(store, generation(id, versions.back()), 2));
   }
   EXPECT_EQ(store.live(), 4u);
   const auto kept = store.generations().value();
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].id, 3u);
-  EXPECT_TRUE(content_of(store, versions[0]).empty());
-  EXPECT_TRUE(content_of(store, versions[1]).empty());
+  EXPECT_FALSE(can_read(store, versions[0]));
+  EXPECT_FALSE(can_read(store, versions[1]));
   EXPECT_EQ(content_of(store, versions[2]).size(), 1u);
   EXPECT_EQ(content_of(store, versions[3]).size(), 1u);
 }
@@ -181,11 +196,11 @@ TEST(Store, a_version_that_never_went_live_is_gone_after_a_restart) {
     auto store = Store::open(folder.path()).value();
     orphan = write_content(store, {{"10.0.0.1", ""}});
     used = write_content(store, {{"10.0.0.2", ""}});
-    ASSERT_TRUE(store.make_live(generation(1, used), 5));
+    ASSERT_TRUE(go_live(store, generation(1, used), 5));
     EXPECT_EQ(content_of(store, orphan).size(), 1u) << "a change at hand may still need it";
   }
   auto store = Store::open(folder.path()).value();
-  EXPECT_TRUE(content_of(store, orphan).empty());
+  EXPECT_FALSE(can_read(store, orphan));
   EXPECT_EQ(content_of(store, used).size(), 1u);
 }
 
@@ -193,9 +208,9 @@ TEST(Store, a_rebuild_takes_the_place_of_its_generation) {
   const TempDir folder;
   auto store = Store::open(folder.path()).value();
   const std::uint64_t version = write_content(store, {{"10.0.0.1", ""}});
-  ASSERT_TRUE(store.make_live(generation(1, version), 2));
-  ASSERT_TRUE(store.make_live(generation(2, version), 2));
-  ASSERT_TRUE(store.make_live(generation(3, version), 2, 2));
+  ASSERT_TRUE(go_live(store, generation(1, version), 2));
+  ASSERT_TRUE(go_live(store, generation(2, version), 2));
+  ASSERT_TRUE(go_live(store, generation(3, version), 2, 2));
   const auto kept = store.generations().value();
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].id, 1u);
@@ -215,6 +230,144 @@ TEST(Store, notes_outlive_the_process_until_they_are_cleared) {
   EXPECT_EQ(store.note("unconfirmed"), "");
 }
 
+TEST(Store, a_content_that_reads_back_shorter_or_otherwise_is_an_error) {
+  const TempDir folder;
+  std::uint64_t shorter = 0, other = 0, whole = 0;
+  {
+    auto store = Store::open(folder.path()).value();
+    shorter = write_content(store, {{"10.0.0.1", ""}, {"10.0.0.2", ""}});
+    other = write_content(store, {{"10.0.0.1", "one"}, {"10.0.0.2", ""}});
+    whole = write_content(store, {{"10.0.0.1", "one"}});
+    GenerationRecord record = generation(1, shorter);
+    record.lists.push_back({.number = 4, .name = "other", .content_version = other});
+    record.lists.push_back({.number = 5, .name = "whole", .content_version = whole});
+    ASSERT_TRUE(store.make_live(record));
+  }
+  {
+    test::DamagedStore harm(folder.path());
+    harm.lose_entry(shorter);
+    harm.change_entry(other);
+  }
+  auto store = Store::open(folder.path()).value();
+  const auto read = [&](std::uint64_t version) {
+    return store.read_content(version, [](const Prefix &, std::string_view) {});
+  };
+  const Status lost = read(shorter), changed = read(other);
+  ASSERT_FALSE(lost);
+  EXPECT_NE(lost.error().message.find("1 entries, and 2 were written"), std::string::npos)
+      << lost.error().message;
+  ASSERT_FALSE(changed);
+  EXPECT_NE(changed.error().message.find("another checksum"), std::string::npos) << changed.error().message;
+  EXPECT_TRUE(read(whole));
+  EXPECT_FALSE(store.has_content(shorter));
+  EXPECT_TRUE(store.has_content(whole));
+}
+
+TEST(Store, a_store_of_version_1_opens_with_its_contents_unchecked) {
+  const TempDir folder;
+  std::uint64_t version = 0;
+  {
+    auto store = Store::open(folder.path()).value();
+    version = write_content(store, {{"10.0.0.1", ""}, {"10.0.0.2", ""}});
+    ASSERT_TRUE(store.make_live(generation(1, version)));
+  }
+  {
+    test::DamagedStore old(folder.path());
+    old.make_version_1();
+  }
+  for (int again = 0; again < 2; ++again) {
+    auto store = Store::open(folder.path()).value();
+    EXPECT_EQ(content_of(store, version).size(), 2u);
+    EXPECT_TRUE(store.has_content(version));
+  }
+}
+
+TEST(Store, the_contents_of_a_change_are_one_file_and_few_descriptors) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto before = open_files();
+  std::vector<std::uint64_t> versions;
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    GenerationRecord record;
+    record.id = id;
+    auto writer = store.begin_contents().value();
+    for (std::uint16_t list = 1; list <= 400; ++list) {
+      versions.push_back(writer.begin_version());
+      ASSERT_TRUE(writer.add({Address::from_host(list), 32}, ""));
+      record.lists.push_back(
+          {.number = list, .name = std::to_string(list), .content_version = versions.back()});
+    }
+    ASSERT_TRUE(writer.finish());
+    ASSERT_TRUE(store.make_live(record));
+  }
+  for (const std::uint64_t version : versions) EXPECT_EQ(content_of(store, version).size(), 1u);
+  EXPECT_LT(open_files() - before, 80);
+}
+
+TEST(Store, a_pinned_generation_is_not_forgotten) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  const std::uint64_t pinned = write_content(store, {{"10.0.0.1", ""}});
+  ASSERT_TRUE(store.make_live(generation(1, pinned)));
+  for (std::uint64_t id = 2; id <= 4; ++id) {
+    ASSERT_TRUE(store.make_live(generation(id, write_content(store, {{"10.0.0.2", ""}}))));
+    ASSERT_TRUE(store.prune(2, {1}));
+  }
+  std::vector<std::uint64_t> ids;
+  const auto kept = store.generations().value();
+  for (const GenerationRecord &record : kept) ids.push_back(record.id);
+  EXPECT_EQ(ids, (std::vector<std::uint64_t>{1, 3, 4}));
+  EXPECT_EQ(content_of(store, pinned).size(), 1u);
+}
+
+TEST(Store, a_generation_that_is_taken_back_leaves_the_one_before_and_its_note) {
+  const TempDir folder;
+  const std::string note = "1 17";
+  {
+    auto store = Store::open(folder.path()).value();
+    const GenerationRecord first = generation(1, write_content(store, {{"10.0.0.1", ""}}));
+    ASSERT_TRUE(store.make_live(first, note));
+    const std::uint64_t undone = write_content(store, {{"10.0.0.2", ""}});
+    ASSERT_TRUE(store.make_live(generation(2, undone), ""));
+    ASSERT_TRUE(store.take_back(2, first, note));
+    EXPECT_FALSE(can_read(store, undone));
+  }
+  auto store = Store::open(folder.path()).value();
+  EXPECT_EQ(store.live(), 1u);
+  EXPECT_EQ(store.note("unconfirmed"), note);
+  const auto kept = store.generations().value();
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(content_of(store, kept[0].lists[0].content_version).size(), 1u);
+}
+
+TEST(Store, numbers_are_free_again_when_no_generation_names_them_and_their_entries_are_gone) {
+  const TempDir folder;
+  auto store = Store::open(folder.path()).value();
+  const std::uint64_t version = write_content(store, {});
+  EXPECT_EQ(store.free_numbers(2).value(), (std::vector<std::uint16_t>{1, 2}));
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{1}) << "asking takes nothing";
+  GenerationRecord record = generation(1, version);
+  record.lists[0].number = 1;
+  ASSERT_TRUE(go_live(store, record, 2));
+  ASSERT_TRUE(store.write(adding(1, "203.0.113.9")));
+  record = generation(2, version);
+  record.lists[0].number = 2;
+  ASSERT_TRUE(go_live(store, record, 2));
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{3}) << "a rollback needs 1";
+  EXPECT_TRUE(store.numbers_to_forget().empty());
+  record.id = 3;
+  ASSERT_TRUE(go_live(store, record, 2));
+  EXPECT_EQ(store.numbers_to_forget(), std::vector<std::uint16_t>{1});
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{3}) << "its entries are still there";
+  ASSERT_TRUE(store.forget_dynamic({1}));
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{1});
+  EXPECT_FALSE(store.dynamic_entry({1, prefix("203.0.113.9")}).value());
+  EXPECT_EQ(store.free_numbers(65'533).error().code, Errc::refused);
+}
+
 // Writes entries and now and then a whole generation, and says each number through the pipe once
 // the store has acknowledged it. Runs in a process of its own, which is killed in the middle.
 Status write_until_killed(const std::filesystem::path &folder, int pipe) {
@@ -230,11 +383,11 @@ Status write_until_killed(const std::filesystem::path &folder, int pipe) {
     (void)!::write(pipe, &i, sizeof i);
     if (i % 16 != 0) continue;
     const std::uint64_t id = store.take_generation_number().value();
-    auto writer = store.begin_content().value();
+    auto writer = store.begin_contents().value();
+    const std::uint64_t version = writer.begin_version();
     for (std::uint32_t k = 0; k < 200; ++k) (void)writer.add({Address::from_host(k << 8), 24}, "");
-    const auto version = writer.finish();
-    if (!version) return std::unexpected(version.error());
-    if (const Status live = store.make_live(generation(id, *version), 3); !live) return live;
+    if (const Status written = writer.finish(); !written) return written;
+    if (const Status live = go_live(store, generation(id, version), 3); !live) return live;
   }
 }
 

@@ -1,0 +1,314 @@
+// What files say. The versions of one change lie side by side in one sorted file, so that neither the number
+// of files nor that of synced writes grows with the number of lists:
+//
+//   version | family | address | length -> comment
+//
+// Beside each version the store knows how many entries it has and an XXH3 over all of them in order; every
+// reader that wants a whole version compares.
+#include "control/store/state.hpp"
+
+#include "weir/base/hash.hpp"
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/sst_file_writer.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <system_error>
+
+namespace weir::store {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t version_bytes = sizeof(std::uint64_t);
+
+// Over keys without their version, and comments behind their length.
+class Summing {
+public:
+  Summing() { XXH3_64bits_reset(&state_); }
+  void add(std::string_view key, std::string_view comment) {
+    const std::uint64_t lengths = key.size() | std::uint64_t{comment.size()} << 8;
+    buffer_.assign(reinterpret_cast<const char *>(&lengths), sizeof lengths);
+    buffer_.append(key).append(comment);
+    XXH3_64bits_update(&state_, buffer_.data(), buffer_.size());
+    ++entries_;
+  }
+  [[nodiscard]] ContentSum sum() const { return {entries_, XXH3_64bits_digest(&state_)}; }
+
+private:
+  XXH3_state_t state_{};
+  std::uint64_t entries_ = 0;
+  std::string buffer_;
+};
+
+} // namespace
+
+// ---- writing -----------------------------------------------------------------------------------
+
+struct ContentWriter::State {
+  Store::State *store = nullptr;
+  fs::path file;
+  std::optional<rocksdb::SstFileWriter> writer; // none before the first entry
+  std::map<std::uint64_t, ContentSum> sums;
+  std::uint64_t version = 0;
+  Summing summing;
+  std::string key; // kept to spare allocations
+  bool finished = false;
+
+  explicit State(Store::State *of) : store(of) {}
+  State(const State &) = delete;
+  State &operator=(const State &) = delete;
+
+  ~State() {
+    if (finished) return;
+    writer.reset();
+    std::error_code ignored;
+    if (!file.empty()) fs::remove(file, ignored);
+    const std::lock_guard lock(store->mutex);
+    for (const auto &[number, sum] : sums) store->being_written.erase(number);
+  }
+
+  void end_version() {
+    if (version != 0) sums[version] = summing.sum();
+  }
+  Status open();
+};
+
+ContentWriter::ContentWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ContentWriter::ContentWriter(ContentWriter &&) noexcept = default;
+ContentWriter &ContentWriter::operator=(ContentWriter &&) noexcept = default;
+ContentWriter::~ContentWriter() = default;
+
+Result<ContentWriter> Store::begin_contents() {
+  state_->compact_when_worth_it();
+  return ContentWriter(std::make_unique<ContentWriter::State>(state_.get()));
+}
+
+std::uint64_t ContentWriter::begin_version() {
+  State &s = *state_;
+  s.end_version();
+  {
+    const std::lock_guard lock(s.store->mutex);
+    s.version = s.store->next_version++;
+    s.store->being_written.insert(s.version);
+  }
+  s.summing = {};
+  s.sums[s.version] = {};
+  s.key = number_text(s.version);
+  return s.version;
+}
+
+Status ContentWriter::State::open() {
+  file = store->ingest_folder() / fmt::format("{}.sst", version);
+  writer.emplace(rocksdb::EnvOptions(), store->db->GetOptions(store->entries), store->entries);
+  const rocksdb::Status opened = writer->Open(file.string());
+  if (!opened.ok()) return store->io("writing " + file.string(), opened);
+  return {};
+}
+
+Status ContentWriter::add(const Prefix &prefix, std::string_view comment) {
+  State &s = *state_;
+  if (!s.writer)
+    if (const Status opened = s.open(); !opened) return opened;
+  s.key.resize(version_bytes);
+  s.key.push_back(static_cast<char>(prefix.family()));
+  s.key.append(reinterpret_cast<const char *>(prefix.address.bytes.data()), address_bytes(prefix.family()));
+  s.key.push_back(static_cast<char>(prefix.length));
+  const rocksdb::Status put = s.writer->Put(s.key, rocksdb::Slice(comment.data(), comment.size()));
+  if (!put.ok()) return s.store->io("writing " + s.file.string(), put);
+  s.summing.add(std::string_view(s.key).substr(version_bytes), comment);
+  return {};
+}
+
+Status ContentWriter::finish() {
+  State &s = *state_;
+  s.end_version();
+  if (s.writer) {
+    rocksdb::Status status = s.writer->Finish();
+    if (!status.ok()) return s.store->io("writing " + s.file.string(), status);
+    rocksdb::IngestExternalFileOptions options;
+    options.move_files = true;
+    status = s.store->db->IngestExternalFile(s.store->entries, {s.file.string()}, options);
+    if (!status.ok()) return s.store->io("ingesting " + s.file.string(), status);
+    std::error_code ignored;
+    fs::remove(s.file, ignored); // it is a file in the store, and a moved one may be linked
+  }
+  s.finished = true;
+  const std::lock_guard lock(s.store->mutex);
+  s.store->sums.merge(s.sums);
+  return {};
+}
+
+// ---- reading -----------------------------------------------------------------------------------
+
+Status Store::read_content(std::uint64_t version,
+                           const std::function<void(const Prefix &, std::string_view)> &each) const {
+  ContentSum wanted;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto sum = state_->sums.find(version);
+    if (sum == state_->sums.end())
+      return fail(Errc::io,
+                  fmt::format("store {}: content {} is not there; the generation that it belongs to "
+                              "is no longer kept",
+                              state_->folder.string(), version));
+    wanted = sum->second;
+  }
+  Summing summing;
+  Status read = state_->scan(state_->entries, number_text(version),
+                             [&](const rocksdb::Slice &key, const rocksdb::Slice &value) {
+                               const std::string_view rest = view(key).substr(version_bytes);
+                               Decoder k(rest);
+                               const Prefix prefix = k.prefix();
+                               if (!k.ok()) return false;
+                               summing.add(rest, view(value));
+                               each(prefix, view(value));
+                               return true;
+                             });
+  const ContentSum found = summing.sum();
+  if (read && (wanted.entries == ContentSum::unknown || found == wanted)) return {};
+  const std::lock_guard lock(state_->mutex);
+  state_->damaged.insert(version);
+  if (!read) return read;
+  return fail(
+      Errc::io,
+      fmt::format("store {}: content {} does not read back as it was written: {} entries, and {} were "
+                  "written{}",
+                  state_->folder.string(), version, found.entries, wanted.entries,
+                  found.entries == wanted.entries ? ", with another checksum" : ""));
+}
+
+Result<std::optional<std::string>> Store::content_comment(std::uint64_t version, const Prefix &prefix) const {
+  std::string value;
+  const rocksdb::Status found = state_->db->Get({}, state_->entries, content_key(version, prefix), &value);
+  if (found.IsNotFound()) return std::nullopt;
+  if (!found.ok()) return state_->io("reading", found);
+  return value;
+}
+
+bool Store::has_content(std::uint64_t version) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->sums.contains(version) && !state_->damaged.contains(version);
+}
+
+// ---- what nobody needs any more ----------------------------------------------------------------
+
+void Store::drop_contents(const std::vector<std::uint64_t> &versions) {
+  std::vector<std::uint64_t> unused;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const std::uint64_t version : versions)
+      if (state_->being_written.erase(version) > 0) unused.push_back(version);
+  }
+  std::ranges::sort(unused);
+  state_->drop_versions(unused);
+}
+
+void Store::State::drop_versions(const std::vector<std::uint64_t> &versions) {
+  {
+    const std::lock_guard lock(mutex);
+    for (const std::uint64_t version : versions) {
+      const auto sum = sums.find(version);
+      if (sum == sums.end()) continue;
+      if (sum->second.entries != ContentSum::unknown) entries_dropped += sum->second.entries;
+      sums.erase(sum);
+      damaged.erase(version);
+    }
+  }
+  for (std::size_t i = 0; i < versions.size();) { // runs of neighbours at once
+    std::size_t end = i + 1;
+    while (end < versions.size() && versions[end] == versions[end - 1] + 1) ++end;
+    drop_range(versions[i], versions[end - 1] + 1);
+    i = end;
+  }
+}
+
+// Failure leaves garbage, which the next open removes: nobody refers to it.
+void Store::State::drop_range(std::uint64_t first, std::uint64_t end) {
+  const std::string first_key = number_text(first), end_key = number_text(end);
+  const rocksdb::Slice begin_slice(first_key), end_slice(end_key);
+  (void)rocksdb::DeleteFilesInRange(db.get(), entries, &begin_slice, &end_slice, false);
+  std::unique_ptr<rocksdb::Iterator> at(db->NewIterator({}, entries));
+  at->Seek(first_key);
+  if (at->Valid() && view(at->key()) < end_key)
+    (void)db->DeleteRange(rocksdb::WriteOptions(), entries, first_key, end_key);
+}
+
+std::vector<std::uint64_t> Store::State::unreferenced(const std::vector<GenerationRecord> &kept) const {
+  const std::lock_guard lock(mutex);
+  std::set<std::uint64_t> wanted = being_written;
+  for (const GenerationRecord &g : kept)
+    for (const ListMeta &l : g.lists) wanted.insert(l.content_version);
+  std::vector<std::uint64_t> dropped;
+  for (const auto &[version, sum] : sums)
+    if (!wanted.contains(version)) dropped.push_back(version);
+  return dropped;
+}
+
+// Versions that shared a file with others leave their entries in it until it is written anew. Called by
+// whoever is about to write contents, since that is not the loop.
+void Store::State::compact_when_worth_it() {
+  constexpr std::uint64_t worth_it_min = 100'000;
+  {
+    const std::lock_guard lock(mutex);
+    std::uint64_t there = 0;
+    for (const auto &[version, sum] : sums)
+      if (sum.entries != ContentSum::unknown) there += sum.entries;
+    if (entries_dropped < std::max(there, worth_it_min)) return;
+    entries_dropped = 0;
+  }
+  (void)db->CompactRange({}, entries, nullptr, nullptr);
+}
+
+// ---- at the start ------------------------------------------------------------------------------
+
+Status Store::State::load_contents(const std::vector<GenerationRecord> &kept) {
+  std::set<std::uint64_t> wanted;
+  for (const GenerationRecord &g : kept)
+    for (const ListMeta &l : g.lists)
+      if (l.content_version != 0) wanted.insert(l.content_version);
+  if (!has_sums) {
+    if (const Status adopted = adopt(wanted); !adopted) return adopted;
+  } else {
+    rocksdb::WriteBatch leftover;
+    const Status read =
+        scan(state, std::string(1, sum_tag), [&](const rocksdb::Slice &key, const rocksdb::Slice &value) {
+          const std::uint64_t version = Decoder(view(key).substr(1)).u64();
+          const auto sum = decode_sum(view(value));
+          if (sum && wanted.contains(version))
+            sums.emplace(version, *sum);
+          else
+            leftover.Delete(state, key);
+          return sum.has_value();
+        });
+    if (!read) return read;
+    if (leftover.Count() > 0) (void)db->Write(rocksdb::WriteOptions(), &leftover);
+  }
+  sweep_gaps(wanted);
+  return {};
+}
+
+// Removes what lies between and behind the wanted versions; versions given from now on lie behind all.
+void Store::State::sweep_gaps(const std::set<std::uint64_t> &wanted) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps; // first, end
+  std::uint64_t from = 0;
+  for (const std::uint64_t version : wanted) {
+    if (version > from) gaps.emplace_back(from, version);
+    from = version + 1;
+  }
+  next_version = std::max({next_version, from, std::uint64_t{1}});
+  std::unique_ptr<rocksdb::Iterator> at(db->NewIterator({}, entries));
+  at->SeekToLast();
+  if (at->Valid()) {
+    const std::uint64_t last = Decoder(view(at->key())).u64();
+    next_version = std::max(next_version, last + 1);
+    if (last >= from) gaps.emplace_back(from, last + 1);
+  }
+  at.reset();
+  for (const auto &[first, end] : gaps) drop_range(first, end);
+}
+
+} // namespace weir::store

@@ -1,0 +1,127 @@
+#include "control/store/state.hpp"
+
+#include <algorithm>
+
+namespace weir::store {
+
+Result<std::uint64_t> Store::take_generation_number(std::uint64_t above) {
+  const std::lock_guard lock(state_->mutex);
+  const std::uint64_t id = std::max(state_->next_generation, above + 1);
+  const auto written =
+      state_->db->Put(synced(), state_->state, meta_key("next_generation"), number_text(id + 1));
+  if (!written.ok()) return state_->io("writing", written);
+  state_->next_generation = id + 1;
+  return id;
+}
+
+namespace {
+
+constexpr const char *unconfirmed_note = "note/unconfirmed";
+
+// Takes what goes from `kept`, oldest first; returns their numbers.
+std::vector<std::uint64_t> make_room(std::vector<GenerationRecord> &kept, unsigned keep,
+                                     const std::set<std::uint64_t> &staying, std::uint64_t replaced) {
+  std::vector<std::uint64_t> gone;
+  const auto take = [&](const auto &goes) {
+    std::erase_if(kept, [&](const GenerationRecord &g) {
+      if (staying.contains(g.id) || !goes(g)) return false;
+      gone.push_back(g.id);
+      return true;
+    });
+  };
+  take([&](const GenerationRecord &g) { return g.id == replaced; });
+  const std::size_t newest = std::max(keep, 1u);
+  const std::uint64_t oldest_kept = kept.size() > newest ? kept[kept.size() - newest].id : 0;
+  take([&](const GenerationRecord &g) { return g.id < oldest_kept; });
+  return gone;
+}
+
+} // namespace
+
+Status Store::make_live(const GenerationRecord &record, const std::optional<std::string> &unconfirmed) {
+  rocksdb::WriteBatch batch;
+  batch.Put(state_->state, generation_key(record.id), encode(record));
+  batch.Put(state_->state, meta_key("live"), number_text(record.id));
+  if (unconfirmed) state_->put_or_delete(batch, meta_key(unconfirmed_note), *unconfirmed);
+  {
+    const std::lock_guard lock(state_->mutex);
+    batch.Put(state_->state, meta_key("next_version"), number_text(state_->next_version));
+    for (const ListMeta &l : record.lists)
+      if (const auto sum = state_->sums.find(l.content_version);
+          sum != state_->sums.end() && state_->being_written.contains(l.content_version))
+        batch.Put(state_->state, sum_key(l.content_version), encode(sum->second));
+  }
+  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  if (!written.ok()) return state_->io("writing", written);
+  const std::lock_guard lock(state_->mutex);
+  state_->live = record.id;
+  for (const ListMeta &l : record.lists) {
+    state_->being_written.erase(l.content_version);
+    state_->taken.set(l.number);
+  }
+  return {};
+}
+
+Status Store::take_back(std::uint64_t undone, const GenerationRecord &before,
+                        const std::string &unconfirmed) {
+  rocksdb::WriteBatch batch;
+  if (undone != before.id) batch.Delete(state_->state, generation_key(undone));
+  if (before.id != 0) batch.Put(state_->state, generation_key(before.id), encode(before));
+  batch.Put(state_->state, meta_key("live"), number_text(before.id));
+  state_->put_or_delete(batch, meta_key(unconfirmed_note), unconfirmed);
+  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  if (!written.ok()) return state_->io("writing", written);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->live = before.id;
+  }
+  return state_->drop_unnamed();
+}
+
+Status Store::prune(unsigned keep, const std::set<std::uint64_t> &pinned, std::uint64_t replaced) {
+  auto kept = state_->read_generations();
+  if (!kept) return std::unexpected(kept.error());
+  std::set<std::uint64_t> staying = pinned;
+  staying.insert(live());
+  rocksdb::WriteBatch batch;
+  for (const std::uint64_t id : make_room(*kept, keep, staying, replaced))
+    batch.Delete(state_->state, generation_key(id));
+  if (batch.Count() == 0) return {};
+  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  if (!written.ok()) return state_->io("writing", written);
+  return state_->drop_unnamed();
+}
+
+// Contents and numbers that no kept generation names any more.
+Status Store::State::drop_unnamed() {
+  const auto kept = read_generations();
+  if (!kept) return std::unexpected(kept.error());
+  {
+    const std::lock_guard lock(mutex);
+    take_numbers(*kept);
+  }
+  const std::vector<std::uint64_t> dropped = unreferenced(*kept);
+  if (dropped.empty()) return {};
+  rocksdb::WriteBatch batch;
+  for (const std::uint64_t version : dropped) batch.Delete(state, sum_key(version));
+  const rocksdb::Status written = db->Write(rocksdb::WriteOptions(), &batch);
+  if (!written.ok()) return io("writing", written);
+  drop_versions(dropped);
+  return {};
+}
+
+Result<std::vector<GenerationRecord>> Store::generations() const { return state_->read_generations(); }
+
+Result<std::vector<GenerationRecord>> Store::State::read_generations() const {
+  std::vector<GenerationRecord> all;
+  const Status read =
+      scan(state, std::string(1, generation_tag), [&](const rocksdb::Slice &, const rocksdb::Slice &value) {
+        auto record = decode_generation(view(value));
+        if (record) all.push_back(std::move(*record));
+        return record.has_value();
+      });
+  if (!read) return std::unexpected(read.error());
+  return all;
+}
+
+} // namespace weir::store

@@ -1,0 +1,97 @@
+// Numbers of lists, and the dynamic entries that go with them. A list that leaves the rules keeps its number
+// and its entries for as long as a kept generation names it, so that a rollback finds both.
+#include "control/store/state.hpp"
+
+#include "weir/image/layout.hpp"
+
+namespace weir::store {
+
+namespace {
+
+constexpr std::string_view never_deny_name = "never_deny";
+
+} // namespace
+
+Status Store::State::load_lists(const std::vector<GenerationRecord> &kept) {
+  take_numbers(kept);
+  const std::string key = std::string(1, list_tag) + std::string(never_deny_name);
+  std::string text;
+  const rocksdb::Status found = db->Get({}, state, key, &text);
+  if (found.ok()) {
+    never_deny = Decoder(text).u16();
+  } else if (found.IsNotFound()) {
+    while (taken[never_deny]) ++never_deny;
+    const rocksdb::Status written = db->Put(synced(), state, key, Encoder().u16(never_deny).text);
+    if (!written.ok()) return io("writing", written);
+  } else {
+    return io("reading", found);
+  }
+  // Entries whose list nobody names: a process that was to remove them was killed.
+  std::unique_ptr<rocksdb::Iterator> at(db->NewIterator({}, state));
+  for (at->Seek(std::string(1, dynamic_tag));
+       at->Valid() && at->key().starts_with(std::string(1, dynamic_tag));) {
+    const std::uint16_t number = Decoder({at->key().data() + 1, at->key().size() - 1}).u16();
+    if (number >= image::lists_max || !taken[number]) to_forget.insert(number);
+    at->Seek(dynamic_range_end(number));
+  }
+  if (!at->status().ok()) return io("reading", at->status());
+  return {};
+}
+
+// The caller holds the mutex, or nobody else is there yet.
+void Store::State::take_numbers(const std::vector<GenerationRecord> &kept) {
+  const auto before = taken;
+  taken.reset();
+  for (const GenerationRecord &g : kept)
+    for (const ListMeta &l : g.lists)
+      if (l.number < image::lists_max) taken.set(l.number);
+  const auto left = before & ~taken;
+  for (std::size_t n = left._Find_first(); n < left.size(); n = left._Find_next(n))
+    to_forget.insert(static_cast<std::uint16_t>(n));
+}
+
+std::uint16_t Store::never_deny_number() const { return state_->never_deny; }
+
+Result<std::vector<std::uint16_t>> Store::free_numbers(std::size_t count) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<std::uint16_t> free;
+  free.reserve(count);
+  for (std::uint32_t n = 0; n < image::lists_max && free.size() < count; ++n) {
+    const auto number = static_cast<std::uint16_t>(n);
+    if (!state_->taken[n] && number != state_->never_deny && !state_->to_forget.contains(number))
+      free.push_back(number);
+  }
+  if (free.size() < count)
+    return fail(
+        Errc::refused,
+        fmt::format("{} new lists, and {} of {} list numbers are free: the others belong to lists of the "
+                    "generations that are kept; lower generations_kept, apply the rules in force once "
+                    "with it, and then these",
+                    count, free.size(), image::lists_max));
+  return free;
+}
+
+std::vector<std::uint16_t> Store::numbers_to_forget() const {
+  const std::lock_guard lock(state_->mutex);
+  return {state_->to_forget.begin(), state_->to_forget.end()};
+}
+
+Status Store::forget_dynamic(const std::vector<std::uint16_t> &numbers) {
+  rocksdb::WriteBatch batch;
+  std::unique_ptr<rocksdb::Iterator> at(state_->db->NewIterator({}, state_->state));
+  for (const std::uint16_t number : numbers) {
+    const std::string first = dynamic_range(number), end = dynamic_range_end(number);
+    at->Seek(first); // most lists have none, and each range deletion is a burden for later reads
+    if (at->Valid() && at->key().starts_with(first)) batch.DeleteRange(state_->state, first, end);
+  }
+  if (!at->status().ok()) return state_->io("reading", at->status());
+  if (batch.Count() > 0) {
+    const rocksdb::Status written = state_->db->Write(synced(), &batch);
+    if (!written.ok()) return state_->io("writing", written);
+  }
+  const std::lock_guard lock(state_->mutex);
+  for (const std::uint16_t number : numbers) state_->to_forget.erase(number);
+  return {};
+}
+
+} // namespace weir::store

@@ -184,8 +184,7 @@ Status take_best(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bits_t
   std::vector<AllowFilterPlan> all{std::move(seesaw)};
   AllowFilterPlan cuckoo = plan, stacked = plan;
   if (take_cuckoo(cuckoo, bits_total)) all.push_back(std::move(cuckoo));
-  if (!costs.vulnerable.keys.empty() && take_stacked(stacked, costs, bits_total))
-    all.push_back(std::move(stacked));
+  if (take_stacked(stacked, costs, bits_total)) all.push_back(std::move(stacked));
   const auto rate = [](const AllowFilterPlan &p) { return p.predicted().weighted_churned; };
   std::ranges::stable_sort(all, {}, rate);
   std::string why;

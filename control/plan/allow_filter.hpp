@@ -5,8 +5,9 @@
 // that it sizes a cuckoo filter, a Seesaw counting filter and a stack of three counting layers for the same
 // bits and takes the one that is predicted to let least of the cost through, after churn and with as many
 // keys as there is room for: the cuckoo filter, which favours no key over others, unless bits are few or a
-// few addresses carry most of the cost. A stack that knows no negative is a counting Bloom filter, which
-// cannot learn any later either: it is no candidate then.
+// few addresses carry most of the cost. These three are what an image can hold; a stack that knows no
+// negative is a counting Bloom filter in effect, and each has its best widths of cells, so the choice is
+// among all that could be built. A weighted Bloom filter, which is near a stack, is the laboratory's alone.
 //
 // Vulnerable are the hosts of the deny side, each at the lengths that allow tables are asked for it
 // (IPv4: those in use below its /16, and 32 where the side has hosts alone; IPv6: all in use), and denied

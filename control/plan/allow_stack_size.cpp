@@ -94,7 +94,7 @@ public:
     const std::uint64_t all = task_.costs.negatives();
     for (const unsigned cell_bits : {2u, 3u, 4u}) {
       const Wear wear(cell_bits, task_.turnover);
-      if (all == 0) try_layers(wear, cell_bits, 0, {words_a_line, 1, 1}, 1);
+      try_layers(wear, cell_bits, 0, {words_a_line, 1, 1}, 1);
       for (std::uint64_t known = all; known > 0 && known * 64 > all; known /= 2)
         for (unsigned second = 1; second <= 28; ++second) // half a bit of rate each
           if (!try_second(wear, cell_bits, known, std::exp2(-0.5 * second))) break;

@@ -3,7 +3,8 @@
 //
 // Given what layers 2 and 3 take, layer 1 has the rest. Cell widths of layers 1 and 3, the share of the
 // negatives that is known, and the rates of layers 2 and 3 go through a grid; the least predicted share of
-// the cost after churn is taken. Layer 2 never changes: its cells have one bit.
+// the cost after churn is taken; to know nobody and be a counting Bloom filter in effect is one of the
+// choices. Layer 2 never changes: its cells have one bit.
 //
 // Churn makes each count a queue, as in the Seesaw filter's model (seesaw_model.hpp): what reaches its
 // maximum stays there. Counts of two bits are worn the most, and yet they give the best stacks up to some

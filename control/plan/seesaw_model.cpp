@@ -10,18 +10,22 @@ namespace {
 
 constexpr unsigned states_max = 64; // counters longer than that are never filled at loads of sense
 
+// What keys that come do to an empty counter.
+enum class Empty : std::uint8_t { counts, stays };
+
 // Change of the chain's states in a turnover; state `maximum` is not among them.
-void flow(std::span<const double> states, double mean, std::span<double> change) {
+void flow(std::span<const double> states, double mean, Empty empty, std::span<double> change) {
   const std::size_t n = states.size();
+  const auto coming = [&](std::size_t j) { return j == 0 && empty == Empty::stays ? 0 : mean * states[j]; };
   for (std::size_t j = 0; j < n; ++j) {
-    change[j] = -(mean + static_cast<double>(j)) * states[j];
-    if (j > 0) change[j] += mean * states[j - 1];
+    change[j] = -coming(j) - static_cast<double>(j) * states[j];
+    if (j > 0) change[j] += coming(j - 1);
     if (j + 1 < n) change[j] += static_cast<double>(j + 1) * states[j + 1];
   }
 }
 
 // Runge and Kutta's classical step, short against the fastest rate.
-void integrate(std::span<double> states, double mean, double turnover) {
+void integrate(std::span<double> states, double mean, Empty empty, double turnover) {
   const auto fastest = mean + static_cast<double>(states.size());
   const auto steps = static_cast<unsigned>(std::ceil(turnover * fastest / 0.7));
   const double h = turnover / steps;
@@ -33,10 +37,10 @@ void integrate(std::span<double> states, double mean, double turnover) {
     return first(at);
   };
   for (unsigned step = 0; step < steps; ++step) {
-    flow(states, mean, first(k1));
-    flow(moved(k1, h / 2), mean, first(k2));
-    flow(moved(k2, h / 2), mean, first(k3));
-    flow(moved(k3, h), mean, first(k4));
+    flow(states, mean, empty, first(k1));
+    flow(moved(k1, h / 2), mean, empty, first(k2));
+    flow(moved(k2, h / 2), mean, empty, first(k3));
+    flow(moved(k3, h), mean, empty, first(k4));
     for (std::size_t j = 0; j < n; ++j) states[j] += h / 6 * (k1[j] + 2 * k2[j] + 2 * k3[j] + k4[j]);
   }
 }
@@ -115,24 +119,51 @@ private:
 
 } // namespace
 
+namespace {
+
+void begin_poisson(std::span<double> states, double mean) {
+  states[0] = std::exp(-mean);
+  for (unsigned j = 1; j < states.size(); ++j) states[j] = states[j - 1] * mean / j;
+}
+
+// Cells and their use, in numbers of the model's page.
+struct Sizes {
+  double m, mu, k;
+
+  explicit Sizes(const build::SeesawParams &p)
+      : m(static_cast<double>(p.cell_words * (64 / width_of(p)))),
+        mu(static_cast<double>(p.modulator_words * (64 / (p.count_bits + p.index_bits)))), k(p.hashes) {}
+  static unsigned width_of(const build::SeesawParams &p) {
+    return p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0);
+  }
+  [[nodiscard]] double sealed(double guarded) const { return -std::expm1(-k * guarded / m); }
+  [[nodiscard]] double conflicting(double q) const { return -std::expm1(k * std::log1p(-q)); }
+};
+
+} // namespace
+
+double never_empty(double mean, unsigned maximum, double turnover) {
+  std::array<double, states_max> memory;
+  const std::span<double> states = std::span(memory).first(std::min(maximum, states_max));
+  begin_poisson(states, mean);
+  if (turnover > 0) integrate(states, mean, Empty::stays, turnover);
+  return 1 - states[0];
+}
+
 Occupied occupied(double mean, unsigned maximum, double turnover) {
   const bool never_full = mean + 8 * std::sqrt(mean) + 8 < maximum || maximum > states_max;
   if (never_full) return {-std::expm1(-mean), 0};
   std::array<double, states_max> memory;
   const std::span<double> states = std::span(memory).first(maximum);
-  states[0] = std::exp(-mean);
-  for (unsigned j = 1; j < maximum; ++j) states[j] = states[j - 1] * mean / j;
-  if (turnover > 0) integrate(states, mean, turnover);
+  begin_poisson(states, mean);
+  if (turnover > 0) integrate(states, mean, Empty::counts, turnover);
   return {1 - states[0], std::max(0.0, 1 - std::accumulate(states.begin(), states.end(), 0.0))};
 }
 
 SeesawForecast forecast_seesaw(const build::SeesawParams &p, double keys, double guarded, double turnover) {
-  const unsigned width = p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0);
-  const double m = static_cast<double>(p.cell_words * (64 / width));
-  const double mu = static_cast<double>(p.modulator_words * (64 / (p.count_bits + p.index_bits)));
-  const double k = p.hashes;
-  const double q = -std::expm1(-k * guarded / m);
-  const double c = -std::expm1(k * std::log1p(-q));
+  const Sizes sizes(p);
+  const auto [m, mu, k] = sizes;
+  const double q = sizes.sealed(guarded), c = sizes.conflicting(q);
   const double load = std::max(keys * c / mu, 1e-12);
   const Occupied modulator = occupied(load, (1u << p.count_bits) - 1, turnover);
 
@@ -148,6 +179,39 @@ SeesawForecast forecast_seesaw(const build::SeesawParams &p, double keys, double
   const LineLoads lines(p, m, keys, guarded, {q, unsealed.share, sealed.share});
   SeesawForecast f;
   f.guarded = lines.guarded() * modulator.share;
+  f.others = lines.clear() + lines.settled() * modulator.share;
+  f.modulator_share = modulator.share;
+  f.modulator_stuck_share = modulator.stuck;
+  f.stuck_share = (1 - q) * unsealed.stuck + q * sealed.stuck;
+  return f;
+}
+
+SeesawForecast forecast_seesaw_late(const build::SeesawParams &p, double keys, double guarded,
+                                    double turnover) {
+  const Sizes sizes(p);
+  const auto [m, mu, k] = sizes;
+  const unsigned most = (1u << p.positive_bits) - 1;
+  const double marked = sizes.sealed(guarded), late = -std::expm1(-turnover); // share of keys that came since
+  const double open = never_empty(keys * k / m, most, turnover);
+  const double q = marked * (1 - open);
+  const double seen = (q + marked * (1 - never_empty(keys * k / m, most, turnover / 2))) / 2; // by those keys
+  const double c = sizes.conflicting(seen), load = std::max(keys * late * c / mu, 1e-12);
+  const Occupied modulator = occupied(load, (1u << p.count_bits) - 1, turnover);
+  const double free = 1 - modulator.share;
+  const double s = free * (1 - std::pow(seen, p.backups)) + (1 - free) * (1 - seen);
+
+  const double in_open_cells = keys * ((1 - late) * k + late * (k * (1 - seen) + c * s));
+  const Occupied unsealed = occupied(in_open_cells / (m * (1 - q)), most, turnover);
+  Occupied sealed;
+  if (q > 0) sealed = occupied(std::max(0.0, keys * late * (k * seen - c * s) / (m * q)), most, turnover);
+
+  const LineLoads lines(p, m, keys, guarded, {q, unsealed.share, sealed.share});
+  const double settles = modulator.share * ((1 - q) * unsealed.share + q * sealed.share);
+  const double counted = open + (1 - open) * sealed.share;
+  SeesawForecast f;
+  f.guarded = std::pow(open, k);
+  for (unsigned i = 0; i < p.hashes; ++i)
+    f.guarded += std::pow(open, i) * (1 - open) * std::pow(counted, p.hashes - 1 - i) * settles;
   f.others = lines.clear() + lines.settled() * modulator.share;
   f.modulator_share = modulator.share;
   f.modulator_stuck_share = modulator.stuck;

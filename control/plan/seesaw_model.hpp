@@ -24,6 +24,13 @@
 //
 // each factor a mean over the loads of the line that its functions share (LineLoads).
 //
+// Negatives that become known when the keys are in: a cell of theirs that is in use is sealed when its count
+// falls to 0, and never if it is stuck before. Its chain is the same one with 0 as an end; what has not ended
+// there after the turnover is the share x of marked cells that are still open. Of sealed cells there are
+// q (1 - x), and keys that came before see none of them. With y = (1 - x) V
+//
+//   guarded    x^k + sum over i < k of x^i (1 - x) (x + y)^(k-1-i) a
+//
 // Left out: keys whose own positions coincide, and the words' rounding. Measured rates of a million
 // keys lie within a few hundredths of the prediction for others, and within a tenth for guarded ones.
 #pragma once
@@ -74,10 +81,16 @@ struct SeesawForecast {
 [[nodiscard]] SeesawForecast forecast_seesaw(const build::SeesawParams &params, double keys, double guarded,
                                              double turnover);
 
+// The same, with the negatives known only when all keys are in; `turnover` counts from then on.
+[[nodiscard]] SeesawForecast forecast_seesaw_late(const build::SeesawParams &params, double keys,
+                                                  double guarded, double turnover);
+
 // Share of counters with mean `mean` that are not 0, and of those that have reached `maximum` once.
 struct Occupied {
   double share = 0, stuck = 0;
 };
 [[nodiscard]] Occupied occupied(double mean, unsigned maximum, double turnover);
+// Share of counters with mean `mean` that have never been 0 since the turnover began.
+[[nodiscard]] double never_empty(double mean, unsigned maximum, double turnover);
 
 } // namespace weir::plan

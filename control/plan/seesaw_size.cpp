@@ -66,9 +66,15 @@ public:
     return params;
   }
 
+  // After `turnover`, with negatives known when the task says.
+  [[nodiscard]] SeesawForecast forecast(const build::SeesawParams &params, double guarded,
+                                        double turnover) const {
+    const auto keys = static_cast<double>(task_.keys);
+    return task_.late ? forecast_seesaw_late(params, keys, guarded, turnover)
+                      : forecast_seesaw(params, keys, guarded, turnover);
+  }
   [[nodiscard]] double weighted(const build::SeesawParams &params, const Split &split) const {
-    const SeesawForecast f = forecast_seesaw(sized(params, split.modulator_share),
-                                             static_cast<double>(task_.keys), guarded(split), turnover());
+    const SeesawForecast f = forecast(sized(params, split.modulator_share), guarded(split), turnover());
     return f.weighted(task_.costs.share_of(guarded(split)));
   }
 
@@ -99,7 +105,7 @@ std::vector<Candidate> Search::candidates() const {
   p.planned_keys = task_.keys;
   p.family = task_.family;
   const bool one_kind = p.family == HashFamily::jhash; // the lean adaptive one
-  p.adaptive = task_.adaptive || one_kind;
+  p.adaptive = task_.adaptive || task_.late || one_kind;
   const unsigned hashes_max = one_kind ? std::min(task_.hashes_max, 6u) : task_.hashes_max;
   const std::span backups = std::span(backups_tried).first(one_kind ? 1 : backups_tried.size());
   for (p.hashes = 2; p.hashes <= hashes_max; ++p.hashes)
@@ -168,9 +174,9 @@ Result<SeesawPlan> size_seesaw(const SeesawTask &task) {
                          static_cast<double>(plan.params.modulator_words + plan.params.cell_words);
   plan.guarded = static_cast<std::uint64_t>(search.guarded(best.split));
   plan.guarded_cost = task.costs.share_of(static_cast<double>(plan.guarded));
-  const auto keys = static_cast<double>(task.keys), guarded = static_cast<double>(plan.guarded);
-  plan.fresh = forecast_seesaw(plan.params, keys, guarded, 0);
-  plan.churned = forecast_seesaw(plan.params, keys, guarded, search.turnover());
+  const auto guarded = static_cast<double>(plan.guarded);
+  plan.fresh = search.forecast(plan.params, guarded, 0);
+  plan.churned = search.forecast(plan.params, guarded, search.turnover());
   return plan;
 }
 

@@ -31,7 +31,8 @@ struct SeesawTask {
   CostCurve costs;
   unsigned churn_rounds = 40;
   double churn_share = 0.02; // of the keys replaced a round
-  bool adaptive = false;     // negatives will be learnt: a bit more a cell, which the forecast takes as known
+  bool adaptive = false;     // negatives will be learnt: a bit more a cell
+  bool late = false;         // adaptive, and none of them is known before the keys are in
   unsigned hashes_max = 8;
   HashFamily family = HashFamily::xxh3; // jhash: its one kind of shape, bits rounded up to powers of two
 };

@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 FILTERS = ["seesaw", "counting_bloom", "weighted_bloom", "stacked_counting", "stacked_optimised", "cuckoo"]
+BESIDE = ["seesaw_printed", "counting_bloom_best", "weighted_bloom_best", "stacked_counting_best"]
 KNOWN = ["--vulnerable", "0.05"]
 RATES = ["--keys", "50000", "--negatives", "50000", "--seeds", "2", "--no-timing", *KNOWN]
 SHAPES = ["--keys", "50000", "--negatives", "200000", "--seeds", "10", "--no-timing", *KNOWN, "--guarded", "0.05",
@@ -72,14 +73,15 @@ def rates(lab, keyset):
     def row(report):
         measured, model = report["weighted_fpr_churned_by_class"], report["weighted_fpr_predicted"]
         # A cuckoo filter accepts less than one of so few negatives: the model says what cannot be seen here.
-        return [percent((model if f == "cuckoo" else measured)[f]) or None for f in FILTERS]
+        return [percent((model if f == "cuckoo" else measured)[f]) or None for f in FILTERS + BESIDE]
 
     lab.write(f"rates_{keyset}", [[[b] + row(runs[s, b].result()) for b in bits] for s in SKEWS])
 
 
 def latency(lab):
     """[SSCF figure 13]: alone on the machine, as far as this script can see to it."""
-    report = lab.run("--keys", 1000000, "--negatives", 1000000, "--bits", 24, "--seeds", 1, "--rounds", 0)
+    report = lab.run("--keys", 1000000, "--negatives", 1000000, "--bits", 24, "--seeds", 1, "--rounds", 0, "--only",
+                     ",".join(FILTERS))
     members = ["insert_ns", "query_ns", "query_batch_ns", "delete_ns"]
     short = {"counting_bloom": "counting", "weighted_bloom": "weighted", "stacked_counting": "stacked equal",
              "stacked_optimised": "stacked best"}

@@ -1,4 +1,4 @@
-# Time for one key [SSCF figure 13].
+# Time for one key [SSCF figure 13]. Counting filters have the papers' cells of four bits.
 high = 400
 load 'tests/figures/filters_style.gp'
 data = folder.'/latency.dat'

@@ -55,6 +55,15 @@ TEST(WeirLabStacked, measures_what_was_predicted) {
   }
 }
 
+// What docs/papers.md promises of a million keys and ten million negatives.
+TEST(WeirLabStacked, keeps_at_a_million_keys_what_was_set_out) {
+  const Json json = report(
+      {"--positives", "1000000", "--negatives", "10000000", "--bits", "8", "--zipf", "1.0", "--no-timing"});
+  EXPECT_LT(json["efpr_measured"].get<double>(), 0.00195);
+  EXPECT_NEAR(json["efpr_measured"].get<double>() / json["efpr_predicted"].get<double>(), 1, 0.03);
+  EXPECT_LE(json["bits_per_key"].get<double>(), 8);
+}
+
 TEST(WeirLabStacked, fuse_layers_are_exact_over_the_universe) {
   const Json json = report({"--base", "fuse", "--bits", "9", "--no-timing"});
   EXPECT_EQ(json["efpr_measured"], 0);

@@ -48,9 +48,8 @@ struct Rates {
   double guarded = 0;  // share of the guarded ones
 };
 
-struct Predicted {
-  double weighted = 0, plain = 0;
-  std::optional<double> weighted_churned, plain_churned;
+struct Predicted { // nothing: there is no model
+  std::optional<double> weighted, plain, weighted_churned, plain_churned;
 };
 
 struct Latency { // ns for one key, medians

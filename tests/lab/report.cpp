@@ -50,9 +50,9 @@ void put_task(Json &json, const SeesawTask &t) {
 void put_rates(Json &json, const SeesawReport &r) {
   json["weighted_fpr"] = each(r, [](const Outcome &o) { return o.fresh.weighted; });
   json["weighted_fpr_by_class"] = each(r, [](const Outcome &o) { return o.fresh.by_class; });
-  json["weighted_fpr_predicted"] = each(r, [](const Outcome &o) { return o.predicted.weighted; });
+  json["weighted_fpr_predicted"] = each(r, [](const Outcome &o) { return maybe(o.predicted.weighted); });
   json["plain_fpr"] = each(r, [](const Outcome &o) { return o.fresh.plain; });
-  json["plain_fpr_predicted"] = each(r, [](const Outcome &o) { return o.predicted.plain; });
+  json["plain_fpr_predicted"] = each(r, [](const Outcome &o) { return maybe(o.predicted.plain); });
   json["guarded_fpr"] = each(r, [](const Outcome &o) { return o.fresh.guarded; });
   json["weighted_fpr_churned"] = each(r, [](const Outcome &o) { return o.churned.weighted; });
   json["weighted_fpr_churned_by_class"] = each(r, [](const Outcome &o) { return o.churned.by_class; });

@@ -46,7 +46,7 @@ Result<SeesawChoice> choose_seesaw(const SeesawTask &task, const Needs &needs) {
   wanted.costs = known_costs(needs);
   wanted.churn_rounds = task.rounds;
   wanted.churn_share = task.churn;
-  wanted.adaptive = task.ada;
+  wanted.adaptive = wanted.late = task.ada;
   auto planned = plan::size_seesaw(wanted);
   if (!planned) return std::unexpected(planned.error());
 
@@ -62,10 +62,14 @@ Result<SeesawChoice> choose_seesaw(const SeesawTask &task, const Needs &needs) {
 
   const auto keys = static_cast<double>(needs.keys), guarded = static_cast<double>(choice.guarded);
   const double cost = needs.mass[choice.guarded], share = guarded / static_cast<double>(task.negatives);
-  const plan::SeesawForecast fresh = plan::forecast_seesaw(choice.params, keys, guarded, 0);
+  const double turnover = task.rounds * task.churn;
+  // Late ones are not known while the filter is fresh.
+  const plan::SeesawForecast fresh = plan::forecast_seesaw(choice.params, keys, task.ada ? 0 : guarded, 0);
   const plan::SeesawForecast churned =
-      plan::forecast_seesaw(choice.params, keys, guarded, task.rounds * task.churn);
-  choice.predicted = {fresh.weighted(cost), fresh.weighted(share), churned.weighted(cost),
+      task.ada ? plan::forecast_seesaw_late(choice.params, keys, guarded, turnover)
+               : plan::forecast_seesaw(choice.params, keys, guarded, turnover);
+  const double told_cost = task.ada ? 0 : cost, told_share = task.ada ? 0 : share;
+  choice.predicted = {fresh.weighted(told_cost), fresh.weighted(told_share), churned.weighted(cost),
                       churned.weighted(share)};
   return choice;
 }

@@ -147,13 +147,15 @@ TEST(AllowFilter, is_the_kind_that_is_predicted_to_let_least_of_the_cost_through
   EXPECT_EQ(chosen.back(), "cuckoo") << "with many bits and a fifth of the cost elsewhere";
 }
 
-TEST(AllowFilter, is_no_stack_where_no_negative_is_known) {
+TEST(AllowFilter, is_never_a_seesaw_filter_that_a_plain_layer_of_counts_beats_where_no_negative_is_known) {
   Rules rules;
   rules.allow4 = hosts(0x0A000000, 20'000, 2);
   rules.deny4 = {entry_v4("0.0.0.0/1", 1)};
-  const AllowFilterPlan plan = planned(rules, forced(6, config::AllowFilter::automatic), 256 << 10);
-  EXPECT_EQ(plan.rivals.size(), 1u);
-  EXPECT_NE(plan.chosen, "stacked");
+  for (const unsigned bits : {6, 20}) {
+    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::automatic), 256 << 10);
+    EXPECT_EQ(plan.rivals.size(), 2u) << "a stack may know nobody";
+    EXPECT_NE(plan.chosen, "seesaw") << plan.why;
+  }
   const AllowFilterPlan stack = planned(rules, forced(6, config::AllowFilter::stacked), 256 << 10);
   ASSERT_TRUE(stack.stacked) << "it can be forced all the same";
   EXPECT_EQ(stack.stacked->known, 0u);

@@ -34,8 +34,8 @@ double tolerance(double predicted, std::uint64_t asked, double model) {
 }
 
 void replace_a_share(filter::SeesawWriter &writer, std::vector<KeyHash> &keys, std::uint64_t seed,
-                     std::uint64_t &next, std::mt19937_64 &random) {
-  const std::size_t many = keys.size() / 50;
+                     std::uint64_t &next, std::mt19937_64 &random, std::size_t part = 50) {
+  const std::size_t many = keys.size() / part;
   for (std::size_t i = 0; i < many; ++i) {
     std::swap(keys[i], keys[i + random() % (keys.size() - i)]);
     ASSERT_TRUE(writer.erase(keys[i]));
@@ -135,6 +135,38 @@ TEST(SeesawSize, an_adaptive_bit_is_charged) {
   EXPECT_TRUE(adaptive.params.adaptive);
   EXPECT_GT(adaptive.weighted_churned(), plain.weighted_churned());
   EXPECT_LE(8 * build::seesaw_bytes(adaptive.params).value(), task.bits_total);
+}
+
+TEST(SeesawSize, late_negatives_get_a_size_of_their_own_and_the_rates_that_are_predicted) {
+  const std::uint64_t seed = test::seed_or(5), n = 60'000;
+  WEIR_TRACE_SEED(seed);
+  SeesawTask task = task_for(n, 24, 1.5);
+  task.churn_share = 0.1;
+  task.late = true;
+  const auto plan = size_seesaw(task);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(plan->params.adaptive);
+  auto keys = test::numbered_keys(seed, 0, n);
+  SeesawSection section(plan->params, keys, {});
+  auto writer = section.writer();
+  for (const KeyHash negative : test::numbered_keys(seed, 1, plan->guarded)) writer.guard(negative);
+  std::mt19937_64 random(seed);
+  std::uint64_t next = n;
+  for (unsigned round = 0; round < task.churn_rounds; ++round)
+    replace_a_share(writer, keys, seed, next, random, 10);
+  const filter::SeesawView view = section.view();
+  const SeesawForecast &f = plan->churned;
+  EXPECT_NEAR(rate(view, seed, 1, plan->guarded), f.guarded, tolerance(f.guarded, plan->guarded, 0.25));
+  EXPECT_NEAR(rate(view, seed, 2, 400'000), f.others, tolerance(f.others, 400'000, 0.1));
+  for (const KeyHash key : keys) ASSERT_TRUE(view.contains(key));
+
+  task.late = false;
+  task.adaptive = true;
+  const SeesawPlan early = size_seesaw(task).value();
+  const SeesawForecast told_late =
+      forecast_seesaw_late(early.params, n, static_cast<double>(early.guarded), 4);
+  EXPECT_GT(told_late.weighted(early.guarded_cost), 1.1 * plan->weighted_churned())
+      << "sized as if they had been known from the start";
 }
 
 TEST(SeesawSize, the_smallest_budgets_still_make_a_filter) {

@@ -59,17 +59,19 @@ struct StackSize {
   return static_cast<std::uint64_t>(std::ceil(least / per_word)) * 64;
 }
 
-// As the paper's authors build their rival: four-bit cells throughout, all known negatives stored, one
-// rate for all three layers [SSCF §4.1.1].
-[[nodiscard]] inline std::optional<StackSize> size_equal_stack(const StackNeeds &needs) {
+// One rate for all three layers, all known negatives stored. As the paper's authors build their rival, cells
+// have four bits throughout [SSCF §4.1.1].
+[[nodiscard]] inline std::optional<StackSize>
+size_equal_stack(const StackNeeds &needs, unsigned cell_bits = 4, unsigned negative_cell_bits = 4) {
   std::optional<StackSize> best;
   double low = 1e-9, high = 0.7; // the rate that just fits lies between
   for (unsigned step = 0; step < 60; ++step) {
     const double rate = std::sqrt(low * high), keys = static_cast<double>(needs.keys);
-    const std::uint64_t first = bits_for_rate(keys, rate, 4), third = bits_for_rate(keys * rate, rate, 4);
-    const std::uint64_t second = bits_for_rate(static_cast<double>(needs.known), rate, 4);
+    const std::uint64_t first = bits_for_rate(keys, rate, cell_bits);
+    const std::uint64_t second = bits_for_rate(static_cast<double>(needs.known), rate, negative_cell_bits);
+    const std::uint64_t third = bits_for_rate(keys * rate, rate, cell_bits);
     const bool fits = first + second + third <= needs.bits;
-    if (fits) best = size_stack(needs, needs.known, second, third, 4, 4);
+    if (fits) best = size_stack(needs, needs.known, second, third, cell_bits, negative_cell_bits);
     (fits ? high : low) = rate;
   }
   return best;

@@ -7,6 +7,7 @@
 // tried out against the model.
 #pragma once
 
+#include "weir/build/cell_wear.hpp"
 #include "weir/filter/weighted_bloom.hpp"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ struct WeightedSize {
 }
 
 // Rates of one choice, by the model.
-inline void predict(const WeightedNeeds &needs, WeightedSize &size) {
+inline void predict(const WeightedNeeds &needs, WeightedSize &size, const CellsInUse &in_use) {
   using filter::CountingBloom;
   const auto mean = [&](std::uint64_t first, std::uint64_t end) {
     return (needs.mass[end] - needs.mass[first]) /
@@ -68,10 +69,10 @@ inline void predict(const WeightedNeeds &needs, WeightedSize &size) {
     counted += wrongly * (c.hashes - size.cells.hashes);
     taken += wrongly;
   }
-  counted *= static_cast<double>(needs.keys);
-  const auto rate_of = [&](unsigned hashes) {
-    return CountingBloom::rate_at({size.cells.words, size.cells.cell_bits, hashes}, counted);
-  };
+  const double mean_count =
+      counted * static_cast<double>(needs.keys) / static_cast<double>(size.cells.cells());
+  const double used = in_use(mean_count);
+  const auto rate_of = [used](unsigned hashes) { return std::pow(used, hashes); };
   size.unknown = rate_of(size.cells.hashes);
   size.weighted = (needs.mass.back() - needs.mass[stored]) * size.unknown;
   for (WeightedSize::Class &c : size.classes) {
@@ -81,11 +82,13 @@ inline void predict(const WeightedNeeds &needs, WeightedSize &size) {
   size.weighted /= needs.mass.back();
 }
 
-// The best choice: no stored costs at all is one of them.
-[[nodiscard]] inline WeightedSize size_weighted_bloom(const WeightedNeeds &needs, unsigned cell_bits = 4) {
+// The best choice: no stored costs at all is one of them. `in_use` says what its rates are to be least for.
+[[nodiscard]] inline WeightedSize size_weighted_bloom(const WeightedNeeds &needs, unsigned cell_bits = 4,
+                                                      const CellsInUse &in_use = in_use_as_built) {
+  constexpr unsigned hashes_tried = 16; // of what is in no class
   WeightedSize best;
   best.cells = filter::CountingBloom::shape_for(needs.keys, needs.bits, cell_bits);
-  predict(needs, best);
+  predict(needs, best, in_use);
   for (std::uint64_t stored = needs.known; stored > 0; stored /= 2) {
     WeightedSize next;
     next.classes = cost_classes(stored);
@@ -93,8 +96,8 @@ inline void predict(const WeightedNeeds &needs, WeightedSize &size) {
     for (const WeightedSize::Class &c : next.classes) bits += filter::CuckooFilter::bits_of(c.stored);
     if (bits + 64 > needs.bits) continue;
     next.cells = filter::CountingBloom::shape_for(needs.keys, needs.bits - bits, cell_bits);
-    for (next.cells.hashes = 1; next.cells.hashes <= 12; ++next.cells.hashes) {
-      predict(needs, next);
+    for (next.cells.hashes = 1; next.cells.hashes <= hashes_tried; ++next.cells.hashes) {
+      predict(needs, next, in_use);
       if (next.weighted < best.weighted) best = next;
     }
   }

@@ -242,7 +242,12 @@ void look_at_state(Findings &out, const fs::path &folder) {
   struct statvfs disk{};
   const bool known = statvfs(folder.c_str(), &disk) == 0;
   const std::uint64_t room = known ? std::uint64_t{disk.f_bavail} * disk.f_frsize : 0;
-  if (known && room < (256u << 20))
+  if (known && room < (256u << 10)) // as status says it
+    out.push_back({Level::wrong, "state",
+                   fmt::format("state folder full: changes are refused, forwarding goes on ({}: {} free)",
+                               folder.string(), bytes_text(room)),
+                   "Free some space; changes are taken again at once, without a restart."});
+  else if (known && room < (256u << 20))
     out.push_back({Level::wrong, "state", fmt::format("{}: {} free", folder.string(), bytes_text(room)),
                    "The rule store needs room for its next write; free some."});
   else

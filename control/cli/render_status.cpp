@@ -108,6 +108,7 @@ std::string render_status(const Json &answer, std::int64_t now) {
                       thousands(count_in(swap, "lost")), duration_text(count_in(answer, "uptime_s")),
                       bytes_text(count_in(store, "bytes")));
   text += dataplane_text(child(answer, "dataplane")) + '\n';
+  if (flag_in(store, "full")) text += "state folder full: changes are refused, forwarding goes on\n";
   if (const auto doing = text_in(answer, "doing", ""); !doing.empty())
     text += fmt::format("at work: {}\n", doing);
   if (const auto error = lines_in(answer, "error"); !error.empty())

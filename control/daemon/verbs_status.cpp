@@ -173,6 +173,9 @@ void Api::status(const Json &, const Reply &reply) {
                           hex += fmt::format("{:02x}", byte);
                         return hex;
                       }()}};
+  const store::Space space = engine_.store().space();
+  answer["store"]["full"] = space.full;
+  if (space.free_bytes) answer["store"]["free_bytes"] = *space.free_bytes;
   answer["last_swap"] = {{"ns", engine_.last_swap().ns}, {"at", engine_.last_swap().at}, {"lost", 0}};
   answer["memory"] = {
       {"image_bytes", live.image_bytes}, {"kind", engine_.pages()}, {"resident_bytes", resident_bytes()}};

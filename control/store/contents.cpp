@@ -233,8 +233,11 @@ void Store::State::drop_range(std::uint64_t first, std::uint64_t end) {
   (void)rocksdb::DeleteFilesInRange(db.get(), entries, &begin_slice, &end_slice, false);
   std::unique_ptr<rocksdb::Iterator> at(db->NewIterator({}, entries));
   at->Seek(first_key);
-  if (at->Valid() && view(at->key()) < end_key)
-    (void)db->DeleteRange(rocksdb::WriteOptions(), entries, first_key, end_key);
+  if (at->Valid() && view(at->key()) < end_key) {
+    rocksdb::WriteBatch batch;
+    batch.DeleteRange(entries, first_key, end_key);
+    (void)commit(batch);
+  }
 }
 
 std::vector<std::uint64_t> Store::State::unreferenced(const std::vector<GenerationRecord> &kept) const {
@@ -285,7 +288,7 @@ Status Store::State::load_contents(const std::vector<GenerationRecord> &kept) {
           return sum.has_value();
         });
     if (!read) return read;
-    if (leftover.Count() > 0) (void)db->Write(rocksdb::WriteOptions(), &leftover);
+    if (leftover.Count() > 0) (void)commit(leftover);
   }
   sweep_gaps(wanted);
   return {};

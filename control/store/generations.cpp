@@ -7,8 +7,7 @@ namespace weir::store {
 Result<std::uint64_t> Store::take_generation_number(std::uint64_t above) {
   const std::lock_guard lock(state_->mutex);
   const std::uint64_t id = std::max(state_->next_generation, above + 1);
-  const auto written =
-      state_->db->Put(synced(), state_->state, meta_key("next_generation"), number_text(id + 1));
+  const auto written = state_->put(meta_key("next_generation"), number_text(id + 1));
   if (!written.ok()) return state_->io("writing", written);
   state_->next_generation = id + 1;
   return id;
@@ -51,7 +50,7 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
           sum != state_->sums.end() && state_->being_written.contains(l.content_version))
         batch.Put(state_->state, sum_key(l.content_version), encode(sum->second));
   }
-  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  const rocksdb::Status written = state_->commit(batch);
   if (!written.ok()) return state_->io("writing", written);
   const std::lock_guard lock(state_->mutex);
   state_->live = record.id;
@@ -69,7 +68,7 @@ Status Store::take_back(std::uint64_t undone, const GenerationRecord &before,
   if (before.id != 0) batch.Put(state_->state, generation_key(before.id), encode(before));
   batch.Put(state_->state, meta_key("live"), number_text(before.id));
   state_->put_or_delete(batch, meta_key(unconfirmed_note), unconfirmed);
-  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  const rocksdb::Status written = state_->commit(batch);
   if (!written.ok()) return state_->io("writing", written);
   {
     const std::lock_guard lock(state_->mutex);
@@ -87,7 +86,7 @@ Status Store::prune(unsigned keep, const std::set<std::uint64_t> &pinned, std::u
   for (const std::uint64_t id : make_room(*kept, keep, staying, replaced))
     batch.Delete(state_->state, generation_key(id));
   if (batch.Count() == 0) return {};
-  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  const rocksdb::Status written = state_->commit(batch);
   if (!written.ok()) return state_->io("writing", written);
   return state_->drop_unnamed();
 }
@@ -104,7 +103,7 @@ Status Store::State::drop_unnamed() {
   if (dropped.empty()) return {};
   rocksdb::WriteBatch batch;
   for (const std::uint64_t version : dropped) batch.Delete(state, sum_key(version));
-  const rocksdb::Status written = db->Write(rocksdb::WriteOptions(), &batch);
+  const rocksdb::Status written = commit(batch);
   if (!written.ok()) return io("writing", written);
   drop_versions(dropped);
   return {};

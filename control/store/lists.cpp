@@ -21,7 +21,7 @@ Status Store::State::load_lists(const std::vector<GenerationRecord> &kept) {
     never_deny = Decoder(text).u16();
   } else if (found.IsNotFound()) {
     while (taken[never_deny]) ++never_deny;
-    const rocksdb::Status written = db->Put(synced(), state, key, Encoder().u16(never_deny).text);
+    const rocksdb::Status written = put(key, Encoder().u16(never_deny).text);
     if (!written.ok()) return io("writing", written);
   } else {
     return io("reading", found);
@@ -86,7 +86,7 @@ Status Store::forget_dynamic(const std::vector<std::uint16_t> &numbers) {
   }
   if (!at->status().ok()) return state_->io("reading", at->status());
   if (batch.Count() > 0) {
-    const rocksdb::Status written = state_->db->Write(synced(), &batch);
+    const rocksdb::Status written = state_->commit(batch);
     if (!written.ok()) return state_->io("writing", written);
   }
   const std::lock_guard lock(state_->mutex);

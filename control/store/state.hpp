@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <rocksdb/db.h>
 
+#include <atomic>
 #include <bitset>
 #include <filesystem>
 #include <map>
@@ -24,6 +25,10 @@ inline rocksdb::WriteOptions synced() {
   return options;
 }
 
+inline constexpr std::size_t write_buffer_bytes = 16u << 20;
+
+[[nodiscard]] rocksdb::DBOptions database_options(); // database.cpp
+
 inline std::string_view view(const rocksdb::Slice &slice) { return {slice.data(), slice.size()}; }
 
 struct Store::State {
@@ -32,6 +37,9 @@ struct Store::State {
   std::unique_ptr<rocksdb::DB> db;
   rocksdb::ColumnFamilyHandle *entries = nullptr; // what files said
   rocksdb::ColumnFamilyHandle *state = nullptr;   // everything else
+
+  mutable std::mutex writing; // one write at a time, and with it what mends the database
+  std::atomic<std::uint64_t> refused_below_bytes = 0; // of free space; 0: the last write found room
 
   mutable std::mutex mutex; // guards what follows
   image::StoreId id{};
@@ -53,6 +61,10 @@ struct Store::State {
   }
 
   [[nodiscard]] std::unexpected<Error> io(std::string_view what, const rocksdb::Status &status) const {
+    if (status.IsNoSpace())
+      return fail(Errc::io, fmt::format("store {}: {}: the state folder is full; nothing was changed and "
+                                        "forwarding goes on: free some space and try again",
+                                        folder.string(), what));
     return fail(Errc::io, fmt::format("store {}: {}: {}", folder.string(), what, status.ToString()));
   }
 
@@ -66,6 +78,11 @@ struct Store::State {
   [[nodiscard]] std::filesystem::path ingest_folder() const { return folder / "ingest"; }
 
   bool has_sums = true; // a store of version 1 has none
+
+  // database.cpp: every write goes through these
+  rocksdb::Status commit(rocksdb::WriteBatch &batch);
+  rocksdb::Status put(const std::string &key, std::string_view value);
+  void keep_a_record_in_memory();
 
   Status load();
   Status read_number(const char *name, std::uint64_t &into) const;

@@ -13,8 +13,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view store_version = "2"; // 1 had no sums, and gave list numbers for ever
-// Files of contents are opened as they are read: their number must not be bounded by that of descriptors.
-constexpr int open_files_max = 64;
 
 // Contents are written once and read in order or by single keys that are known to exist: large
 // blocks, no filters.
@@ -41,20 +39,14 @@ Result<Store> Store::open(const fs::path &folder, Options options) {
   if (error)
     return fail(Errc::io, fmt::format("store {}: cannot be created: {}", folder.string(), error.message()));
 
-  rocksdb::DBOptions db_options;
-  db_options.create_if_missing = true;
-  db_options.create_missing_column_families = true;
-  db_options.max_open_files = open_files_max;
-  db_options.keep_log_file_num = 2;
-  db_options.max_background_jobs = 2;
-  db_options.info_log_level = rocksdb::WARN_LEVEL;
   rocksdb::ColumnFamilyOptions state_options;
-  state_options.write_buffer_size = 16u << 20;
+  state_options.write_buffer_size = 4 * write_buffer_bytes; // emptied before: keep_a_record_in_memory()
   const std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, state_options}, {"contents", content_options()}};
   std::vector<rocksdb::ColumnFamilyHandle *> handles;
   rocksdb::DB *db = nullptr;
-  const rocksdb::Status opened = rocksdb::DB::Open(db_options, folder.string(), families, &handles, &db);
+  const rocksdb::Status opened =
+      rocksdb::DB::Open(database_options(), folder.string(), families, &handles, &db);
   if (!opened.ok()) return state->io("cannot be opened (is another weir-control running?)", opened);
   state->db.reset(db);
   state->state = handles[0];
@@ -116,7 +108,7 @@ Status Store::State::create_id() {
   rocksdb::WriteBatch batch;
   batch.Put(state, meta_key("id"), rocksdb::Slice(reinterpret_cast<const char *>(id.data()), id.size()));
   batch.Put(state, meta_key("version"), rocksdb::Slice(store_version.data(), store_version.size()));
-  const rocksdb::Status written = db->Write(synced(), &batch);
+  const rocksdb::Status written = commit(batch);
   if (!written.ok()) return io("writing", written);
   return {};
 }
@@ -130,7 +122,7 @@ Status Store::State::adopt(const std::set<std::uint64_t> &wanted) {
     batch.Put(state, sum_key(version), encode(ContentSum{}));
   }
   batch.Put(state, meta_key("version"), rocksdb::Slice(store_version.data(), store_version.size()));
-  const rocksdb::Status written = db->Write(synced(), &batch);
+  const rocksdb::Status written = commit(batch);
   if (!written.ok()) return io("writing", written);
   has_sums = true;
   return {};
@@ -151,14 +143,6 @@ std::uint64_t Store::sequence() const {
 std::uint64_t Store::live() const {
   const std::lock_guard lock(state_->mutex);
   return state_->live;
-}
-
-std::uint64_t Store::bytes() const {
-  std::uint64_t total = 0, one = 0;
-  for (rocksdb::ColumnFamilyHandle *family : {state_->state, state_->entries})
-    for (const char *property : {"rocksdb.total-sst-files-size", "rocksdb.cur-size-all-mem-tables"})
-      if (state_->db->GetIntProperty(family, property, &one)) total += one;
-  return total;
 }
 
 // ---- dynamic entries and the log ---------------------------------------------------------------
@@ -182,7 +166,7 @@ Result<std::uint64_t> Store::write(const DynamicChange &change) {
     batch.Put(state_->state, meta_key("log_first"), number_text(first));
   }
   batch.Put(state_->state, meta_key("sequence"), number_text(last));
-  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  const rocksdb::Status written = state_->commit(batch);
   if (!written.ok()) return state_->io("writing", written);
   state_->sequence = last;
   state_->log_first = first;
@@ -232,7 +216,7 @@ Status Store::skip_to(std::uint64_t sequence) {
   batch.DeleteRange(state_->state, log_key(state_->log_first), log_key(sequence + 1));
   batch.Put(state_->state, meta_key("log_first"), number_text(sequence + 1));
   batch.Put(state_->state, meta_key("sequence"), number_text(sequence));
-  const rocksdb::Status written = state_->db->Write(synced(), &batch);
+  const rocksdb::Status written = state_->commit(batch);
   if (!written.ok()) return state_->io("writing", written);
   state_->sequence = sequence;
   state_->log_first = sequence + 1;
@@ -240,10 +224,9 @@ Status Store::skip_to(std::uint64_t sequence) {
 }
 
 Status Store::set_note(std::string_view name, std::string_view text) {
-  const std::string key = meta_key("note/" + std::string(name));
-  const rocksdb::Status written =
-      text.empty() ? state_->db->Delete(synced(), state_->state, key)
-                   : state_->db->Put(synced(), state_->state, key, rocksdb::Slice(text.data(), text.size()));
+  rocksdb::WriteBatch batch;
+  state_->put_or_delete(batch, meta_key("note/" + std::string(name)), text);
+  const rocksdb::Status written = state_->commit(batch);
   if (!written.ok()) return state_->io("writing", written);
   return {};
 }

@@ -13,7 +13,8 @@
 // The log holds keys and not values: a delta is an upsert of effective state, so what has to be
 // sent for a sequence is what that prefix means now, under the rules of the image it is sent to.
 //
-// Every change is one atomic, synced write. Content versions that no kept generation refers to are
+// Every change is one atomic, synced write; one that failed leaves nothing behind, and the next is tried
+// as if there had been none. Content versions that no kept generation refers to are
 // dropped at the next generation and when the store is opened. A content that does not read back as it was
 // written is an error and never a shorter list. Times are seconds since the epoch.
 // Functions may be called from any thread; RocksDB stays inside store.cpp.
@@ -83,6 +84,13 @@ struct GenerationRecord {
   double build_ms = 0;
 };
 
+struct Space {                             // where the store is
+  std::optional<std::uint64_t> free_bytes; // nothing: the file system does not say
+  bool full = false;                       // changes are refused, or the next one will be
+};
+
+inline constexpr std::uint64_t space_bytes_min = 256u << 10; // less is called full
+
 struct Options {
   std::uint64_t log_entries_max = 262'144;
 };
@@ -115,7 +123,8 @@ public:
 
   [[nodiscard]] image::StoreId id() const;
   [[nodiscard]] std::uint64_t sequence() const; // last one written
-  [[nodiscard]] std::uint64_t bytes() const;    // on disk, about
+  [[nodiscard]] std::uint64_t bytes() const;    // that its files take on the disk
+  [[nodiscard]] Space space() const;
 
   // ---- lists
   [[nodiscard]] std::uint16_t never_deny_number() const;

@@ -21,10 +21,6 @@ std::unexpected<Error> no_memory(std::uint64_t bytes, Pages pages, const char *s
 
 } // namespace
 
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 MemoryFile::MemoryFile(MemoryFile &&other) noexcept
     : fd_(std::move(other.fd_)), memory_(std::exchange(other.memory_, nullptr)),
       mapped_bytes_(std::exchange(other.mapped_bytes_, 0)), pages_(other.pages_) {}

@@ -10,32 +10,13 @@
 
 #include "weir/base/bits.hpp"
 #include "weir/base/numa.hpp"
+#include "weir/base/owned_fd.hpp"
 #include "weir/base/result.hpp"
 #include "weir/image/pages.hpp"
 
 #include <cstdint>
-#include <utility>
 
 namespace weir::build {
-
-// A descriptor with one owner.
-class OwnedFd {
-public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  OwnedFd(OwnedFd &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OwnedFd &operator=(OwnedFd &&other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~OwnedFd();
-
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
-
-private:
-  int fd_ = -1;
-};
 
 using image::name_of;
 using image::Pages;

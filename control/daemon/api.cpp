@@ -7,14 +7,10 @@
 
 namespace weir::control {
 
-namespace {
-
-std::string failure(const Error &error) {
+std::string failure_line(const Error &error) {
   return Json{{"ok", false}, {"code", name_of(error.code)}, {"message", error.message}}.dump(
       -1, ' ', false, Json::error_handler_t::replace);
 }
-
-} // namespace
 
 Api::Api(Engine &engine) : engine_(engine) {
   engine_.on_samples = [this](std::span<const wire::Sample> samples) { samples_.take(samples); };
@@ -28,8 +24,8 @@ std::vector<plan::HotAddress> Api::hot_denied() const {
   return hot;
 }
 
-void Api::handle(const std::string &line, const std::function<void(std::string)> &reply) {
-  using Verb = void (Api::*)(const Json &, const Reply &);
+void Api::handle(Request request, const std::function<void(std::string)> &reply) {
+  using Verb = void (Api::*)(const Json &, const Caller &, const Reply &);
   static const std::map<std::string, Verb> verbs{{"status", &Api::status},
                                                  {"ping", &Api::ping},
                                                  {"list_show", &Api::list_show},
@@ -49,19 +45,21 @@ void Api::handle(const std::string &line, const std::function<void(std::string)>
                                                  {"drops", &Api::drops},
                                                  {"top", &Api::top}};
   const Reply answer = [reply](Result<Json> result) {
-    if (!result) return reply(failure(result.error()));
+    if (!result) return reply(failure_line(result.error()));
     (*result)["ok"] = true;
     reply(result->dump(-1, ' ', false, Json::error_handler_t::replace));
   };
   // Whatever a request contains, its connection gets an answer and the daemon lives.
   try {
-    const Json request = Json::parse(line);
-    if (!request.is_object() || !request.contains("verb"))
+    const Json fields = Json::parse(request.line);
+    if (!fields.is_object() || !fields.contains("verb"))
       return answer(fail(Errc::usage, "a request is a JSON object with a verb"));
-    const auto verb = verbs.find(request.at("verb").get<std::string>());
+    const auto verb = verbs.find(fields.at("verb").get<std::string>());
     if (verb == verbs.end())
-      return answer(fail(Errc::usage, fmt::format("no verb is named {}", request.at("verb").dump())));
-    (this->*verb->second)(request, answer);
+      return answer(fail(Errc::usage, fmt::format("no verb is named {}", fields.at("verb").dump())));
+    Caller caller{.peer = std::move(request.peer), .fds = {}};
+    for (OwnedFd &fd : request.fds) caller.fds.push_back(std::make_shared<OwnedFd>(std::move(fd)));
+    (this->*verb->second)(fields, caller, answer);
   } catch (const Json::exception &error) {
     answer(fail(Errc::usage, fmt::format("the request cannot be read: {}", error.what())));
   }

@@ -105,8 +105,8 @@ Status serve(const Options &options) {
   engine_options.log = options.log;
   control::Engine engine(loop, std::move(*store), std::move(engine_options));
   control::Api api(engine);
-  control::Server server(loop, [&api](const std::string &line, const control::Server::Reply &reply) {
-    api.handle(line, reply);
+  control::Server server(loop, [&api](control::Request request, const control::Server::Reply &reply) {
+    api.handle(std::move(request), reply);
   });
   const Status started = engine.start([](const Result<control::ChangeDone> &done) {
     if (!done) fmt::print(stderr, "weir-control: nothing is enforced yet: {}\n", done.error().message);

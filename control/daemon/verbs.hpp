@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control/daemon/engine.hpp"
+#include "control/daemon/request.hpp"
 #include "control/daemon/samples.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,34 +20,34 @@ class Api {
 public:
   explicit Api(Engine &engine);
 
-  void handle(const std::string &line, const std::function<void(std::string)> &reply);
+  void handle(Request request, const std::function<void(std::string)> &reply);
 
 private:
   using Reply = std::function<void(Result<Json>)>;
 
   // verbs_status.cpp
-  void status(const Json &request, const Reply &reply);
-  void ping(const Json &request, const Reply &reply);
-  void generations(const Json &request, const Reply &reply);
-  void stats(const Json &request, const Reply &reply);
-  void drops(const Json &request, const Reply &reply);
-  void top(const Json &request, const Reply &reply);
+  void status(const Json &request, const Caller &caller, const Reply &reply);
+  void ping(const Json &request, const Caller &caller, const Reply &reply);
+  void generations(const Json &request, const Caller &caller, const Reply &reply);
+  void stats(const Json &request, const Caller &caller, const Reply &reply);
+  void drops(const Json &request, const Caller &caller, const Reply &reply);
+  void top(const Json &request, const Caller &caller, const Reply &reply);
 
   // verbs_lists.cpp
-  void list_show(const Json &request, const Reply &reply);
-  void list_add(const Json &request, const Reply &reply);
-  void list_del(const Json &request, const Reply &reply);
-  void list_replace(const Json &request, const Reply &reply);
-  void list_export(const Json &request, const Reply &reply);
-  void explain(const Json &request, const Reply &reply);
+  void list_show(const Json &request, const Caller &caller, const Reply &reply);
+  void list_add(const Json &request, const Caller &caller, const Reply &reply);
+  void list_del(const Json &request, const Caller &caller, const Reply &reply);
+  void list_replace(const Json &request, const Caller &caller, const Reply &reply);
+  void list_export(const Json &request, const Caller &caller, const Reply &reply);
+  void explain(const Json &request, const Caller &caller, const Reply &reply);
 
   // verbs_rules.cpp
-  void check(const Json &request, const Reply &reply);
-  void plan(const Json &request, const Reply &reply);
-  void diff(const Json &request, const Reply &reply);
-  void apply(const Json &request, const Reply &reply);
-  void confirm(const Json &request, const Reply &reply);
-  void rollback(const Json &request, const Reply &reply);
+  void check(const Json &request, const Caller &caller, const Reply &reply);
+  void plan(const Json &request, const Caller &caller, const Reply &reply);
+  void diff(const Json &request, const Caller &caller, const Reply &reply);
+  void apply(const Json &request, const Caller &caller, const Reply &reply);
+  void confirm(const Json &request, const Caller &caller, const Reply &reply);
+  void rollback(const Json &request, const Caller &caller, const Reply &reply);
 
   // The dataplane's answer to {"what": ...}; null when there is none.
   void ask_stats(const std::function<void(const Json &)> &then);

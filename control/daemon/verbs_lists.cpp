@@ -48,7 +48,7 @@ Json entries_json(const EntriesDone &done) {
 
 } // namespace
 
-void Api::list_show(const Json &request, const Reply &reply) {
+void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
   const std::shared_ptr<const RuleSet> rules = engine_.rules();
   const std::string only = request.value("list", "");
   if (!only.empty() && (!rules || rules->find(only) == nullptr))
@@ -79,7 +79,7 @@ void Api::list_show(const Json &request, const Reply &reply) {
   });
 }
 
-void Api::list_add(const Json &request, const Reply &reply) {
+void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
   std::vector<NewEntry> entries;
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
@@ -103,7 +103,7 @@ void Api::list_add(const Json &request, const Reply &reply) {
   });
 }
 
-void Api::list_del(const Json &request, const Reply &reply) {
+void Api::list_del(const Json &request, const Caller &, const Reply &reply) {
   std::vector<Prefix> prefixes;
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
@@ -118,13 +118,13 @@ void Api::list_del(const Json &request, const Reply &reply) {
   });
 }
 
-void Api::list_replace(const Json &request, const Reply &reply) {
+void Api::list_replace(const Json &request, const Caller &, const Reply &reply) {
   const auto list = request.at("list").get<std::string>();
   engine_.replace(list, request.at("file").get<std::string>(), request.value("force", false),
                   change_reply(reply, list));
 }
 
-void Api::list_export(const Json &request, const Reply &reply) {
+void Api::list_export(const Json &request, const Caller &, const Reply &reply) {
   const auto name = request.at("list").get<std::string>();
   const std::shared_ptr<const RuleSet> rules = engine_.rules();
   const RuleList *list = rules ? rules->find(name) : nullptr;
@@ -141,7 +141,7 @@ void Api::list_export(const Json &request, const Reply &reply) {
 
 // The dataplane says what its own view answers; which entry that was, and what people wrote beside
 // it, is in the store.
-void Api::explain(const Json &request, const Reply &reply) {
+void Api::explain(const Json &request, const Caller &, const Reply &reply) {
   const auto text = request.at("address").get<std::string>();
   const auto address = parse_address(text);
   if (!address) return reply(fail(Errc::parse, fmt::format("{}: {}", text, address.error())));

@@ -100,7 +100,7 @@ Engine::OnChange Api::change_reply(Reply reply, std::string list) {
   };
 }
 
-void Api::check(const Json &request, const Reply &reply) {
+void Api::check(const Json &request, const Caller &, const Reply &reply) {
   run_preview(engine_, request, reply, [](const Preview &seen) -> Result<Json> {
     const RuleSet &rules = *seen.candidate.rules;
     const Status filled = rules::check_not_empty(rules.config, seen.effective, false);
@@ -166,7 +166,7 @@ void show_left(Json &lists, const Preview &seen, const RuleSet &live) {
 
 } // namespace
 
-void Api::diff(const Json &request, const Reply &reply) {
+void Api::diff(const Json &request, const Caller &, const Reply &reply) {
   run_preview(engine_, request, reply, [live = engine_.rules()](const Preview &seen) -> Result<Json> {
     Json lists = Json::array();
     for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
@@ -176,7 +176,7 @@ void Api::diff(const Json &request, const Reply &reply) {
 }
 
 // The counters first: a plan rests on the share of hits that they show.
-void Api::plan(const Json &request, const Reply &reply) {
+void Api::plan(const Json &request, const Caller &, const Reply &reply) {
   if (request.value("apply", false)) {
     if (!request.value("config", "").empty())
       return reply(fail(Errc::usage,
@@ -210,20 +210,20 @@ void Api::plan(const Json &request, const Reply &reply) {
   });
 }
 
-void Api::apply(const Json &request, const Reply &reply) {
+void Api::apply(const Json &request, const Caller &, const Reply &reply) {
   ask_stats([this, request, reply](const Json &) {
     engine_.apply(request.value("config", ""), request.value("confirm_s", std::uint64_t{0}),
                   request.value("force", false), change_reply(reply));
   });
 }
 
-void Api::confirm(const Json &, const Reply &reply) {
+void Api::confirm(const Json &, const Caller &, const Reply &reply) {
   const auto generation = engine_.confirm();
   if (!generation) return reply(std::unexpected(generation.error()));
   reply(Json{{"generation", *generation}});
 }
 
-void Api::rollback(const Json &request, const Reply &reply) {
+void Api::rollback(const Json &request, const Caller &, const Reply &reply) {
   engine_.rollback(request.value("generation", std::uint64_t{0}), change_reply(reply));
 }
 

@@ -119,11 +119,11 @@ std::string Api::list_name(std::uint16_t number) const {
   return list ? list->definition.name : fmt::format("list {}", number);
 }
 
-void Api::ping(const Json &, const Reply &reply) {
+void Api::ping(const Json &, const Caller &, const Reply &reply) {
   reply(Json{{"pid", getpid()}, {"generation", engine_.live_record().id}});
 }
 
-void Api::status(const Json &, const Reply &reply) {
+void Api::status(const Json &, const Caller &, const Reply &reply) {
   const store::GenerationRecord &live = engine_.live_record();
   Json answer{{"generation", live.id},
               {"previous", 0},
@@ -201,7 +201,7 @@ void Api::status(const Json &, const Reply &reply) {
   });
 }
 
-void Api::generations(const Json &, const Reply &reply) {
+void Api::generations(const Json &, const Caller &, const Reply &reply) {
   const auto kept = engine_.store().generations();
   if (!kept) return reply(std::unexpected(kept.error()));
   Json rows = Json::array();
@@ -219,7 +219,7 @@ void Api::generations(const Json &, const Reply &reply) {
 }
 
 // The report has lists and generations as objects by name; rows are easier for whoever draws a table.
-void Api::stats(const Json &, const Reply &reply) {
+void Api::stats(const Json &, const Caller &, const Reply &reply) {
   ask_stats([this, reply](const Json &report) {
     if (!report.is_object())
       return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
@@ -240,7 +240,7 @@ void Api::stats(const Json &, const Reply &reply) {
   });
 }
 
-void Api::drops(const Json &, const Reply &reply) {
+void Api::drops(const Json &, const Caller &, const Reply &reply) {
   ask_stats([this, reply](const Json &report) {
     if (!report.is_object())
       return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
@@ -263,7 +263,7 @@ void Api::drops(const Json &, const Reply &reply) {
   });
 }
 
-void Api::top(const Json &request, const Reply &reply) {
+void Api::top(const Json &request, const Caller &, const Reply &reply) {
   Json addresses = Json::array();
   for (const SampleTable::Row &row : samples_.top(request.value("n", std::size_t{20}))) {
     addresses.push_back({{"address", to_string(row.address)},

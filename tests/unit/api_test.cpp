@@ -21,10 +21,9 @@ class ApiTest : public testing::Test {
 protected:
   ApiTest() : bench(rules), dataplane(bench.socket()) {
     api = std::make_unique<Api>(bench.engine());
-    server =
-        std::make_unique<Server>(bench.loop(), [this](const std::string &line, const Server::Reply &reply) {
-          api->handle(line, reply);
-        });
+    server = std::make_unique<Server>(bench.loop(), [this](Request request, const Server::Reply &reply) {
+      api->handle(std::move(request), reply);
+    });
     EXPECT_TRUE(server->listen(bench.path(control_socket_name)));
     EXPECT_TRUE(bench.run_until_live());
     socket_fd = connect_to(bench.path(control_socket_name));

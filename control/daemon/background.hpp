@@ -1,14 +1,22 @@
 // Threads for what takes long: reading feeds, writing contents, building images, exporting lists.
-// The work must not touch what belongs to the loop; its result comes back to the loop.
+// The work must not touch what belongs to the loop; its result comes back to the loop, and so does what it
+// throws, as an error: whoever waits for a result gets one.
 #pragma once
 
 #include "control/push/event_loop.hpp"
+#include "weir/base/result.hpp"
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
+#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,16 +40,46 @@ public:
   Background(const Background &) = delete;
   Background &operator=(const Background &) = delete;
 
-  // Calls `then(work())`, `work` on a thread and `then` on the loop.
+  // Calls `then(work())`, `work` on a thread and `then` on the loop. `work` returns a Result or Status.
   template <class Work, class Then> void run(Work work, Then then) {
-    using Value = decltype(work());
-    enqueue([this, work = std::move(work), then = std::move(then)]() mutable {
-      auto value = std::make_shared<Value>(work());
-      loop_.post([value, then = std::move(then)]() mutable { then(std::move(*value)); });
+    using Outcome = std::invoke_result_t<Work &>;
+    static_assert(std::is_constructible_v<Outcome, std::unexpected<Error>>,
+                  "what is thrown must have a place in what work() returns");
+    struct Job {
+      std::optional<Work> work;
+      Then then;
+      std::optional<Outcome> outcome;
+    };
+    auto job = std::make_shared<Job>(Job{std::move(work), std::move(then), std::nullopt});
+    // Everything that the way back needs is there before the work begins: it may end for want of memory.
+    auto back = std::make_shared<std::list<push::EventLoop::Task>>();
+    back->push_back([job] { job->then(std::move(*job->outcome)); });
+    enqueue([this, job = std::move(job), back = std::move(back)] {
+      job->outcome.emplace(outcome_of<Outcome>(*job->work));
+      job->work.reset(); // what it held is freed here and not on the loop
+      loop_.post(std::move(*back));
     });
   }
 
 private:
+  template <class Outcome, class Work> static Outcome outcome_of(Work &work) noexcept {
+    try {
+      return work();
+    } catch (const std::bad_alloc &) {
+      return fail(Errc::no_memory, "out of memory"); // short enough to need none
+    } catch (const std::exception &thrown) {
+      return fault(thrown.what());
+    } catch (...) {
+      return fail(Errc::io, "unknown fault");
+    }
+  }
+  static std::unexpected<Error> fault(const char *what) noexcept {
+    try {
+      return fail(Errc::io, std::string("a fault inside weir-control, please report it: ") + what);
+    } catch (...) {
+      return fail(Errc::no_memory, "out of memory");
+    }
+  }
   void enqueue(std::function<void()> task) {
     {
       const std::lock_guard lock(mutex_);
@@ -58,7 +96,7 @@ private:
       waiting_.pop_front();
       lock.unlock();
       task();
-      task = nullptr; // what it held is freed here and not under the lock
+      task = nullptr; // not under the lock
       lock.lock();
     }
   }

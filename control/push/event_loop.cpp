@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <exception>
 #include <system_error>
 
 namespace weir::push {
@@ -64,9 +66,15 @@ void EventLoop::ring() {
 }
 
 void EventLoop::post(Task task) {
+  std::list<Task> tasks;
+  tasks.push_back(std::move(task));
+  post(std::move(tasks));
+}
+
+void EventLoop::post(std::list<Task> tasks) {
   {
     const std::lock_guard lock(mutex_);
-    posted_.push_back(std::move(task));
+    posted_.splice(posted_.end(), tasks);
   }
   ring();
 }
@@ -92,28 +100,49 @@ void EventLoop::turn(Clock::duration wait) {
     const auto known = watched_.find(events[static_cast<std::size_t>(i)].data.fd);
     if (known == watched_.end()) continue;
     const std::shared_ptr<OnReady> on_ready = known->second;
-    (*on_ready)(events[static_cast<std::size_t>(i)].events);
+    call(*on_ready, events[static_cast<std::size_t>(i)].events);
   }
   run_posted();
   run_timers();
 }
 
 void EventLoop::run_posted() {
-  std::vector<Task> tasks;
+  std::list<Task> tasks;
   {
     const std::lock_guard lock(mutex_);
     tasks.swap(posted_);
   }
-  for (const Task &task : tasks) task();
+  for (; !tasks.empty(); tasks.pop_front()) call(tasks.front());
 }
 
 void EventLoop::run_timers() {
   const Clock::time_point now = Clock::now();
   while (!timers_.empty() && timers_.begin()->first.first <= now) {
-    auto first = timers_.extract(timers_.begin());
+    const auto first = timers_.extract(timers_.begin());
     timer_times_.erase(first.key().second);
-    first.mapped()();
+    call(first.mapped());
   }
+}
+
+// ---- what is thrown ----------------------------------------------------------------------------
+
+template <class Function, class... Arguments>
+void EventLoop::call(const Function &function, Arguments... arguments) noexcept {
+  try {
+    function(arguments...);
+  } catch (const std::exception &thrown) {
+    report(thrown.what());
+  } catch (...) {
+    report("something that is no exception");
+  }
+}
+
+void EventLoop::report(const char *what) noexcept {
+  try {
+    if (on_fault) return on_fault(what);
+  } catch (...) { // no memory for a sentence
+  }
+  std::fprintf(stderr, "a fault was caught, and what it interrupted is given up: %s\n", what);
 }
 
 } // namespace weir::push

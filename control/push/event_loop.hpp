@@ -1,16 +1,20 @@
 // One thread, one epoll: sockets, timers and work handed in by other threads. Everything but post()
 // and stop() belongs to the thread that runs the loop.
+//
+// What a function of the loop throws ends that function and nothing else: it is told to `on_fault`, and the
+// loop goes on.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace weir::push {
 
@@ -34,14 +38,21 @@ public:
   TimerId after(Clock::duration delay, Task task);
   void cancel(TimerId id);
 
-  void post(Task task); // from any thread: runs on the loop
-  void run();           // until stop()
-  void stop();          // from any thread
+  void post(Task task);             // from any thread: runs on the loop
+  void post(std::list<Task> tasks); // the same, and needs no memory
+  void run();                       // until stop()
+  void stop();                      // from any thread
 
   // Runs what is ready now, waiting at most `wait`: for tests and start-up.
   void turn(Clock::duration wait);
 
+  // Gets what was thrown; without it, stderr does.
+  std::function<void(const std::string &what)> on_fault;
+
 private:
+  template <class Function, class... Arguments>
+  void call(const Function &function, Arguments... arguments) noexcept;
+  void report(const char *what) noexcept;
   void run_posted();
   void run_timers();
   void ring();
@@ -53,7 +64,7 @@ private:
   std::unordered_map<TimerId, Clock::time_point> timer_times_;
   TimerId next_timer_ = 1;
   std::mutex mutex_;
-  std::vector<Task> posted_;
+  std::list<Task> posted_;
 };
 
 } // namespace weir::push

@@ -297,7 +297,9 @@ FUZZERS := $(patsubst tests/fuzz/%.cpp,%,$(filter-out %/replay.cpp,$(call find_c
 fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 	$(Q)tests/support/run_fuzzers.sh $(FUZZ_SECONDS) $^
 
-$(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
+FUZZ_SUPPORT := $(call obj,$(addprefix tests/support/,fake_dataplane.cpp process.cpp))# no Google Test in these
+
+$(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(FUZZ_SUPPORT) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
 
 # ---- lab ---------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+#include "control/daemon/fields.hpp"
 #include "control/daemon/verbs.hpp"
 
 #include <fmt/format.h>
@@ -24,45 +25,59 @@ std::vector<plan::HotAddress> Api::hot_denied() const {
   return hot;
 }
 
+// The line as JSON, found to be one of the requests that there are. Touches nothing: runs on any thread.
+Result<std::shared_ptr<const Json>> Api::read(const std::string &line) {
+  auto fields = std::make_shared<Json>();
+  try {
+    *fields = Json::parse(line);
+  } catch (const Json::exception &error) {
+    constexpr std::size_t bytes_max = 200; // it quotes the request
+    return fail(Errc::usage, fmt::format("the request cannot be read: {}",
+                                         std::string(error.what()).substr(0, bytes_max)));
+  }
+  if (const auto verb = check_fields(*fields); !verb) return std::unexpected(verb.error());
+  return fields;
+}
+
 void Api::handle(Request request, const std::function<void(std::string)> &reply) {
-  using Verb = void (Api::*)(const Json &, const Caller &, const Reply &);
-  static const std::map<std::string, Verb> verbs{{"status", &Api::status},
-                                                 {"ping", &Api::ping},
-                                                 {"list_show", &Api::list_show},
-                                                 {"list_add", &Api::list_add},
-                                                 {"list_del", &Api::list_del},
-                                                 {"list_replace", &Api::list_replace},
-                                                 {"list_export", &Api::list_export},
-                                                 {"check", &Api::check},
-                                                 {"plan", &Api::plan},
-                                                 {"diff", &Api::diff},
-                                                 {"apply", &Api::apply},
-                                                 {"confirm", &Api::confirm},
-                                                 {"rollback", &Api::rollback},
-                                                 {"generations", &Api::generations},
-                                                 {"explain", &Api::explain},
-                                                 {"stats", &Api::stats},
-                                                 {"drops", &Api::drops},
-                                                 {"top", &Api::top}};
   const Reply answer = [reply](Result<Json> result) {
     if (!result) return reply(failure_line(result.error()));
     (*result)["ok"] = true;
     reply(result->dump(-1, ' ', false, Json::error_handler_t::replace));
   };
-  // Whatever a request contains, its connection gets an answer and the daemon lives.
-  try {
-    const Json fields = Json::parse(request.line);
-    if (!fields.is_object() || !fields.contains("verb"))
-      return answer(fail(Errc::usage, "a request is a JSON object with a verb"));
-    const auto verb = verbs.find(fields.at("verb").get<std::string>());
-    if (verb == verbs.end())
-      return answer(fail(Errc::usage, fmt::format("no verb is named {}", fields.at("verb").dump())));
-    Caller caller{.peer = std::move(request.peer), .fds = {}};
-    for (OwnedFd &fd : request.fds) caller.fds.push_back(std::make_shared<OwnedFd>(std::move(fd)));
-    (this->*verb->second)(fields, caller, answer);
-  } catch (const Json::exception &error) {
-    answer(fail(Errc::usage, fmt::format("the request cannot be read: {}", error.what())));
-  }
+  Caller caller{.peer = std::move(request.peer), .fds = {}};
+  for (OwnedFd &fd : request.fds) caller.fds.push_back(std::make_shared<OwnedFd>(std::move(fd)));
+  if (request.line.size() <= read_at_once_bytes_max) return run(read(request.line), caller, answer);
+  engine_.background().run(
+      [line = std::move(request.line)] { return read(line); },
+      [this, caller = std::move(caller), answer](const Result<std::shared_ptr<const Json>> &fields) {
+        run(fields, caller, answer);
+      });
+}
+
+void Api::run(const Result<std::shared_ptr<const Json>> &fields, const Caller &caller, const Reply &answer) {
+  using Verb = void (Api::*)(const Json &, const Caller &, const Reply &);
+  static const std::map<std::string_view, Verb> verbs{{"status", &Api::status},
+                                                      {"ping", &Api::ping},
+                                                      {"list_show", &Api::list_show},
+                                                      {"list_add", &Api::list_add},
+                                                      {"list_del", &Api::list_del},
+                                                      {"list_replace", &Api::list_replace},
+                                                      {"list_export", &Api::list_export},
+                                                      {"check", &Api::check},
+                                                      {"plan", &Api::plan},
+                                                      {"diff", &Api::diff},
+                                                      {"apply", &Api::apply},
+                                                      {"confirm", &Api::confirm},
+                                                      {"rollback", &Api::rollback},
+                                                      {"generations", &Api::generations},
+                                                      {"explain", &Api::explain},
+                                                      {"stats", &Api::stats},
+                                                      {"drops", &Api::drops},
+                                                      {"top", &Api::top}};
+  if (!fields) return answer(std::unexpected(fields.error()));
+  const auto &verb = (**fields).at("verb").get_ref<const std::string &>();
+  (this->*verbs.find(verb)->second)(**fields, caller, answer);
 }
 
 } // namespace weir::control

@@ -4,6 +4,10 @@
 //   -> {"verb":"list_add","list":"bans","entries":[{"prefix":"203.0.113.9","ttl":600,"comment":"ssh"}]}
 //   <- {"ok":true, ...}   or   {"ok":false,"code":"refused","message":"..."}      (code: name_of(Errc))
 //
+// A request is held against a table of its verb's fields (fields.cpp) before anything is done: a field of
+// another type or out of its range, one that is missing and one that nobody knows are refused with a
+// sentence.
+//
 // Fields of each verb's request (? may be left out), then of its answer besides ok:
 //
 // status        -
@@ -23,7 +27,7 @@
 // list_show     list?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,
 //               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)
-// list_add      list, entries[{prefix, ttl?, comment?}]
+// list_add      list, entries[prefix or {prefix, ttl? (0: for ever; at most a hundred years), comment?}]
 //               added, refreshed, sequence, in_force, in_force_ms (only when in force), expires_at?,
 //               note?; comments have at most 255 bytes, and control characters in them become blanks
 // list_del      list, entries[prefix or {prefix}]

@@ -1,5 +1,6 @@
-// The verbs of api.hpp over an Engine: JSON in, JSON out. A request may be answered later; fields of
-// the wrong type are answered by handle().
+// The verbs of api.hpp over an Engine: JSON in, JSON out. A request may be answered later. handle() holds its
+// fields against the table of fields.hpp first: a verb finds those that it needs, each of its type and in its
+// range.
 #pragma once
 
 #include "control/daemon/engine.hpp"
@@ -9,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,11 @@ public:
   void handle(Request request, const std::function<void(std::string)> &reply);
 
 private:
+  static constexpr std::size_t read_at_once_bytes_max = 64 * 1024; // longer lines are read on a thread
   using Reply = std::function<void(Result<Json>)>;
+
+  [[nodiscard]] static Result<std::shared_ptr<const Json>> read(const std::string &line);
+  void run(const Result<std::shared_ptr<const Json>> &fields, const Caller &caller, const Reply &answer);
 
   // verbs_status.cpp
   void status(const Json &request, const Caller &caller, const Reply &reply);

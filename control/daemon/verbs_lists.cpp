@@ -1,5 +1,6 @@
 #include "control/daemon/export.hpp"
 #include "control/daemon/verbs.hpp"
+#include "control/push/answers.hpp"
 
 #include "control/rules/comment.hpp"
 #include "weir/key/text.hpp"
@@ -74,7 +75,8 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
   ask_stats([answer = std::move(answer), reply](const Json &report) mutable {
     if (report.is_object())
       for (Json &list : answer["lists"])
-        list["hits"] = report.value("lists", Json::object()).value(list["name"].get<std::string>(), Json(0));
+        list["hits"] =
+            push::count_in(push::child(report, "lists"), list["name"].get_ref<const std::string &>().c_str());
     reply(std::move(answer));
   });
 }

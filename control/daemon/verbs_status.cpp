@@ -1,4 +1,5 @@
 #include "control/daemon/verbs.hpp"
+#include "control/push/answers.hpp"
 
 #include "weir/key/text.hpp"
 
@@ -43,10 +44,7 @@ Json section_of(const Json &report, const char *name) {
 
 // A counter by name, wherever the report has it; 0 otherwise.
 std::uint64_t count_of(const Json &report, const char *section, const std::string &name) {
-  const auto at = report.is_object() ? report.find(section) : report.end();
-  if (at == report.end() || !at->is_object()) return 0;
-  const auto value = at->find(name);
-  return value != at->end() && value->is_number() ? value->get<std::uint64_t>() : 0;
+  return push::count_in(push::child(report, section), name.c_str());
 }
 
 std::uint64_t packets_of(const Json &report, const char *section, const char *name) {
@@ -195,7 +193,7 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
         answer["plan"]["deny_filter"]["measured"] = measured;
       if (const auto swaps = report.find("swaps");
           swaps != report.end() && swaps->is_array() && !swaps->empty())
-        answer["last_swap"]["ns"] = swaps->back().value("swap_ns", std::uint64_t{0});
+        answer["last_swap"]["ns"] = push::count_in(swaps->back(), "swap_ns");
     }
     reply(std::move(answer));
   });
@@ -247,8 +245,7 @@ void Api::drops(const Json &, const Caller &, const Reply &reply) {
     const Json all_reasons = section_of(report, "reasons");
     Json reasons = Json::array(), lists = Json::array(), recent = Json::array();
     for (const auto &[reason, counts] : all_reasons.items())
-      if (const std::uint64_t packets = counts.is_object() ? counts.value("drop", std::uint64_t{0}) : 0;
-          packets > 0)
+      if (const std::uint64_t packets = push::count_in(counts, "drop"); packets > 0)
         reasons.push_back({{"reason", reason}, {"packets", packets}});
     if (engine_.rules())
       for (const RuleList &list : engine_.rules()->lists)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz corpora below tests/fuzz/corpus. Same bytes on every run."""
 
+import json
 import os
 import struct
 
@@ -193,6 +194,44 @@ RULES = {
 }
 
 
+# ---- requests to weir-control ------------------------------------------------------------------
+
+def requests():
+    verbs = ("status", "ping", "list_show", "list_add", "list_del", "list_replace", "list_export", "check", "plan", "diff",
+             "apply", "confirm", "rollback", "generations", "explain", "stats", "drops", "top")
+    for verb in verbs:
+        yield verb + "_alone", {"verb": verb}
+        yield verb + "_more", {"verb": verb, "nobody": 1}
+    for verb, fields in (("list_show", {"list": "bans"}), ("list_add", {"list": "bans", "entries": ["203.0.113.9"]}),
+                         ("list_add", {"list": "bans", "entries": [{"prefix": "2001:db8::/32", "ttl": 600, "comment": "ssh"}]}),
+                         ("list_del", {"list": "bans", "entries": ["203.0.113.9", {"prefix": "10.0.0.0/8"}]}),
+                         ("list_replace", {"list": "drop", "file": "list", "force": True}),
+                         ("list_export", {"list": "drop", "file": "out"}), ("check", {"config": "weir.yaml"}),
+                         ("plan", {"config": "weir.yaml"}), ("plan", {"apply": True}), ("diff", {"config": "weir.yaml"}),
+                         ("apply", {"config": "weir.yaml", "confirm_s": 60, "force": False}), ("rollback", {"generation": 1}),
+                         ("explain", {"address": "203.0.113.9"}), ("top", {"n": 5})):
+        yield verb + "_right_" + str(len(json.dumps(fields))), {"verb": verb, **fields}
+        for field in fields:
+            for kind, value in (("text", "60"), ("empty", ""), ("negative", -1), ("huge", 2**64 - 1), ("real", 60.5), ("null", None),
+                                ("array", [[["x"]]]), ("object", {"prefix": 5, "ttl": -1}), ("flag", True)):
+                yield f"{verb}_{field}_{kind}", {"verb": verb, **fields, field: value}
+    for name, entry in (("ttl", {"prefix": "192.0.2.7", "ttl": -1}), ("ttl_wraps", {"prefix": "192.0.2.7", "ttl": 2**64 - 1}),
+                        ("no_prefix", {"ttl": 5}), ("comment", {"prefix": "192.0.2.7", "comment": "\x1b[2J\n10.0.0.1"}),
+                        ("long", "1" * 500), ("number", 5), ("array", ["192.0.2.7"])):
+        yield "entry_" + name, {"verb": "list_add", "list": "bans", "entries": ["203.0.113.9", entry]}
+
+
+RAW_REQUESTS = {
+    "nonsense": b"nonsense",
+    "deep": b"[" * 2000,
+    "deep_field": b'{"verb":"status","x":' + b"[" * 1000 + b"]" * 1000 + b"}",
+    "not_utf8": b'{"verb":"explain","address":"caf\xe9"}',
+    "nul": b'{"verb":"list_show","list":"a\\u0000b"}\0',
+    "twice": b'{"verb":"status","verb":"apply","confirm_s":"60"}',
+    "many": b'{"verb":"ping"}\n{"verb":"list_add","list":"bans","entries":["192.0.2.9"]}\n[]\n\n{"verb":"status"}',
+}
+
+
 def main():
     for name, frame in frames():
         write("parse", name, frame)
@@ -209,6 +248,10 @@ def main():
     write("wire", "control_all", b"\1" + every)
     for name, text in RULES.items():
         write("rules", name, text.encode())
+    for name, request in requests():
+        write("api", name, json.dumps(request).encode())
+    for name, data in RAW_REQUESTS.items():
+        write("api", name, data)
 
 
 if __name__ == "__main__":

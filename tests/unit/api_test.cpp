@@ -134,6 +134,41 @@ TEST_F(ApiTest, refusals_carry_a_code_and_a_sentence) {
   EXPECT_EQ(code({{"verb", "confirm"}}), "not_found");
 }
 
+TEST_F(ApiTest, fields_of_another_type_or_range_are_refused_with_their_names_and_control_goes_on) {
+  const auto refusal = [&](const std::string &line) {
+    const Json answer = ask_raw(line + "\n").at(0);
+    EXPECT_EQ(answer.value("code", "none"), "usage") << line << answer;
+    return answer.value("message", "");
+  };
+  // What used to end the process, since it was thrown when the dataplane's counters had come.
+  EXPECT_EQ(refusal(R"({"verb":"apply","confirm_s":"60"})"),
+            "confirm_s is \"60\"; it is a whole number from 0 to 3153600000");
+  EXPECT_EQ(refusal(R"({"verb":"plan","config":5})"), "config is 5; it is a text");
+  EXPECT_EQ(refusal(R"({"verb":"apply","force":1})"), "force is 1; it is true or false");
+  EXPECT_EQ(refusal(R"({"verb":"apply","confirm":60})"),
+            "apply has no field \"confirm\"; it has config, confirm_s, force");
+  EXPECT_EQ(refusal(R"({"verb":"status","x":[[[]]]})"), "status has no field \"x\"; it has no fields");
+  EXPECT_EQ(refusal(R"({"verb":"list_add","list":"bans"})"), "list_add needs the field entries");
+  EXPECT_EQ(refusal(R"({"verb":["apply"]})"), "verb is an array; it is a text");
+  EXPECT_EQ(refusal(R"({"verb":"rollback","generation":-1})"),
+            "generation is -1; it is a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(refusal(R"({"verb":"top","n":1.5})"), "n is 1.5; it is a whole number from 0 to 10000");
+  EXPECT_EQ(refusal(R"({"verb":"list_show","list":"a\u0000b"})"),
+            "list is \"a\\u0000b\"; it may not contain the character NUL");
+  const std::string add = R"({"verb":"list_add","list":"bans","entries":["192.0.2.1",)";
+  EXPECT_EQ(refusal(add + R"({"prefix":"192.0.2.2","ttl":-1}]})"),
+            "entry 2: ttl is -1; it is a whole number from 0 to 3153600000");
+  EXPECT_EQ(refusal(add + R"({"prefix":"192.0.2.2","ttl":18446744073709551615}]})"),
+            "entry 2: ttl is 18446744073709551615; it is a whole number from 0 to 3153600000");
+  EXPECT_EQ(refusal(add + R"({"ttl":5}]})"), "entry 2: an entry needs the field prefix");
+  EXPECT_EQ(refusal(add + R"(5]})"), "entry 2: it is 5; it is a text or an object with a prefix");
+  EXPECT_EQ(refusal(add + R"({"prefix":"192.0.2.2","until":5}]})"),
+            "entry 2: an entry has no field \"until\"; it has prefix, ttl, comment");
+  EXPECT_LT(refusal("\"" + std::string(10'000, 'x') + "\\q\"").size(), 300u);
+  EXPECT_EQ(ask({{"verb", "list_show"}, {"list", "bans"}})["entries"].size(), 0u) << "nothing was added";
+  EXPECT_EQ(ask({{"verb", "status"}})["generation"], 1);
+}
+
 TEST_F(ApiTest, lines_that_are_not_json_are_answered_and_the_connection_goes_on) {
   const auto answers = ask_raw("nonsense\n[]\n{\"verb\":\"ping\"}\n", 3);
   ASSERT_EQ(answers.size(), 3u);

@@ -1,5 +1,6 @@
 #include "control/daemon/server.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -7,8 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace weir::control {
 
@@ -45,6 +49,13 @@ std::vector<OwnedFd> descriptors_of(msghdr &head) {
   return fds;
 }
 
+// Whoever is not served gets a sentence, as far as its socket takes one at once.
+void refuse(int fd, const Error &why) {
+  const std::string line = failure_line(why) + '\n';
+  (void)!send(fd, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  close(fd);
+}
+
 } // namespace
 
 Server::~Server() {
@@ -52,6 +63,8 @@ Server::~Server() {
   if (listening_ < 0) return;
   loop_.forget(listening_);
   close(listening_);
+  loop_.cancel(idle_timer_);
+  loop_.cancel(listen_timer_);
   unlink(path_.c_str());
 }
 
@@ -74,37 +87,92 @@ Status Server::listen(const std::filesystem::path &socket_path) {
     return fail(Errc::io, fmt::format("{}: cannot listen: {}", text, std::strerror(errno)));
   path_ = socket_path;
   loop_.watch(listening_, EPOLLIN, [this](std::uint32_t) { accept_all(); });
+  spare_ = OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  close_idle();
   return {};
 }
 
 void Server::accept_all() {
-  for (;;) {
+  constexpr int at_once = 64; // then others have their turn
+  for (int i = 0; i < at_once; ++i) {
     const int fd = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    const std::uint64_t id = next_id_++;
-    connections_[id].fd = fd;
-    connections_[id].peer = peer_of(fd);
-    loop_.watch(fd, EPOLLIN, [this, id](std::uint32_t events) { on_ready(id, events); });
+    if (fd >= 0)
+      admit(fd);
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+      return refuse_for_want_of_descriptors();
+    else if (errno != ECONNABORTED && errno != EINTR)
+      return;
   }
+}
+
+void Server::admit(int fd) {
+  if (connections_.size() >= limits_.connections_max)
+    return refuse(fd,
+                  {Errc::refused,
+                   fmt::format("weir-control serves {} connections already, and no more; close those that "
+                               "are not needed",
+                               connections_.size())});
+  const std::uint64_t id = next_id_++;
+  Connection &connection = connections_[id];
+  connection.fd = fd;
+  connection.peer = peer_of(fd);
+  connection.active = push::Clock::now();
+  loop_.watch(fd, EPOLLIN, [this, id](std::uint32_t events) { on_ready(id, events); });
+}
+
+// A client in the queue would wake the loop for ever: the spare descriptor is used up to tell it. Should
+// somebody else have taken that meanwhile, the queue waits for a second.
+void Server::refuse_for_want_of_descriptors() {
+  spare_ = OwnedFd();
+  const int fd = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const bool taken = fd < 0 && errno != EAGAIN;
+  if (fd >= 0)
+    refuse(fd, {Errc::refused,
+                "weir-control has no free file descriptor; close connections that are not needed, or "
+                "raise its limit (LimitNOFILE)"});
+  spare_ = OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!taken && spare_.get() >= 0) return;
+  loop_.change(listening_, 0);
+  loop_.cancel(listen_timer_);
+  listen_timer_ = loop_.after(std::chrono::seconds(1), [this] {
+    if (spare_.get() < 0) spare_ = OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    loop_.change(listening_, EPOLLIN);
+  });
+}
+
+void Server::close_idle() {
+  const auto now = push::Clock::now();
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    const auto &[id, connection] = *at++;
+    if (!connection.busy && now - connection.active >= limits_.idle_max) drop(id);
+  }
+  idle_timer_ = loop_.after(std::min<push::Clock::duration>(limits_.idle_max / 4, std::chrono::minutes(1)),
+                            [this] { close_idle(); });
 }
 
 void Server::on_ready(std::uint64_t id, std::uint32_t events) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   if (events & (EPOLLHUP | EPOLLERR)) return drop(id); // nobody is left to read an answer
-  if (events & EPOLLIN) read_from(found->second);
+  if (events & EPOLLIN) {
+    try {
+      read_from(found->second);
+    } catch (const std::bad_alloc &) {
+      give_up(found->second,
+              {Errc::no_memory, "weir-control has no memory for the request; split it, or try again"});
+    }
+  }
   if (events & EPOLLOUT) flush(id);
   next_line(id);
 }
 
-// While a whole line waits for its turn nothing more is read: a client that does not wait for answers fills
-// its own socket and not our memory.
+// While a whole line waits for its turn nothing more is read.
 void Server::read_from(Connection &connection) {
   constexpr std::size_t kernel_fds_max = 253;    // SCM_MAX_FD: what one sendmsg() may carry
   constexpr std::size_t bytes_at_once = 1 << 20; // then others have their turn
   char buffer[64 * 1024];
   alignas(cmsghdr) char control[CMSG_SPACE(kernel_fds_max * sizeof(int))];
-  for (std::size_t read_bytes = 0; connection.line_end == no_line && read_bytes < bytes_at_once;) {
+  for (std::size_t read_bytes = 0; wants_more(connection) && read_bytes < bytes_at_once;) {
     iovec part{buffer, sizeof buffer};
     msghdr head{};
     head.msg_iov = &part;
@@ -113,49 +181,107 @@ void Server::read_from(Connection &connection) {
     head.msg_controllen = sizeof control;
     const ssize_t got = recvmsg(connection.fd, &head, MSG_CMSG_CLOEXEC);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0 || connection.in.size() > line_bytes_max) {
+    if (got <= 0) {
       connection.ended = true;
       return;
     }
+    std::vector<OwnedFd> fds = descriptors_of(head);
+    connection.active = push::Clock::now();
     read_bytes += static_cast<std::size_t>(got);
+    connection.in.erase(0, std::exchange(connection.from, 0));
     const std::size_t searched = connection.in.size();
     connection.in.append(buffer, static_cast<std::size_t>(got));
     connection.line_end = connection.in.find('\n', searched);
-    take_descriptors(connection, descriptors_of(head), (head.msg_flags & MSG_CTRUNC) != 0);
+    take_descriptors(connection, std::move(fds), (head.msg_flags & MSG_CTRUNC) != 0);
+    check_size(connection);
   }
+}
+
+void Server::check_size(Connection &connection) {
+  constexpr std::size_t small_bytes = 1 << 20;
+  if (connection.line_end != no_line || connection.in.size() <= std::min(small_bytes, limits_.line_bytes_max))
+    return;
+  if (connection.in.size() > limits_.line_bytes_max)
+    return give_up(
+        connection,
+        {Errc::usage, fmt::format("a request has at most {} bytes, and this one has more; split it. The "
+                                  "connection is closed",
+                                  limits_.line_bytes_max)});
+  std::size_t unread_bytes = 0;
+  for (const auto &[id, other] : connections_) unread_bytes += other.in.size();
+  if (unread_bytes > limits_.unread_bytes_max)
+    give_up(connection,
+            {Errc::refused, fmt::format("weir-control holds {} bytes of requests that have not come to "
+                                        "their end, and no more; try again later. The connection is closed",
+                                        limits_.unread_bytes_max)});
+}
+
+// The next answer is this one, and the last.
+void Server::give_up(Connection &connection, Error why) {
+  connection.fault = std::move(why);
+  connection.ended = true;
+  connection.in = {};
+  connection.from = 0;
+  connection.line_end = no_line;
+  passed_fds_ -= connection.passed_fds;
+  connection.passed_fds = 0;
+  connection.passed.clear();
 }
 
 void Server::take_descriptors(Connection &connection, std::vector<OwnedFd> fds, bool lost) {
   if (fds.empty() && !lost) return;
   Passed passed{.position = connection.taken_bytes + connection.in.size() - 1, .fds = {}, .lost = lost};
-  if (connection.passed_fds + fds.size() > fds_max)
+  if (connection.passed_fds + fds.size() > fds_max || passed_fds_ + fds.size() > limits_.fds_max)
     passed.too_many = true;
   else
     passed.fds = std::move(fds);
   connection.passed_fds += passed.fds.size();
+  passed_fds_ += passed.fds.size();
+  // One that brings none is remembered once a line.
+  if (passed.fds.empty() && connection.line_end == no_line && !connection.passed.empty() &&
+      connection.passed.back().fds.empty())
+    connection.passed.pop_back();
   connection.passed.push_back(std::move(passed));
+}
+
+std::string Server::take_text(Connection &connection) {
+  constexpr std::size_t large_bytes = 64 * 1024;
+  const std::size_t length = connection.line_end - connection.from;
+  std::string text;
+  if (length > large_bytes) { // what follows is short: it came with the newline
+    std::string rest = connection.in.substr(connection.line_end + 1);
+    connection.in.resize(connection.line_end);
+    connection.in.erase(0, std::exchange(connection.from, 0));
+    text = std::exchange(connection.in, std::move(rest));
+  } else {
+    text = connection.in.substr(connection.from, length);
+    connection.from = connection.line_end + 1;
+  }
+  connection.line_end = connection.in.find('\n', connection.from);
+  connection.taken_bytes += length + 1;
+  return text;
 }
 
 // The first line, with what came beside it.
 Status Server::take_line(Connection &connection, Request &request) {
-  const std::uint64_t last = connection.taken_bytes + connection.line_end;
-  request.line = connection.in.substr(0, connection.line_end);
+  request.line = take_text(connection);
   request.peer = connection.peer;
-  connection.in.erase(0, connection.line_end + 1);
-  connection.taken_bytes = last + 1;
-  connection.line_end = connection.in.find('\n');
   Status whole;
-  for (; !connection.passed.empty() && connection.passed.front().position <= last;
+  for (; !connection.passed.empty() && connection.passed.front().position < connection.taken_bytes;
        connection.passed.pop_front()) {
     Passed &passed = connection.passed.front();
     connection.passed_fds -= passed.fds.size();
+    passed_fds_ -= passed.fds.size();
     for (OwnedFd &fd : passed.fds) request.fds.push_back(std::move(fd));
     if (passed.lost)
       whole =
           fail(Errc::io, "descriptors that were passed with the request did not arrive: weir-control has no "
                          "free descriptor; raise its limit (LimitNOFILE) or try again later");
     else if (passed.too_many)
-      whole = fail(Errc::usage, fmt::format("a request has at most {} descriptors", fds_max));
+      whole =
+          fail(Errc::usage, fmt::format("a request has at most {} descriptors, and those of all clients that "
+                                        "have not come to their ends {}",
+                                        fds_max, limits_.fds_max));
   }
   return whole;
 }
@@ -163,27 +289,69 @@ Status Server::take_line(Connection &connection, Request &request) {
 // One line a turn of the loop: others have theirs in between.
 void Server::next_line(std::uint64_t id) {
   const auto found = connections_.find(id);
-  if (found == connections_.end() || found->second.busy) return;
+  if (found == connections_.end() || found->second.busy || !found->second.out.empty()) return;
   Connection &connection = found->second;
+  if (connection.fault) {
+    const Error why = *std::exchange(connection.fault, std::nullopt);
+    return answer(id, failure_line(why));
+  }
   if (connection.line_end == no_line) {
-    if (connection.ended && connection.out.empty()) return drop(id);
+    if (connection.ended) return drop(id);
     return watch_what_matters(connection);
   }
   connection.busy = true;
-  const Reply reply = [this, id](const std::string &answer) {
-    const auto at = connections_.find(id); // gone when the peer has left meanwhile
-    if (at == connections_.end()) return;
-    at->second.out += answer;
-    at->second.out += '\n';
-    at->second.busy = false;
-    flush(id);
-    loop_.post([this, id] { next_line(id); });
-  };
+  const Reply reply = reply_to(id);
   Request request;
   const Status whole = take_line(connection, request);
   watch_what_matters(connection);
   if (!whole) return reply(failure_line(whole.error()));
   handler_(std::move(request), reply);
+}
+
+// Answers once: when it is called, or when nobody is left who could call it. The latter may happen on any
+// thread.
+Server::Reply Server::reply_to(std::uint64_t id) {
+  struct Owed {
+    std::weak_ptr<Server *> server;
+    push::EventLoop &loop;
+    std::uint64_t id;
+    bool paid = false;
+
+    Owed(std::weak_ptr<Server *> to, push::EventLoop &on, std::uint64_t of)
+        : server(std::move(to)), loop(on), id(of) {}
+    Owed(const Owed &) = delete;
+    Owed &operator=(const Owed &) = delete;
+    void pay(const std::string &line) {
+      if (std::exchange(paid, true)) return;
+      if (const auto alive = server.lock()) (*alive)->answer(id, line);
+    }
+    ~Owed() {
+      if (paid || server.expired()) return;
+      try {
+        loop.post([to = server, of = id] {
+          if (const auto alive = to.lock())
+            (*alive)->answer(
+                of, failure_line({Errc::io, "the request was given up after a fault inside weir-control, "
+                                            "which its log names"}));
+        });
+      } catch (const std::bad_alloc &) { // the connection stays busy until its peer leaves
+      }
+    }
+  };
+  return [owed = std::make_shared<Owed>(self_, loop_, id)](const std::string &line) { owed->pay(line); };
+}
+
+void Server::answer(std::uint64_t id, const std::string &line) {
+  const auto found = connections_.find(id); // gone when the peer has left meanwhile
+  if (found == connections_.end()) return;
+  found->second.out += line;
+  found->second.out += '\n';
+  found->second.busy = false;
+  found->second.active = push::Clock::now();
+  flush(id);
+  loop_.post([id, self = std::weak_ptr(self_)] {
+    if (const auto alive = self.lock()) (*alive)->next_line(id);
+  });
 }
 
 void Server::flush(std::uint64_t id) {
@@ -200,21 +368,26 @@ void Server::flush(std::uint64_t id) {
       break;
     }
     sent += static_cast<std::size_t>(some);
+    connection.active = push::Clock::now();
   }
-  connection.out.erase(0, sent);
+  if (sent == connection.out.size())
+    connection.out = {};
+  else
+    connection.out.erase(0, sent);
   watch_what_matters(connection);
 }
 
 // What is not watched for would only wake the loop again and again.
 void Server::watch_what_matters(const Connection &connection) {
   std::uint32_t events = 0;
-  if (!connection.ended && connection.line_end == no_line) events |= EPOLLIN;
+  if (wants_more(connection)) events |= EPOLLIN;
   if (!connection.out.empty()) events |= EPOLLOUT;
   loop_.change(connection.fd, events);
 }
 
 void Server::drop(std::uint64_t id) {
   const auto found = connections_.find(id);
+  passed_fds_ -= found->second.passed_fds;
   loop_.forget(found->second.fd);
   close(found->second.fd);
   connections_.erase(found);

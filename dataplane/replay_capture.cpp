@@ -119,6 +119,13 @@ Result<CaptureReader::Next> CaptureReader::next(CapturedPacket &packet) {
       std::int64_t{header->ts.tv_sec} * ns_per_second + header->ts.tv_usec; // nanoseconds: asked for
   packet.original_bytes = header->len;
   packet.bytes = {reinterpret_cast<const std::byte *>(bytes), header->caplen};
+  // A pcapng may declare any snapshot length, and libpcap then hands out what it finds.
+  if (header->caplen > captured_bytes_max)
+    return fail(Errc::parse, file_.string() + ": packet " + std::to_string(packets_) + " has " +
+                                 std::to_string(header->caplen) +
+                                 " captured bytes, replay takes frames of up to " +
+                                 std::to_string(captured_bytes_max) + ": cut it with editcap -s " +
+                                 std::to_string(captured_bytes_max) + ", or leave it out");
   if (auto whole = check_not_clipped(header->caplen); !whole) return std::unexpected(whole.error());
   return Next::packet;
 }

@@ -15,13 +15,17 @@ struct pcap;
 
 namespace weir::dataplane {
 
+// The longest frame that replay takes, as libpcap's own limit for Ethernet is.
+inline constexpr std::uint32_t captured_bytes_max = 262'144;
+
 struct CapturedPacket {
   std::int64_t timestamp_ns = 0;
   std::uint32_t original_bytes = 0; // on the wire
   Bytes bytes;                      // captured; valid until the next call
 };
 
-// Reads classic pcap and pcapng of link type Ethernet.
+// Reads classic pcap and pcapng of link type Ethernet. A packet longer than captured_bytes_max, or than the
+// snapshot length that its file declares, is an error that gives its number.
 class CaptureReader {
 public:
   enum class Next : std::uint8_t { packet, end, cut }; // cut: the file ends inside a packet

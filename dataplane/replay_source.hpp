@@ -25,6 +25,7 @@ public:
 
 private:
   static constexpr unsigned burst_packets_max = 32;
+  static_assert(captured_bytes_max <= ReplayPort::frame_bytes_max);
   static constexpr unsigned segments_max = ReplayPort::frame_bytes_max / ReplayPort::segment_bytes;
   using Clock = ReplayShared::Clock;
 

@@ -124,8 +124,9 @@ def filters():
 
 # ---- wire messages -----------------------------------------------------------------------------
 
-MAGIC, VERSION = 0x52494557, 4
+MAGIC, VERSION = 0x52494557, 5
 STORE = bytes(range(16))
+HONEST_STORE = bytes(16)  # of the image in force, see honest_image.hpp
 
 
 def message(kind, payload, request=1, magic=MAGIC, version=VERSION, claimed=None):
@@ -143,32 +144,110 @@ def messages():
     yield "hello", message(1, STORE + struct.pack("<QQQII", 3, 17, 0, 4242, 0), request=0)
     yield "stage", message(2, STORE + struct.pack("<QQQ", 4, 17, 65536))
     yield "staged", message(3, struct.pack("<QQ", 4, 120))
-    yield "deltas", message(4, struct.pack("<QII", 1, 0, 3) + deltas)
-    yield "deltas_none", message(4, struct.pack("<QII", 18, 1, 0))
-    yield "deltas_too_many", message(4, struct.pack("<QII", 18, 0, 4) + deltas)
-    yield "deltas_count_overflow", message(4, struct.pack("<QII", 18, 0, 0x0AAAAAAB) + deltas)
-    yield "deltas_bad_length", message(4, struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 33, 0, (1, 2, 3, 4)))
-    yield "deltas_unmasked", message(4, struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 8, 0, (10, 0, 0, 5)))
+    yield "deltas", message(4, HONEST_STORE + struct.pack("<QII", 1, 0, 3) + deltas)
+    yield "deltas_none", message(4, HONEST_STORE + struct.pack("<QII", 18, 1, 0))
+    yield "deltas_too_many", message(4, HONEST_STORE + struct.pack("<QII", 18, 0, 4) + deltas)
+    yield "deltas_count_overflow", message(4, HONEST_STORE + struct.pack("<QII", 18, 0, 0x0AAAAAAB) + deltas)
+    yield "deltas_bad_length", message(4, HONEST_STORE + struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 33, 0, (1, 2, 3, 4)))
+    yield "deltas_unmasked", message(4, HONEST_STORE + struct.pack("<QII", 1, 0, 1) + delta(1, 0, 4, 8, 0, (10, 0, 0, 5)))
     yield "applied", message(5, struct.pack("<QIIII", 20, 0, 1, 1, 0))
     yield "commit", message(6, struct.pack("<QQ", 4, 20))
     yield "committed", message(7, struct.pack("<QQ", 4, 2100))
     yield "query", message(8, b'{"what":"stats"}')
     yield "answer", message(9, struct.pack("<II", 0, 0) + b'{"packets":10000}')
     yield "samples", message(10, struct.pack("<BBHI", 2, 4, 1, 0) + bytes((203, 0, 113, 9)).ljust(16, b"\0"), request=0)
+    yield "samples_none", message(10, b"", request=0)
     yield "refused", message(11, struct.pack("<II", 8, 0) + b"sequence 21 expected")
     yield "discard", message(12, b"")
     guard = struct.pack("<B7x", 4) + bytes((203, 0, 113, 9)).ljust(16, b"\0")
-    yield "guard", message(13, struct.pack("<QII", 4, 1, 0) + guard)
-    yield "guard_too_many", message(13, struct.pack("<QII", 4, 2, 0) + guard)
+    yield "guard", message(13, HONEST_STORE + struct.pack("<QII", 4, 1, 0) + guard)
+    yield "guard_too_many", message(13, HONEST_STORE + struct.pack("<QII", 4, 2, 0) + guard)
     yield "guarded", message(14, struct.pack("<QIIII", 4, 3, 1, 0, 0))
-    yield "relieve", message(15, struct.pack("<QII", 4, 1, 0) + guard)
-    yield "relieve_too_many", message(15, struct.pack("<QII", 4, 2, 0) + guard)
+    yield "relieve", message(15, HONEST_STORE + struct.pack("<QII", 4, 1, 0) + guard)
+    yield "relieve_too_many", message(15, HONEST_STORE + struct.pack("<QII", 4, 2, 0) + guard)
     yield "relieved", message(16, struct.pack("<QIIII", 4, 1, 0, 0, 0))
     yield "wrong_magic", message(12, b"", magic=0x12345678)
     yield "wrong_version", message(12, b"", version=1)
     yield "unknown_type", message(99, b"")
     yield "size_lies", message(6, struct.pack("<QQ", 4, 20), claimed=8)
     yield "header_cut", message(12, b"")[:15]
+
+
+# ---- captures: see capture.cpp ---------------------------------------------------------------------
+
+MICRO, NANO, MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
+SHORT = MACS + b"\x08\x00" + ipv4((10, 0, 0, 1), (192, 0, 2, 1), udp(1234, 53))
+
+
+def classic(records, magic=MICRO, snapshot=65535, link=1, order="<"):
+    data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snapshot, link)
+    for captured, original, frame in records:
+        data += struct.pack(order + "IIII", 1_700_000_000, 123_456, captured, original)
+        data += (b"\0" * 8 if magic == MODIFIED else b"") + frame
+    return data
+
+
+def block(kind, body, order="<"):
+    body += b"\0" * (-len(body) % 4)
+    return struct.pack(order + "II", kind, len(body) + 12) + body + struct.pack(order + "I", len(body) + 12)
+
+
+def section(order="<"):
+    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1), order)
+
+
+def interface(snapshot=262144, link=1, options=b"", order="<"):
+    return block(1, struct.pack(order + "HHI", link, 0, snapshot) + options, order)
+
+
+def packet(frame, number=0, captured=None, order="<"):
+    size = len(frame) if captured is None else captured
+    return block(6, struct.pack(order + "IIIII", number, 0x60000, 7, size, size) + frame, order)
+
+
+def captures():
+    one = (len(SHORT), len(SHORT), SHORT)
+    yield "micro", classic([one, one])
+    yield "nano", classic([one], magic=NANO)
+    yield "modified", classic([one], magic=MODIFIED)
+    yield "swapped", classic([one], order=">")
+    yield "no_packets", classic([])
+    yield "empty_packet", classic([(0, 60, b""), one])
+    yield "cut_packet", classic([one, (60, 60, SHORT[:20])])
+    yield "cut_header", classic([])[:20]
+    yield "not_ethernet", classic([one], link=113)
+    yield "beyond_snapshot", classic([(64, 64, SHORT.ljust(64, b"\1")), (65, 65, SHORT.ljust(65, b"\1"))], snapshot=64)
+    yield "captured_huge", classic([(0xFFFFFFFF, 60, SHORT)])
+    yield "snapshot_zero", classic([one], snapshot=0)
+    yield "snapshot_huge", classic([one], snapshot=0x7FFFFFFF)
+    yield "version", b"\xd4\xc3\xb2\xa1" + bytes(20)
+    ng = section() + interface()
+    yield "ng", ng + packet(SHORT) + packet(SHORT)
+    yield "ng_swapped", section(">") + interface(order=">") + packet(SHORT, order=">")
+    yield "ng_no_interface", section() + packet(SHORT)
+    yield "ng_second_interface", ng + interface() + packet(SHORT, 1)
+    yield "ng_other_link", ng + interface(link=113) + packet(SHORT, 1)
+    yield "ng_other_snapshot", ng + interface(snapshot=64) + packet(SHORT, 1)
+    yield "ng_unknown_interface", ng + packet(SHORT, 7)
+    yield "ng_nanoseconds", section() + interface(options=struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)) + packet(SHORT)
+    yield "ng_resolution", section() + interface(options=struct.pack("<HHB3xHH", 9, 1, 0xFF, 0, 0)) + packet(SHORT)
+    yield "ng_simple", ng + block(3, struct.pack("<I", len(SHORT)) + SHORT)
+    yield "ng_old_packet", ng + block(2, struct.pack("<HHIIII", 0, 0, 0x60000, 7, len(SHORT), len(SHORT)) + SHORT)
+    yield "ng_unknown_block", ng + block(0x0BAD, b"something") + packet(SHORT)
+    yield "ng_new_section", ng + packet(SHORT) + section() + interface() + packet(SHORT)
+    yield "ng_swapped_section", ng + packet(SHORT) + section(">") + interface(order=">") + packet(SHORT, order=">")
+    yield "ng_captured_beyond_block", ng + packet(SHORT, captured=5000)
+    yield "ng_cut", ng + packet(SHORT)[:-6]
+
+
+def large_captures():
+    """Name, where zeros go, how many, the file without them."""
+    for name, size in (("limit", 262144), ("limit_and_one", 262145), ("mebibyte", 1 << 20)):
+        whole = section() + interface(snapshot=0x7FFFFFFF) + packet(b"\0" * size)
+        at = len(section() + interface()) + 28
+        yield "ng_" + name, at, size - 4, whole[:at] + whole[at + size - 4:]
+    yield "zero_records", 24, 16 * 9000, classic([])
+    yield "classic_mebibyte", 40, 1 << 20, classic([(1 << 20, 1 << 20, b"")], snapshot=0x7FFFFFFF)
 
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -246,6 +325,11 @@ def main():
     every = b"".join(struct.pack("<H", len(data)) + data for _, data in list(messages())[:12])
     write("wire", "dataplane_all", b"\0" + every)
     write("wire", "control_all", b"\1" + every)
+    for name, data in captures():
+        write("capture", name, struct.pack("<BII", 0, 0, 0) + data)
+    write("capture", "twice", struct.pack("<BII", 1, 0, 0) + dict(captures())["micro"])
+    for name, at, zeros, data in large_captures():
+        write("capture", name, struct.pack("<BII", 0, at, zeros) + data)
     for name, text in RULES.items():
         write("rules", name, text.encode())
     for name, request in requests():

@@ -72,6 +72,23 @@ TEST(CaptureReader, reads_a_capture_of_the_other_byte_order) {
   }
 }
 
+TEST(CaptureReader, refuses_a_packet_beyond_the_limit_by_its_number) {
+  const TempDir dir;
+  const std::uint32_t any = 0x7FFFFFFF;
+  write_capture(dir / "in.pcapng", {.kind = CaptureKind::pcapng,
+                                    .snapshot_bytes = any,
+                                    .frames = frames_of({60, captured_bytes_max, 1 << 20})});
+  const auto frames = read_all(dir / "in.pcapng");
+  ASSERT_FALSE(frames);
+  for (const char *part :
+       {"in.pcapng: packet 3 has 1048576 captured bytes", "up to 262144", "editcap -s 262144"})
+    EXPECT_NE(frames.error().message.find(part), std::string::npos) << frames.error().message;
+  write_capture(
+      dir / "in.pcapng",
+      {.kind = CaptureKind::pcapng, .snapshot_bytes = any, .frames = frames_of({60, captured_bytes_max})});
+  EXPECT_TRUE(read_all(dir / "in.pcapng"));
+}
+
 TEST(CaptureReader, refuses_a_packet_that_libpcap_would_shorten) {
   const TempDir dir;
   write_capture(dir / "in.pcap", {.snapshot_bytes = 64, .frames = frames_of({10, 64, 65, 20})});

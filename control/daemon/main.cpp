@@ -2,6 +2,7 @@
 #include "control/daemon/api.hpp"
 #include "control/daemon/engine.hpp"
 #include "control/daemon/notify.hpp"
+#include "control/daemon/run_lock.hpp"
 #include "control/daemon/server.hpp"
 #include "control/daemon/verbs.hpp"
 
@@ -95,6 +96,8 @@ Status serve(const Options &options) {
   push::EventLoop loop;
   loop.watch(signals, EPOLLIN, [&loop](std::uint32_t) { loop.stop(); });
 
+  const auto alone = control::RunLock::take(options.run, options.state);
+  if (!alone) return std::unexpected(alone.error());
   auto store = store::Store::open(options.state / "store");
   if (!store) return std::unexpected(store.error());
   control::EngineOptions engine_options;

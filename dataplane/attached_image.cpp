@@ -89,10 +89,12 @@ Status check_claim(const image::ImageHeader &header, const Claim &claim) {
 }
 
 void name_slots(AttachedImage &image, ListSlots &slots) {
-  for (const image::ListEntry &list : image.view.lists)
-    image.slot_of_list[list.number] = slots.slot_of(image::list_name(image.view, list.number));
+  for (const image::ListEntry &list : image.view.lists) {
+    image.lists.set(list.number);
+    image.slot_of_list[list.number] = image.held_slots.hold(slots, list.name.data());
+  }
   if (image.view.stack.judges())
-    image.slot_of_list[image::compact_list] = slots.slot_of(image::compact_list_name);
+    image.slot_of_list[image::compact_list] = image.held_slots.hold(slots, image::compact_list_name);
 }
 
 Result<Fd> make_memfd(std::uint64_t bytes, int node) {
@@ -184,18 +186,6 @@ Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &
   auto attached = attach_memfd(memory->get(), claim, context);
   if (!attached) return fail(attached.error().code, file.string() + ": " + attached.error().message);
   return attached;
-}
-
-Status save_image(const AttachedImage &image, const std::filesystem::path &file) {
-  const Fd to(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!to.good()) return fail(Errc::io, because(file.c_str()));
-  const std::byte *data = image.mapping.bytes().data();
-  for (std::uint64_t done = 0; done < image.image_bytes;) {
-    const ssize_t put = write(to.get(), data + done, image.image_bytes - done);
-    if (put < 0 && errno != EINTR) return fail(Errc::io, because(file.c_str()));
-    done += put > 0 ? static_cast<std::uint64_t>(put) : 0;
-  }
-  return {};
 }
 
 } // namespace weir::dataplane

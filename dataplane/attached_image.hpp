@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -44,6 +45,26 @@ struct alignas(cache_line_bytes) PaddedCounter {
   Counter packets;
 };
 
+// The counter slots that an image's lists hold; lets go of them at the end, when no worker has the image.
+class HeldSlots {
+public:
+  HeldSlots() = default;
+  HeldSlots(const HeldSlots &) = delete;
+  HeldSlots &operator=(const HeldSlots &) = delete;
+  ~HeldSlots() {
+    for (const std::uint16_t slot : held_) from_->let_go(slot);
+  }
+  [[nodiscard]] std::uint16_t hold(ListSlots &from, std::string_view name) {
+    from_ = &from;
+    held_.push_back(from.hold(name));
+    return held_.back();
+  }
+
+private:
+  ListSlots *from_ = nullptr;
+  std::vector<std::uint16_t> held_;
+};
+
 struct AttachedImage {
   image::ImageView view;
   Mapping mapping;
@@ -56,6 +77,8 @@ struct AttachedImage {
   // Makes the writer's grace callback wait for workers; false while nobody reads this image.
   std::shared_ptr<bool> in_force = std::make_shared<bool>(false);
   std::array<std::uint16_t, list_slots> slot_of_list{}; // list number -> counter slot
+  HeldSlots held_slots;
+  std::bitset<list_slots> lists; // numbers that the image has
   std::vector<PaddedCounter> packets_by_worker;
 
   [[nodiscard]] std::uint64_t packets() const noexcept {
@@ -89,8 +112,5 @@ struct Claim {
 // The last accepted image of an earlier run, copied into memory of our own.
 [[nodiscard]] Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &file,
                                                                  const AttachContext &context);
-
-// Writes the bytes of a freshly attached image (no delta applied yet) to a file.
-[[nodiscard]] Status save_image(const AttachedImage &image, const std::filesystem::path &file);
 
 } // namespace weir::dataplane

@@ -173,11 +173,12 @@ bool Channel::receive_one(PeerId id) {
   message.msg_controllen = ancillary.size();
   const ssize_t got = recvmsg(found->second.fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  const int fd = got < 0 ? -1 : take_fd(message); // a message without a byte may bring some, too
   if (got <= 0) {
+    if (fd >= 0) close(fd);
     drop_peer(id);
     return false;
   }
-  const int fd = take_fd(message);
   dispatch(id, std::span(buffer).first(static_cast<std::size_t>(got)), fd);
   return true;
 }
@@ -242,28 +243,26 @@ void Channel::stage(Request request, Bytes payload, int fd) {
   generations_.discard_staged();
   stager_ = request.peer;
   const Claim claim{about->store_id, about->generation, about->base_sequence, about->image_bytes};
-  background_.submit([this, request, claim, file, turn = ++staging_, context = generations_.attach_context(),
-                      save_as = generations_.staged_image_file()]() -> Background::Completion {
+  background_.submit([this, request, claim, file, turn = ++staging_,
+                      context = generations_.attach_context()]() -> Background::Completion {
     const Clock::time_point start = Clock::now();
     auto image = attach_memfd(*file, claim, context);
     const auto verify_us = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
-    if (image)
-      if (auto saved = save_image(**image, save_as); !saved)
-        fmt::print(stderr, "weir-dataplane: the image is not kept for a restart: {}\n",
-                   saved.error().message);
-    return [this, request, turn, verify_us, result = std::move(image)]() mutable {
+    KeptImages::Handle saving = image ? generations_.kept().prepare(**image) : nullptr;
+    return [this, request, turn, verify_us, result = std::move(image), saved = std::move(saving)]() mutable {
       if (turn != staging_)
         return refuse(request,
                       {Errc::refused, "another stage or a discard came before this image was ready"});
-      staged(request, std::move(result), static_cast<std::uint64_t>(verify_us.count()));
+      staged(request, std::move(result), std::move(saved), static_cast<std::uint64_t>(verify_us.count()));
     };
   });
 }
 
-void Channel::staged(Request request, Result<std::unique_ptr<AttachedImage>> image, std::uint64_t verify_us) {
+void Channel::staged(Request request, Result<std::unique_ptr<AttachedImage>> image, KeptImages::Handle saving,
+                     std::uint64_t verify_us) {
   if (!image) return refuse(request, image.error());
   const wire::Staged answer{(*image)->generation, verify_us};
-  generations_.set_staged(std::move(*image));
+  generations_.set_staged(std::move(*image), std::move(saving));
   send(request, wire::Type::staged, bytes_of(answer));
 }
 
@@ -271,6 +270,8 @@ void Channel::deltas(Request request, Bytes payload) {
   const auto asked = read_list<wire::Deltas, wire::Delta>(payload, wire::deltas_max);
   if (!asked) return refuse(request, malformed("deltas"));
   const auto &[about, list] = *asked;
+  if (about.target == wire::Target::staged && stager_ != request.peer)
+    return refuse(request, {Errc::refused, "deltas for a staged image, but nothing is staged by this peer"});
   const auto done = generations_.apply(about, list);
   if (!done) return refuse(request, done.error());
   const wire::Applied answer{.sequence = done->sequence,
@@ -311,14 +312,18 @@ void Channel::commit(Request request, Bytes payload) {
     if (on_live) on_live(swap.generation);
     const wire::Committed answer{swap.generation, swap.swap_ns};
     send(request, wire::Type::committed, bytes_of(answer));
+    for (const auto &[id, peer] : peers_)
+      if (id != request.peer) hello(id);
   });
   if (!good) return refuse(request, good.error());
   stager_ = 0;
 }
 
 void Channel::discard(Request request) {
-  ++staging_;
-  generations_.discard_staged();
+  if (stager_ == request.peer) {
+    ++staging_;
+    generations_.discard_staged();
+  }
   const wire::Staged nothing;
   send(request, wire::Type::staged, bytes_of(nothing));
 }

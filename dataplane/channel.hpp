@@ -65,7 +65,8 @@ private:
   void dispatch(PeerId id, std::span<const std::byte> message, int fd);
 
   void stage(Request request, std::span<const std::byte> payload, int fd);
-  void staged(Request request, Result<std::unique_ptr<AttachedImage>> image, std::uint64_t verify_us);
+  void staged(Request request, Result<std::unique_ptr<AttachedImage>> image, KeptImages::Handle saving,
+              std::uint64_t verify_us);
   void deltas(Request request, std::span<const std::byte> payload);
   void guard(Request request, std::span<const std::byte> payload);
   void relieve(Request request, std::span<const std::byte> payload);

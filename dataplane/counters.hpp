@@ -11,11 +11,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace weir::dataplane {
@@ -32,6 +34,14 @@ private:
   std::atomic<std::uint64_t> value_{0};
 };
 
+// So that a map of strings can be asked with a view.
+struct NameHash {
+  using is_transparent = void;
+  [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept {
+    return std::hash<std::string_view>()(name);
+  }
+};
+
 // What a packet carried, for counting.
 enum class FamilySlot : std::uint8_t { ipv4 = 0, ipv6 = 1, other = 2 };
 inline constexpr std::size_t family_slots = 3;
@@ -41,7 +51,7 @@ inline constexpr std::size_t family_slots = 3;
 }
 
 inline constexpr std::size_t ports_max = 32;
-inline constexpr std::size_t list_slots = 65'536; // slot 0: lists beyond the last free slot
+inline constexpr std::size_t list_slots = 65'536; // slot 0: lists beyond the last free slot; the last is none
 inline constexpr std::size_t ethertypes = 65'536;
 
 struct PortCounters {
@@ -84,20 +94,6 @@ struct alignas(cache_line_bytes) WorkerCounters {
   }
 };
 
-// Slots of list names: given once, never reused while the process lives.
-class ListSlots {
-public:
-  // The slot of a name, a new one if it has none yet; slot 0 when all are taken.
-  [[nodiscard]] std::uint16_t slot_of(std::string_view name);
-  [[nodiscard]] std::string name_of(std::uint16_t slot) const;
-  [[nodiscard]] std::vector<std::string> names() const; // by slot; names()[0] is "(other lists)"
-
-private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::uint16_t, std::less<>> slots_;
-  std::vector<std::string> names_{"(other lists)"};
-};
-
 class Counters {
 public:
   explicit Counters(unsigned workers);
@@ -107,6 +103,45 @@ public:
 
 private:
   std::vector<std::unique_ptr<WorkerCounters>> workers_;
+};
+
+// Of all workers, since the process began.
+[[nodiscard]] std::uint64_t list_hits(const Counters &counters, std::size_t slot) noexcept;
+
+// Slots of list names. A name keeps its slot, and its count, while the process lives; only when all slots are
+// taken does a new name get the slot of one that no attached image has: the one that was let go first, whose
+// count goes to nobody. Asking for and letting go of a name take the time of a look into a map.
+class ListSlots {
+public:
+  struct Name {
+    std::string name;
+    std::uint64_t hits_before = 0; // of other names that had this slot
+  };
+
+  // Without counters no slot gets a second name.
+  explicit ListSlots(const Counters *counters = nullptr) : counters_(counters) {}
+
+  // The slot of a name, for as long as it is not let go of as often; slot 0 when attached images need all.
+  [[nodiscard]] std::uint16_t hold(std::string_view name);
+  // No worker counts there any more.
+  void let_go(std::uint16_t slot);
+
+  [[nodiscard]] std::string name_of(std::uint16_t slot) const;
+  [[nodiscard]] std::vector<Name> names() const; // by slot; names()[0] is "(other lists)"
+
+private:
+  struct Slot {
+    Name of;
+    std::uint32_t holders = 0;
+    std::list<std::uint16_t>::iterator idle; // while nobody holds it
+  };
+  [[nodiscard]] std::uint16_t free_slot();
+
+  const Counters *counters_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::uint16_t, NameHash, std::equal_to<>> slots_;
+  std::vector<Slot> all_{Slot{{"(other lists)", 0}, 1, {}}};
+  std::list<std::uint16_t> idle_; // the one let go first is in front
 };
 
 } // namespace weir::dataplane

@@ -24,8 +24,9 @@ struct LcoreEntry {
 };
 
 Dataplane::Dataplane(DataplaneSetup s)
-    : setup(std::move(s)), counters(setup.workers), slot(setup.workers),
-      generations(slot, lists, background, setup.workers, setup.state_dir) {}
+    : setup(std::move(s)), counters(setup.workers), lists(setup.for_replay ? nullptr : &counters),
+      slot(setup.workers),
+      generations(slot, lists, background, setup.workers, setup.state_dir, !setup.for_replay) {}
 
 Dataplane::~Dataplane() { stop_workers(); }
 

@@ -9,6 +9,7 @@
 #include "dataplane/image_slot.hpp"
 #include "dataplane/p4_target.hpp"
 #include "dataplane/port.hpp"
+#include "dataplane/port_looks.hpp"
 #include "dataplane/replay_port.hpp"
 #include "dataplane/samples.hpp"
 #include "dataplane/stack_meter.hpp"
@@ -31,6 +32,7 @@ struct DataplaneSetup {
   std::string memory;                 // for people, from EalPlan
   std::uint32_t sample_one_in = 1024; // packets that control is told of
   bool p4 = false;                    // the P4 program judges
+  bool for_replay = false;            // no image is kept, and no counter slot gets a second name
 };
 
 class Dataplane {
@@ -61,6 +63,7 @@ public:
   Generations generations;
   SampleRings samples;
   Ports ports;
+  PortLooks port_looks;
   std::unique_ptr<P4Target> p4;       // null: the stages judge
   std::unique_ptr<ReplayPort> replay; // null: ports of the configuration
 

@@ -64,10 +64,34 @@ Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const M
   return {};
 }
 
+// What cards read and write: all of EAL's memory where it is set, else that for the packets and some more.
+std::uint64_t locked_bytes(const config::Config &config, const EalPlan &plan) {
+  constexpr std::uint64_t mib = 1 << 20;
+  if (config.eal.memory_mib > 0) return config.eal.memory_mib * mib;
+  if (plan.memory.starts_with("ordinary")) return ordinary_memory_mib * mib;
+  unsigned queues = 0;
+  for (const config::Port &port : config.ports) queues += port.rx_queues;
+  constexpr std::uint64_t packet_bytes = 2560, packets_a_queue = 1024;
+  // Each port sends by as many queues as there are workers, and these are as many as queues to read at most.
+  return queues * (1 + config.ports.size()) * packets_a_queue * packet_bytes + 32 * mib;
+}
+
 } // namespace
 
+Status check_memlock(std::uint64_t allowed_bytes, std::uint64_t needed_bytes) {
+  if (needed_bytes <= allowed_bytes) return {};
+  const std::uint64_t kib = (needed_bytes + 1023) / 1024;
+  return fail(
+      Errc::no_memory,
+      fmt::format("eal.allow: cards work on locked memory: {} KiB are needed, and this user may lock {}: "
+                  "raise the limit (`ulimit -l {}` or unlimited, LimitMEMLOCK=infinity in a systemd unit, "
+                  "memlock in /etc/security/limits.conf), or give the program CAP_IPC_LOCK",
+                  kib, allowed_bytes / 1024, kib));
+}
+
 Machine Machine::here() {
-  Machine machine{geteuid() == 0, dataplane::hugepages_free_bytes(), cpus_allowed()};
+  Machine machine{geteuid() == 0, dataplane::hugepages_free_bytes(), cpus_allowed(),
+                  dataplane::memlock_bytes()};
   std::erase_if(machine.cpus, [](unsigned cpu) { return cpu >= RTE_MAX_LCORE; });
   return machine;
 }
@@ -97,7 +121,10 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
     return plan;
   }
   arguments.insert(arguments.end(), {"--file-prefix", eal.file_prefix, "--log-level", "lib.eal:warning"});
-  if (eal.allow.empty()) arguments.push_back("--no-pci");
+  if (eal.allow.empty())
+    arguments.push_back("--no-pci");
+  else if (auto good = check_memlock(machine.memlock_bytes, locked_bytes(config, plan)); !good)
+    return std::unexpected(good.error());
   for (const std::string &device : eal.allow) arguments.insert(arguments.end(), {"-a", device});
   for (const std::string &device : eal.vdevs) arguments.insert(arguments.end(), {"--vdev", device});
   arguments.insert(arguments.end(), eal.extra.begin(), eal.extra.end());

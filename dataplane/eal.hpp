@@ -6,7 +6,9 @@
 #include "dataplane/options.hpp"
 #include "weir/base/result.hpp"
 
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,10 +26,15 @@ struct EalPlan {
 struct Machine {
   bool root = false;
   std::uint64_t hugepages_free_bytes = 0;
-  std::vector<unsigned> cpus; // those this process may use
+  std::vector<unsigned> cpus;                                              // those this process may use
+  std::uint64_t memlock_bytes = std::numeric_limits<std::uint64_t>::max(); // that may be locked; max: any
 
   [[nodiscard]] static Machine here();
 };
+
+// Cards read and write packets where they lie: that memory has to be locked, and the kernel counts it. An
+// error where it would refuse some, since cards would then start, and lose packets under load.
+[[nodiscard]] Status check_memlock(std::uint64_t allowed_bytes, std::uint64_t needed_bytes);
 
 [[nodiscard]] Result<EalPlan> plan_eal(const Options &options, const config::Config &config,
                                        const Machine &machine);

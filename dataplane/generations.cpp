@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t swaps_kept = 1000;
-constexpr std::size_t retired_kept = 100'000;
+constexpr std::size_t retired_kept = 100;
 
 std::uint64_t ns_since(Clock::time_point start) {
   return static_cast<std::uint64_t>(
@@ -37,8 +37,7 @@ Status check(const wire::Delta &delta, const AttachedImage &image) {
       delta.family == Family::ipv6 || Address::from_wire(address.wire()).bytes == address.bytes;
   if (!spare_bytes_zero || masked(address, delta.length) != address)
     return fail(Errc::parse, "a delta has address bits beyond its prefix length");
-  if (delta.op == wire::DeltaOp::set &&
-      (delta.list >= image::lists_max || image.slot_of_list[delta.list] == 0))
+  if (delta.op == wire::DeltaOp::set && (delta.list >= image::lists_max || !image.lists.test(delta.list)))
     return fail(Errc::needs_rebuild,
                 fmt::format("list number {} is not in generation {}", delta.list, image.generation));
   return {};
@@ -50,19 +49,12 @@ bool is_sound(const wire::GuardedAddress &a) {
          Address::from_wire(Address{a.family, a.address}.wire()).bytes == a.address;
 }
 
-void flush_to_disk(const std::filesystem::path &path, int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);
-  close(fd);
-}
-
 } // namespace
 
 Generations::Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
-                         std::filesystem::path state_dir)
+                         std::filesystem::path state_dir, bool keeps_images)
     : slot_(slot), lists_(lists), background_(background), workers_(workers),
-      state_dir_(std::move(state_dir)) {}
+      kept_(std::move(state_dir), keeps_images) {}
 
 Generations::~Generations() {
   while (tick()) rte_pause();
@@ -92,22 +84,25 @@ Status Generations::lead_changed(const AttachedImage &live) {
 }
 
 Status Generations::attach_last() {
-  std::error_code ignored;
-  if (!std::filesystem::exists(last_image_file(), ignored))
-    return fail(Errc::not_found, "no image is kept in " + state_dir_.string());
-  auto attached = attach_file(last_image_file(), attach_context());
-  if (!attached) return std::unexpected(attached.error());
-  if (Status led = lead(**attached); !led) return led;
-  publish(std::move(*attached), [](const Swap &) {});
-  return {};
+  const auto accept = [this](const std::filesystem::path &file) -> Status {
+    auto attached = attach_file(file, attach_context());
+    if (!attached) return std::unexpected(attached.error());
+    if (Status led = lead(**attached); !led)
+      return fail(led.error().code, file.string() + ": " + led.error().message);
+    publish(std::move(*attached), [](const Swap &) {});
+    return {};
+  };
+  return kept_.restore(accept, [this] { return slot_.live_generation(); });
 }
 
-void Generations::set_staged(std::unique_ptr<AttachedImage> image) {
+void Generations::set_staged(std::unique_ptr<AttachedImage> image, KeptImages::Handle saving) {
   discard_staged();
   staged_ = std::move(image);
+  kept_.stage(std::move(saving));
 }
 
 void Generations::discard_staged() {
+  kept_.discard();
   if (!staged_) return;
   background_.submit([old = std::move(staged_)]() mutable {
     old.reset();
@@ -116,13 +111,34 @@ void Generations::discard_staged() {
 }
 
 Result<AttachedImage *> Generations::target_of(const wire::Deltas &about) {
+  AttachedImage *target = nullptr;
   if (about.target == wire::Target::staged) {
-    if (!staged_) return fail(Errc::refused, "deltas for a staged image, but none is staged");
-    return staged_.get();
+    target = staged_.get();
+    if (target == nullptr) return fail(Errc::refused, "deltas for a staged image, but none is staged");
+  } else if (about.target == wire::Target::live) {
+    target = live();
+    if (target == nullptr)
+      return fail(Errc::needs_rebuild, "deltas for the live image, but none is attached");
+  } else {
+    return fail(Errc::parse, "deltas for an unknown target");
   }
-  if (about.target != wire::Target::live) return fail(Errc::parse, "deltas for an unknown target");
-  if (live() == nullptr) return fail(Errc::needs_rebuild, "deltas for the live image, but none is attached");
-  return live();
+  if (about.store_id != target->store_id)
+    return fail(Errc::refused, fmt::format("deltas for generation {} from another rule store than its own: "
+                                           "one weir-control alone may serve a dataplane",
+                                           target->generation));
+  return target;
+}
+
+// Whether what was said about this store's generation may be done to the live image.
+Status Generations::is_live(const image::StoreId &store, std::uint64_t generation, const char *what) {
+  const AttachedImage *image = live();
+  if (image == nullptr || image->generation != generation)
+    return fail(Errc::refused, fmt::format("addresses to be {} in generation {}, but {} is live", what,
+                                           generation, image == nullptr ? 0 : image->generation));
+  if (image->store_id != store)
+    return fail(Errc::refused,
+                fmt::format("addresses to be {} in generation {} of another rule store", what, generation));
+  return {};
 }
 
 Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
@@ -146,8 +162,8 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
 
   if (*image.in_force && slot_.quiesced(last_change_)) image.writer->grace_passed();
   const image::ImageWriter::BatchDone batch = image.writer->apply_batch(deltas.first(checked));
-  image.sequence += batch.applied;
-  DeltasDone done{.sequence = image.sequence,
+  const std::uint64_t reached = image.sequence + batch.applied;
+  DeltasDone done{.sequence = reached,
                   .in_overlay = batch.in_overlay,
                   .filter_strained = batch.filter_strained,
                   .stack_strained = batch.stack_strained,
@@ -156,8 +172,10 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
     last_change_ = done.token;
   else
     image.writer->grace_passed();
+  // What the follower judges by has not changed, so nothing was applied: the same deltas may come again.
   if (*image.in_force && batch.applied != 0)
     if (const Status led = lead_changed(image); !led) return fail(Errc::needs_rebuild, led.error().message);
+  image.sequence = reached;
   if (batch.needs_rebuild)
     return fail(Errc::needs_rebuild,
                 fmt::format("generation {} has no room for delta {}; everything before it is applied",
@@ -168,10 +186,9 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
 
 Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
                                                   std::span<const wire::GuardedAddress> addresses) {
+  if (Status good = is_live(about.store_id, about.generation, "guarded"); !good)
+    return std::unexpected(good.error());
   AttachedImage *image = live();
-  if (image == nullptr || image->generation != about.generation)
-    return fail(Errc::refused, fmt::format("addresses to be guarded in generation {}, but {} is live",
-                                           about.generation, image == nullptr ? 0 : image->generation));
   if (!std::ranges::all_of(addresses, is_sound))
     return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
   GuardDone done{.guarded = {.generation = image->generation}, .token = {}};
@@ -188,10 +205,9 @@ Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
 
 Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about,
                                                       std::span<const wire::RelievedAddress> addresses) {
+  if (Status good = is_live(about.store_id, about.generation, "relieved"); !good)
+    return std::unexpected(good.error());
   AttachedImage *image = live();
-  if (image == nullptr || image->generation != about.generation)
-    return fail(Errc::refused, fmt::format("addresses to be relieved in generation {}, but {} is live",
-                                           about.generation, image == nullptr ? 0 : image->generation));
   if (!image->view.stack.judges())
     return fail(Errc::refused,
                 fmt::format("generation {} has no filter that judges alone", image->generation));
@@ -226,7 +242,7 @@ Status Generations::commit(const wire::Commit &commit, std::function<void(const 
                             "entries would be lost",
                             now->sequence.load(), staged_->sequence.load()));
   if (Status led = lead(*staged_); !led) return led;
-  keep_as_last(); // first: once COMMITTED is out, a restart must find it
+  kept_.commit();
   publish(std::move(staged_), std::move(done));
   return {};
 }
@@ -257,8 +273,18 @@ void Generations::retire(std::unique_ptr<AttachedImage> image) {
   if (!image) return;
   {
     const auto guard = lock();
-    retired_packets_[image->generation] += image->packets();
-    while (retired_packets_.size() > retired_kept) retired_packets_.erase(retired_packets_.begin());
+    const auto known = std::ranges::find(retired_packets_, image->generation,
+                                         &std::pair<std::uint64_t, std::uint64_t>::first);
+    std::uint64_t before = 0; // a generation may come into force again
+    if (known != retired_packets_.end()) {
+      before = known->second;
+      retired_packets_.erase(known);
+    }
+    retired_packets_.emplace_back(image->generation, before + image->packets());
+    if (retired_packets_.size() > retired_kept) {
+      earlier_packets_ += retired_packets_.front().second;
+      retired_packets_.pop_front();
+    }
   }
   background_.submit([old = std::move(image)]() mutable {
     old.reset();
@@ -271,19 +297,6 @@ void Generations::record(const Swap &swap) {
   ++swap_count_;
   swaps_.push_back(swap);
   if (swaps_.size() > swaps_kept) swaps_.pop_front();
-}
-
-// The pristine copy was written when the image was staged. A process killed after this finds it; a
-// machine that loses power finds it once the background flush is through.
-void Generations::keep_as_last() {
-  std::error_code failed;
-  std::filesystem::rename(staged_image_file(), last_image_file(), failed);
-  if (failed) return;
-  background_.submit([file = last_image_file(), folder = state_dir_] {
-    flush_to_disk(file, O_RDONLY);
-    flush_to_disk(folder, O_RDONLY | O_DIRECTORY);
-    return Background::Completion();
-  });
 }
 
 void Generations::after(GraceToken token, std::function<void()> then) {
@@ -304,10 +317,15 @@ bool Generations::tick() {
 
 std::map<std::uint64_t, std::uint64_t> Generations::packets_by_generation() const {
   const auto guard = lock();
-  auto packets = retired_packets_;
+  std::map<std::uint64_t, std::uint64_t> packets{retired_packets_.begin(), retired_packets_.end()};
   if (const AttachedImage *now = slot_.current(); now != nullptr && now->packets() > 0)
     packets[now->generation] += now->packets();
   return packets;
+}
+
+std::uint64_t Generations::earlier_packets() const {
+  const auto guard = lock();
+  return earlier_packets_;
 }
 
 std::vector<Swap> Generations::swaps() const {

@@ -9,6 +9,7 @@
 #include "dataplane/attached_image.hpp"
 #include "dataplane/background.hpp"
 #include "dataplane/image_slot.hpp"
+#include "dataplane/kept_images.hpp"
 #include "weir/base/result.hpp"
 #include "weir/wire/messages.hpp"
 
@@ -20,6 +21,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace weir::dataplane {
@@ -50,20 +52,21 @@ protected:
 class Generations {
 public:
   Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
-              std::filesystem::path state_dir);
+              std::filesystem::path state_dir, bool keeps_images = true);
   ~Generations(); // workers have left
 
   // Before anything is attached; it has to outlive what is.
   void set_follower(ImageFollower &follower) noexcept { follower_ = &follower; }
 
   [[nodiscard]] AttachContext attach_context();
-  [[nodiscard]] std::filesystem::path last_image_file() const { return state_dir_ / "last.image"; }
-  [[nodiscard]] std::filesystem::path staged_image_file() const { return state_dir_ / "staged.image"; }
+  [[nodiscard]] KeptImages &kept() noexcept { return kept_; }
+  [[nodiscard]] const KeptImages &kept() const noexcept { return kept_; }
 
-  // The image of an earlier run goes into force; not_found when there is none.
+  // The image of an earlier run, or the one before it, goes into force; not_found when there is none.
   [[nodiscard]] Status attach_last();
 
-  void set_staged(std::unique_ptr<AttachedImage> image);
+  // `saving`: what kept().prepare() made of it, to be kept once it is live.
+  void set_staged(std::unique_ptr<AttachedImage> image, KeptImages::Handle saving = nullptr);
   void discard_staged();
   [[nodiscard]] AttachedImage *staged() noexcept { return staged_.get(); }
   [[nodiscard]] AttachedImage *live() noexcept { return slot_.live(); }
@@ -106,9 +109,11 @@ public:
 
   // ---- for readers on other threads
   [[nodiscard]] std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
-  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> packets_by_generation() const; // takes the lock
-  [[nodiscard]] std::vector<Swap> swaps() const;                                      // takes the lock
-  [[nodiscard]] std::uint64_t swap_count() const;                                     // takes the lock
+  // Of the one in force and of the hundred before it; both take the lock.
+  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> packets_by_generation() const;
+  [[nodiscard]] std::uint64_t earlier_packets() const; // of all others together
+  [[nodiscard]] std::vector<Swap> swaps() const;       // takes the lock
+  [[nodiscard]] std::uint64_t swap_count() const;      // takes the lock
 
 private:
   struct Waiting {
@@ -117,26 +122,27 @@ private:
   };
 
   [[nodiscard]] Result<AttachedImage *> target_of(const wire::Deltas &about);
+  [[nodiscard]] Status is_live(const image::StoreId &store, std::uint64_t generation, const char *what);
   void wait_for_grace();                                 // in the middle of a change; spins
   [[nodiscard]] Status lead(const AttachedImage &image); // the follower, if there is one
   [[nodiscard]] Status lead_changed(const AttachedImage &live);
   void publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done);
   void retire(std::unique_ptr<AttachedImage> image);
   void record(const Swap &swap);
-  void keep_as_last();
 
   ImageFollower *follower_ = nullptr;
   ImageSlot &slot_;
   ListSlots &lists_;
   Background &background_;
   unsigned workers_;
-  std::filesystem::path state_dir_;
+  KeptImages kept_;
   std::unique_ptr<AttachedImage> staged_;
   GraceToken last_change_;      // after it, slots freed by deltas to the live image may be refilled
   std::deque<Waiting> waiting_; // tokens never fall
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> retired_packets_;
-  std::deque<Swap> swaps_; // the last swaps_kept
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> retired_packets_; // generation, packets: newest last
+  std::uint64_t earlier_packets_ = 0;                                   // of those that left it
+  std::deque<Swap> swaps_;                                              // the last swaps_kept
   std::uint64_t swap_count_ = 0;
 };
 

@@ -67,7 +67,7 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
   if (!workers) return std::unexpected(workers.error());
   Dataplane dataplane({*workers, options.state_dir.value_or(config.paths.state), config.no_image,
                        plan.shared_cpus ? WhenIdle::yield : WhenIdle::spin, plan.memory, config.sample_one_in,
-                       options.p4});
+                       options.p4, options.replay.has_value()});
   if (auto ready = prepare(dataplane, options, config); !ready) return ready;
   Service service(dataplane);
   const auto socket = options.run_dir.value_or(config.paths.run) / control::dataplane_socket_name;

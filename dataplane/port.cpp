@@ -47,13 +47,39 @@ Result<std::uint16_t> find_device(const config::Port &port) {
 }
 
 // Each descriptor of each queue may hold a packet; bursts in flight and caches come on top.
-unsigned mbufs_needed(const std::vector<config::Port> &wanted, unsigned workers) {
+unsigned mbufs_needed(const std::vector<Port> &ports, unsigned workers) {
   unsigned count = workers * (4 * 64 + pool_cache * 2);
-  for (const config::Port &port : wanted) count += (port.rx_queues + workers) * descriptors_wanted;
+  for (const Port &port : ports) count += (port.rx_queues + workers) * descriptors_wanted;
   return std::max(count, 8191u);
 }
 
+Result<std::uint16_t> rx_queues_of(const config::Port &port, std::uint16_t id, unsigned workers) {
+  rte_eth_dev_info info{};
+  if (const int error = rte_eth_dev_info_get(id, &info); error != 0)
+    return port_error(port.name, "cannot be examined", error);
+  const std::string driver = info.driver_name != nullptr ? info.driver_name : "";
+  const auto queues = rx_queues_for(port, driver, static_cast<std::uint16_t>(workers), info.max_rx_queues);
+  if (queues && *queues != port.rx_queues)
+    fmt::print(stderr,
+               "weir-dataplane: port {}: {} receive queues instead of {}: {} delivers to as many as it is "
+               "sent by, and each of {} worker(s) sends by its own\n",
+               port.name, *queues, port.rx_queues, driver, workers);
+  return queues;
+}
+
 } // namespace
+
+Result<std::uint16_t> rx_queues_for(const config::Port &port, const std::string &driver, std::uint16_t tx,
+                                    std::uint16_t device_rx_max) {
+  const auto asked = static_cast<std::uint16_t>(port.rx_queues);
+  if (!driver.starts_with("net_virtio") || asked >= tx) return asked;
+  if (tx <= device_rx_max) return tx;
+  return fail(Errc::config,
+              fmt::format("port {}: {} workers send by a queue each, and {} would deliver to as many receive "
+                          "queues, of which the device has {}: use fewer eal.lcores, or give the card more "
+                          "queue pairs",
+                          port.name, tx, driver, device_rx_max));
+}
 
 Status start_port(std::uint16_t port_id, const std::string &name, const PortSetup &setup) {
   rte_eth_dev_info info{};
@@ -102,14 +128,16 @@ Result<Ports> Ports::open(const std::vector<config::Port> &wanted, unsigned work
       return fail(Errc::config, fmt::format("port {}: its peer {} is not a port", port.name, port.peer));
     const auto own = static_cast<std::uint16_t>(ports.ports_.size());
     const auto other = peer == wanted.end() ? own : static_cast<std::uint16_t>(peer - wanted.begin());
-    ports.ports_.push_back({port.name, *id, static_cast<std::uint16_t>(port.rx_queues), port.side, other});
+    const auto queues = rx_queues_of(port, *id, workers);
+    if (!queues) return std::unexpected(queues.error());
+    ports.ports_.push_back({port.name, *id, *queues, port.side, other});
   }
 
-  ports.pool_ = rte_pktmbuf_pool_create("weir_packets", mbufs_needed(wanted, workers), pool_cache, 0,
+  ports.pool_ = rte_pktmbuf_pool_create("weir_packets", mbufs_needed(ports.ports_, workers), pool_cache, 0,
                                         RTE_MBUF_DEFAULT_BUF_SIZE, node_of_workers());
   if (ports.pool_ == nullptr)
     return fail(Errc::no_memory, fmt::format("no memory for {} packets: {}; raise eal.memory_mib",
-                                             mbufs_needed(wanted, workers), rte_strerror(rte_errno)));
+                                             mbufs_needed(ports.ports_, workers), rte_strerror(rte_errno)));
   for (const Port &port : ports.ports_) {
     const PortSetup setup{port.rx_queues, static_cast<std::uint16_t>(workers), ports.pool_};
     if (auto good = start_port(port.port_id, port.name, setup); !good) return std::unexpected(good.error());

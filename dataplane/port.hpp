@@ -32,6 +32,12 @@ struct PortSetup {
 // Configures, starts; promiscuous, RSS over addresses where the device offers it.
 [[nodiscard]] Status start_port(std::uint16_t port_id, const std::string &name, const PortSetup &setup);
 
+// How many receive queues a port has to have where `tx` are used for sending. A virtio card activates as many
+// pairs as the larger of both numbers, and delivers to all of them: one that nobody reads would swallow its
+// share. Errors say what to change.
+[[nodiscard]] Result<std::uint16_t> rx_queues_for(const config::Port &port, const std::string &driver,
+                                                  std::uint16_t tx, std::uint16_t device_rx_max);
+
 class Ports {
 public:
   // Configures all ports of weir.yaml, one tx queue for each worker. Nothing is started before

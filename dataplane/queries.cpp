@@ -64,6 +64,7 @@ Json stats(const Snapshot &s) {
   for (const auto &[type, n] : s.ethertypes)
     json["ethertypes"][type == 0 ? "llc" : fmt::format("0x{:04x}", type)] = n;
   json["generations"] = Json::object();
+  if (s.generations_earlier > 0) json["generations"]["earlier"] = s.generations_earlier;
   for (const auto &[generation, packets] : s.generations)
     json["generations"][std::to_string(generation)] = packets;
   json["without_image"] = s.without_image;
@@ -99,6 +100,8 @@ Json stats(const Snapshot &s) {
   json["mpps"] = s.mpps();
   json["seconds"] = s.seconds;
   json["memory"] = s.memory;
+  json["kept"] = {{"generation", s.kept.generation}, {"waiting", s.kept.waiting}};
+  json["warnings"] = s.warnings;
   json["truncated"] = s.replay && s.replay->truncated;
   if (s.replay)
     json["replay"] = {{"read", s.replay->read}, {"written", s.replay->written}, {"eof", s.replay->eof}};

@@ -67,6 +67,8 @@ bool Service::turn(std::chrono::microseconds patience) {
   }
   dataplane_.generations.tick();
   forward_samples();
+  // A replay counts every packet of its capture itself.
+  if (!dataplane_.replay) dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
   if (polled[0].revents != 0 && stop_was_asked()) {
     if (!dataplane_.replay || stopping_) return false;
     stopping_ = true;

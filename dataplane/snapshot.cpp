@@ -41,12 +41,10 @@ void add_verdicts(Snapshot &snapshot, const WorkerCounters &worker) {
 }
 
 void add_lists(Snapshot &snapshot, const Dataplane &dataplane) {
-  const std::vector<std::string> names = dataplane.lists.names();
+  std::vector<ListSlots::Name> names = dataplane.lists.names();
   for (std::size_t slot = 0; slot < names.size(); ++slot) {
-    std::uint64_t hits = 0;
-    for (unsigned w = 0; w < dataplane.counters.workers(); ++w)
-      hits += dataplane.counters.worker(w).lists[slot].get();
-    if (slot > 0 || hits > 0) snapshot.lists.emplace_back(names[slot], hits);
+    const std::uint64_t hits = list_hits(dataplane.counters, slot) - names[slot].hits_before;
+    if (slot > 0 || hits > 0) snapshot.lists.emplace_back(std::move(names[slot].name), hits);
   }
 }
 
@@ -115,6 +113,10 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   snapshot.stack_generation = dataplane.stack_meter.under_generation(counters).second;
   snapshot.samples_dropped = sum(counters, &WorkerCounters::samples_dropped);
   snapshot.generations = dataplane.generations.packets_by_generation();
+  snapshot.generations_earlier = dataplane.generations.earlier_packets();
+  snapshot.kept = dataplane.generations.kept().about();
+  snapshot.warnings = dataplane.port_looks.warnings();
+  if (!snapshot.kept.warning.empty()) snapshot.warnings.push_back(snapshot.kept.warning);
   snapshot.swaps = dataplane.generations.swaps();
   snapshot.swap_count = dataplane.generations.swap_count();
   add_lists(snapshot, dataplane);
@@ -139,6 +141,7 @@ std::string totals_text(const Snapshot &s) {
       if (const std::uint64_t n = s.of(info.reason, verdict); n > 0)
         text += fmt::format("  {:4} {:14} {:>14}\n", name_of(verdict), info.name, n);
   for (const auto &[name, hits] : s.lists) text += fmt::format("  list {:14} {:>14}\n", name, hits);
+  if (s.generations_earlier > 0) text += fmt::format("  generations before {:>11}\n", s.generations_earlier);
   for (const auto &[generation, packets] : s.generations)
     text += fmt::format("  generation {:<8} {:>14}\n", generation, packets);
   for (const PortSnapshot &p : s.ports)

@@ -31,7 +31,9 @@ struct Snapshot {
   std::array<std::array<std::array<std::uint64_t, family_slots>, 2>, reason_count> verdicts{};
   std::vector<std::pair<std::string, std::uint64_t>> lists; // with hits, by slot
   std::map<std::uint16_t, std::uint64_t> ethertypes;        // of non_ip
-  std::map<std::uint64_t, std::uint64_t> generations;       // packets judged under each
+  std::map<std::uint64_t, std::uint64_t> generations;       // packets judged under each of the newest
+  std::uint64_t generations_earlier = 0;                    // and under all others
+  KeptImages::About kept;                                   // what a restart would begin with
   std::uint64_t without_image = 0;
   std::uint64_t probes = 0, second_lines = 0; // keys asked of a table; of them, in need of a second line
   GuardSnapshot guard;                        // since the start
@@ -45,6 +47,7 @@ struct Snapshot {
   std::uint64_t samples_dropped = 0;
   double seconds = 0; // from the first packet to the latest
   std::string memory;
+  std::vector<std::string> warnings; // sentences: what somebody should look at
   std::optional<ReplayProgress> replay;
 
   [[nodiscard]] std::uint64_t of(Reason reason, Verdict verdict) const {

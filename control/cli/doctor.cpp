@@ -1,6 +1,7 @@
 #include "control/cli/doctor.hpp"
 
 #include "control/cli/client.hpp"
+#include "control/cli/fields.hpp"
 #include "control/cli/options.hpp"
 #include "control/cli/process.hpp"
 #include "control/cli/text.hpp"
@@ -9,6 +10,7 @@
 #include "control/plan/plan.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -27,6 +29,7 @@ namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 using Findings = std::vector<Finding>;
 
 std::string first_line(const fs::path &file) {
@@ -186,6 +189,15 @@ void look_at_ports(Findings &out, const config::Config &config, const fs::path &
         {Level::note, "permissions", "not root", "Ports on PCI devices need root or access to /dev/vfio."});
 }
 
+// What the two processes themselves find wrong; each sentence says its remedy.
+void look_at_dataplane(Findings &out, const Json &dataplane) {
+  if (const auto displaced = text_in(dataplane, "displaced", ""); !displaced.empty())
+    out.push_back({Level::wrong, "rules", "not those in force", displaced});
+  for (const Json &warning : child(dataplane, "warnings"))
+    if (warning.is_string())
+      out.push_back({Level::wrong, "dataplane", "has a warning", warning.get<std::string>()});
+}
+
 void look_at_socket(Findings &out, const std::string &who, const fs::path &socket, bool stream) {
   std::error_code ignored;
   if (!fs::exists(socket.parent_path(), ignored)) {
@@ -220,11 +232,14 @@ void look_at_socket(Findings &out, const std::string &who, const fs::path &socke
     return;
   }
   const auto pong = client->ask(R"({"verb":"ping"})", std::chrono::seconds(3));
-  if (pong)
-    out.push_back({Level::good, who, fmt::format("answers at {}", socket.string()), ""});
-  else
+  if (!pong) {
     out.push_back({Level::wrong, who, pong.error().message,
                    "It is stopped or busy for long; look at its log, and at its state with ps."});
+    return;
+  }
+  out.push_back({Level::good, who, fmt::format("answers at {}", socket.string()), ""});
+  if (const auto status = client->ask(R"({"verb":"status"})", std::chrono::seconds(3)); status)
+    look_at_dataplane(out, child(Json::parse(*status, nullptr, false), "dataplane"));
 }
 
 void look_at_state(Findings &out, const fs::path &folder) {

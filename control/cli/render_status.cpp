@@ -74,8 +74,14 @@ std::string dataplane_text(const Json &dataplane) {
   if (!flag_in(dataplane, "connected"))
     return "dataplane not connected: it keeps its last generation; changes are stored and sent when it is "
            "back";
-  return fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
-                     text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));
+  std::string text =
+      fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
+                  text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));
+  if (const auto displaced = text_in(dataplane, "displaced", ""); !displaced.empty())
+    text += "\nnot in force: " + displaced;
+  for (const Json &warning : child(dataplane, "warnings"))
+    if (warning.is_string()) text += "\nwarning: " + warning.get<std::string>();
+  return text;
 }
 
 } // namespace

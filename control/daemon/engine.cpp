@@ -19,6 +19,7 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
            .connected = {},
            .lost = {},
            .samples = [this](std::span<const wire::Sample> samples) { take_samples(samples); },
+           .displaced = [this](const std::string &why) { say(why); },
            .filling = [this] { image_fills(); }}),
       started_at_(now_s()), background_(loop, 2) {
   pusher_.channel().retry_wait = options_.retry_wait;

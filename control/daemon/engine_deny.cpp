@@ -107,7 +107,9 @@ void Engine::relieve(const std::vector<Address> &addresses) {
     if (told.size() < wire::relieve_max) told.push_back({.family = address.family, .address = address.bytes});
   }
   if (told.empty()) return;
-  const wire::Relieve head{.generation = live_record_.id, .count = static_cast<std::uint32_t>(told.size())};
+  const wire::Relieve head{.store_id = store_.id(),
+                           .generation = live_record_.id,
+                           .count = static_cast<std::uint32_t>(told.size())};
   std::vector<std::byte> payload = push::pack(head);
   const auto bytes = std::as_bytes(std::span(told));
   payload.insert(payload.end(), bytes.begin(), bytes.end());

@@ -78,7 +78,8 @@ void Engine::guard_hot_addresses() {
       addresses.push_back({.family = hot.address.family, .address = hot.address.bytes});
   }
   if (addresses.empty()) return;
-  const wire::Guard head{.generation = live_record_.id,
+  const wire::Guard head{.store_id = store_.id(),
+                         .generation = live_record_.id,
                          .count = static_cast<std::uint32_t>(addresses.size())};
   std::vector<std::byte> payload = push::pack(head);
   const auto bytes = std::as_bytes(std::span(addresses));

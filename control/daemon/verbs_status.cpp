@@ -163,6 +163,7 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
                          {"pid", hello.process},
                          {"sequence", pusher.applied_sequence()},
                          {"generation", pusher.dataplane_generation()}};
+  if (!pusher.displaced().empty()) answer["dataplane"]["displaced"] = pusher.displaced();
   answer["store"] = {{"bytes", engine_.store().bytes()},
                      {"sequence", engine_.store().sequence()},
                      {"id", [&] {
@@ -182,6 +183,8 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
       if (const plan::Workload workload = engine_.hits().workload(); workload.measured())
         answer["plan"]["measured_hit_ratio"] = workload.hit_ratio;
       answer["last_swap"]["lost"] = report.value("lost", Json(0));
+      answer["dataplane"]["warnings"] = report.value("warnings", Json::array());
+      answer["dataplane"]["kept"] = report.value("kept", Json());
       answer["memory"]["packets"] = report.value("memory", Json());
       if (const std::uint64_t probes = count_of(report, "lookups", "probes"); probes > 0)
         answer["plan"]["measured_lines"] =
@@ -229,9 +232,11 @@ void Api::stats(const Json &, const Caller &, const Reply &reply) {
       lists.push_back({{"name", name}, {"hits", hits}});
       if (list) lists.back()["entries"] = list->body->size() + engine_.dynamic().counts(list->number).total();
     }
-    for (const auto &[generation, packets] : all_generations.items())
+    for (const auto &[generation, packets] : all_generations.items()) {
+      const std::uint64_t number = std::strtoull(generation.c_str(), nullptr, 10);
       generations.push_back(
-          {{"generation", std::strtoull(generation.c_str(), nullptr, 10)}, {"packets", packets}});
+          {{"generation", number > 0 ? Json(number) : Json(generation)}, {"packets", packets}});
+    }
     answer["lists"] = std::move(lists);
     answer["generations"] = std::move(generations);
     reply(std::move(answer));

@@ -83,6 +83,7 @@ void Channel::take(const wire::Header &header, std::span<const std::byte> payloa
     events_.hello(hello_);
   } else if (header.type == wire::Type::samples) {
     std::vector<wire::Sample> samples(payload.size() / sizeof(wire::Sample));
+    if (samples.empty()) return;
     std::memcpy(samples.data(), payload.data(), samples.size() * sizeof(wire::Sample));
     if (events_.samples) events_.samples(samples);
   } else {

@@ -25,7 +25,11 @@ void Pusher::expect(image::StoreId store, std::uint64_t generation) {
 // ---- connection --------------------------------------------------------------------------------
 
 void Pusher::on_hello(const wire::Hello &hello) {
+  const bool again = state_ != State::absent; // another peer has committed
+  if (again && generation_ != 0 && (hello.store_id != store_ || hello.generation != generation_))
+    return be_displaced(hello);
   ++live_epoch_;
+  displaced_.clear();
   live_ = {.sent = hello.sequence, .applied = hello.sequence};
   state_ = State::stale;
   dataplane_generation_ = hello.generation;
@@ -49,10 +53,20 @@ void Pusher::on_lost(const std::string &why) {
   dataplane_generation_ = 0;
   ++live_epoch_;
   fail_stage({Errc::unreachable, "the dataplane went away: " + why});
-  const auto waiters = std::exchange(waiters_, {});
-  for (const auto &[sequence, done] : waiters)
-    done(fail(Errc::unreachable, "the dataplane went away: " + why));
+  displaced_.clear();
+  fail_waiters({Errc::unreachable, "the dataplane went away: " + why});
   if (events_.lost) events_.lost(why);
+}
+
+void Pusher::be_displaced(const wire::Hello &hello) {
+  state_ = State::stale;
+  ++live_epoch_;
+  dataplane_generation_ = hello.generation;
+  displaced_ = fmt::format("another weir-control has put its generation {} in force on this dataplane: stop "
+                           "that one, then apply here",
+                           hello.generation);
+  if (events_.displaced) events_.displaced(displaced_);
+  fail_waiters({Errc::refused, displaced_});
 }
 
 void Pusher::go_stale(const std::string &why) {
@@ -84,6 +98,7 @@ void Pusher::send_from(Cursor &cursor, wire::Target target) {
   while (cursor.sent < last && cursor.open < open_messages_max) {
     const std::uint64_t count = std::min<std::uint64_t>(last - cursor.sent, wire::deltas_max);
     wire::Deltas head;
+    head.store_id = store_;
     head.first_sequence = cursor.sent + 1;
     head.target = target;
     head.count = static_cast<std::uint32_t>(count);
@@ -178,6 +193,7 @@ void Pusher::on_committed(const Result<Message> &answer, std::uint64_t sequence)
   ++live_epoch_;
   generation_ = dataplane_generation_ = stage.image.generation;
   state_ = State::live;
+  displaced_.clear();
   live_ = {.sent = sequence, .applied = sequence};
   // The owner's rules become the live ones before anything more is sent.
   stage.done(Swapped{generation_, sequence, answer->as<wire::Committed>().swap_ns, stage.verify_us});
@@ -200,8 +216,14 @@ void Pusher::fail_stage(const Error &error) {
 
 void Pusher::when_applied(std::uint64_t sequence, std::function<void(Status)> done) {
   if (state_ == State::absent) return done(fail(Errc::unreachable, "no dataplane is connected"));
+  if (!displaced_.empty()) return done(fail(Errc::refused, displaced_));
   if (state_ == State::live && live_.applied >= sequence) return done({});
   waiters_.emplace(sequence, std::move(done));
+}
+
+void Pusher::fail_waiters(const Error &error) {
+  const auto waiters = std::exchange(waiters_, {});
+  for (const auto &[sequence, done] : waiters) done(std::unexpected(error));
 }
 
 void Pusher::wake_waiters() {

@@ -5,6 +5,9 @@
 //   live or stale, with an image staged:    the records since its base go to the staged image too;
 //                                           once it has all of them the live stream pauses, COMMIT,
 //                                           and the stream goes on to what is now live
+//   any ------hello of another's commit---> stale: who waits is told so, and the owner is not asked, since
+//                                           two that answer each other's images would never end; what
+//                                           its own user asks for next takes the dataplane back
 //
 // Nothing here holds rules. The log says which prefix changed at a sequence; what it means now,
 // under the live or the staged rules, is asked at the moment of sending. Two cursors, one for each
@@ -52,6 +55,8 @@ public:
     std::function<void()> connected; // before needs_image; hello() is known
     std::function<void(const std::string &why)> lost;
     std::function<void(std::span<const wire::Sample>)> samples;
+    // Another weir-control has put its own generation in force; `why` is for people.
+    std::function<void(const std::string &why)> displaced;
     std::function<void()> filling; // changes to the live image went to an overlay, or strain its filter
   };
 
@@ -63,6 +68,8 @@ public:
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool swapping() const { return stage_.has_value(); }
+  // Why the dataplane runs the generation of another weir-control; empty: it does not.
+  [[nodiscard]] const std::string &displaced() const { return displaced_; }
   [[nodiscard]] std::uint64_t dataplane_generation() const { return dataplane_generation_; } // 0: none
   [[nodiscard]] std::uint64_t applied_sequence() const { return live_.applied; }
   [[nodiscard]] Channel &channel() { return channel_; }
@@ -102,6 +109,8 @@ private:
   void fail_stage(const Error &error);
   void go_stale(const std::string &why);
   void wake_waiters();
+  void fail_waiters(const Error &error);
+  void be_displaced(const wire::Hello &hello);
 
   Channel channel_;
   LogSource log_;
@@ -109,6 +118,7 @@ private:
   image::StoreId store_{};
   std::uint64_t generation_ = 0, dataplane_generation_ = 0;
   State state_ = State::absent;
+  std::string displaced_;
   Cursor live_;
   std::optional<Stage> stage_;
   std::uint64_t live_epoch_ = 0, stage_epoch_ = 0; // answers to what came before are of no interest

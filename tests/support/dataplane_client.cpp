@@ -27,6 +27,24 @@ int make_memfd(Bytes bytes, int seals) {
   return fd;
 }
 
+// One message of these parts, with a descriptor unless it is negative.
+static bool send_with(int socket, std::span<iovec> parts, int fd) {
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  if (fd >= 0) {
+    message.msg_control = ancillary;
+    message.msg_controllen = sizeof ancillary;
+    cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
+}
+
 std::string WireMessage::text_after(std::size_t bytes) const {
   if (payload.size() <= bytes) return {};
   return {reinterpret_cast<const char *>(payload.data()) + bytes, payload.size() - bytes};
@@ -45,11 +63,14 @@ DataplaneClient::DataplaneClient(const std::filesystem::path &socket_path) {
     return;
   }
   hello_ = receive().as<wire::Hello>();
+  store_id = hello_.store_id;
 }
 
 DataplaneClient::~DataplaneClient() {
   if (fd_ >= 0) close(fd_);
 }
+
+void DataplaneClient::send_empty(int fd) { (void)send_with(fd_, {}, fd); }
 
 void DataplaneClient::send_raw(Bytes message) { send(fd_, message.data(), message.size(), MSG_NOSIGNAL); }
 
@@ -72,20 +93,7 @@ WireMessage DataplaneClient::ask(wire::Type type, Bytes payload, int fd) {
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
   header.request = ++last_request_;
   iovec parts[2] = {{&header, sizeof header}, {const_cast<std::byte *>(payload.data()), payload.size()}};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = 2;
-  if (fd >= 0) {
-    message.msg_control = ancillary;
-    message.msg_controllen = sizeof ancillary;
-    cmsghdr *c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
-  }
-  if (sendmsg(fd_, &message, MSG_NOSIGNAL) < 0) return {};
+  if (!send_with(fd_, parts, fd)) return {};
   for (;;) {
     WireMessage answer = receive();
     if (answer.header.type == wire::Type{} || answer.header.request == header.request) return answer;
@@ -97,6 +105,7 @@ WireMessage DataplaneClient::stage(Bytes image, int seals) {
   if (image.size() >= sizeof(image::ImageHeader)) {
     const auto header = load_unaligned<image::ImageHeader>(image.data());
     stage = {header.store_id, header.generation, header.sequence, image.size()};
+    store_id = header.store_id;
   }
   const int fd = make_memfd(image, seals);
   WireMessage answer = ask(wire::Type::stage, std::as_bytes(std::span(&stage, 1)), fd);
@@ -111,7 +120,7 @@ WireMessage DataplaneClient::commit(std::uint64_t generation, std::uint64_t sequ
 
 WireMessage DataplaneClient::deltas(wire::Target target, std::uint64_t first_sequence,
                                     const std::vector<wire::Delta> &list) {
-  const wire::Deltas about{first_sequence, target, static_cast<std::uint32_t>(list.size())};
+  const wire::Deltas about{store_id, first_sequence, target, static_cast<std::uint32_t>(list.size())};
   std::vector<std::byte> payload(sizeof about + list.size() * sizeof(wire::Delta));
   std::memcpy(payload.data(), &about, sizeof about);
   if (!list.empty())

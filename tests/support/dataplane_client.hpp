@@ -35,12 +35,16 @@ public:
   DataplaneClient &operator=(const DataplaneClient &) = delete;
 
   [[nodiscard]] bool connected() const noexcept { return fd_ >= 0; }
+  // Of the image staged last, else of the live one at connect; deltas name it.
+  image::StoreId store_id{};
+
   [[nodiscard]] const wire::Hello &hello() const noexcept { return hello_; }
 
   // Sends and waits (ten seconds at most) for the answer to this request; a dead peer gives an
   // empty message of type 0.
   WireMessage ask(wire::Type type, Bytes payload, int fd = -1);
   void send_raw(Bytes message);
+  void send_empty(int fd); // a message of no bytes that brings a descriptor
   WireMessage receive();
 
   // An image with the claims of its own header.

@@ -267,6 +267,7 @@ Result<std::vector<std::byte>> FakeDataplane::apply(const wire::Deltas &about,
                                                     std::span<const std::byte> rest) {
   Attached *image = about.target == wire::Target::live ? live_.get() : staged_.get();
   if (image == nullptr) return fail(Errc::refused, "deltas for an image that is not there");
+  if (about.store_id != image->store_id) return fail(Errc::refused, "deltas of another rule store");
   if (about.first_sequence > image->sequence + 1) return fail(Errc::bad_sequence, "deltas after a gap");
   std::uint32_t in_overlay = 0;
   for (std::uint32_t i = 0; i < about.count; ++i) {

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -86,7 +87,7 @@ TEST_F(ChannelTest, a_truncated_image_is_refused) {
 
 TEST_F(ChannelTest, late_guards_are_taken_for_the_live_generation_alone_and_only_whole) {
   const auto ask = [&](std::uint64_t generation, std::uint32_t count, std::size_t sent) {
-    const wire::Guard head{.generation = generation, .count = count};
+    const wire::Guard head{.store_id = control_->store_id, .generation = generation, .count = count};
     std::vector<wire::GuardedAddress> addresses(sent);
     std::vector<std::byte> payload(sizeof head + addresses.size() * sizeof(wire::GuardedAddress));
     std::memcpy(payload.data(), &head, sizeof head);
@@ -159,6 +160,53 @@ TEST_F(ChannelTest, a_staged_image_dies_with_its_connection) {
   ASSERT_TRUE(control_->stage(image.bytes()).is(wire::Type::staged));
   control_ = std::make_unique<DataplaneClient>(gate_->socket());
   EXPECT_TRUE(control_->commit(8, 0).is(wire::Type::refused));
+  expect_unchanged();
+}
+
+TEST_F(ChannelTest, a_staged_image_is_its_senders_alone) {
+  DataplaneClient other(gate_->socket());
+  const TestImage image(small_rules(), {.generation = 8});
+  ASSERT_TRUE(control_->stage(image.bytes()).is(wire::Type::staged));
+  const WireMessage delta =
+      other.deltas(wire::Target::staged, 1, {make_delta(wire::DeltaOp::set, "192.0.2.200", 0)});
+  ASSERT_TRUE(delta.is(wire::Type::refused));
+  EXPECT_NE(delta.refusal().find("this peer"), std::string::npos) << delta.refusal();
+  EXPECT_TRUE(other.commit(8, 0).is(wire::Type::refused));
+  EXPECT_TRUE(other.ask(wire::Type::discard, {}).is(wire::Type::staged)) << "it has nothing to discard";
+  EXPECT_TRUE(control_->commit(8, 0).is(wire::Type::committed));
+}
+
+TEST_F(ChannelTest, what_is_said_of_another_rule_store_is_refused) {
+  using enum wire::DeltaOp;
+  control_->store_id.fill(9);
+  const WireMessage delta = control_->deltas(wire::Target::live, 1, {make_delta(set, "192.0.2.3", 0)});
+  ASSERT_TRUE(delta.is(wire::Type::refused));
+  EXPECT_NE(delta.refusal().find("another rule store"), std::string::npos) << delta.refusal();
+  const wire::Guard guard{.store_id = control_->store_id, .generation = 7};
+  EXPECT_TRUE(control_->ask(wire::Type::guard, std::as_bytes(std::span(&guard, 1))).is(wire::Type::refused));
+  expect_unchanged();
+}
+
+TEST_F(ChannelTest, every_other_peer_hears_of_a_commit) {
+  DataplaneClient other(gate_->socket());
+  const TestImage image(small_rules(), {.generation = 8});
+  ASSERT_TRUE(control_->stage(image.bytes()).is(wire::Type::staged));
+  ASSERT_TRUE(control_->commit(8, 0).is(wire::Type::committed));
+  const WireMessage heard = other.receive();
+  ASSERT_TRUE(heard.is(wire::Type::hello));
+  EXPECT_EQ(heard.as<wire::Hello>().generation, 8u);
+}
+
+TEST_F(ChannelTest, a_message_without_a_byte_keeps_no_descriptor) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  control_->send_empty(ends[1]);
+  close(ends[1]);
+  pollfd closed{ends[0], POLLIN, 0};
+  ASSERT_EQ(poll(&closed, 1, 20'000), 1) << "the dataplane still holds the other end";
+  EXPECT_NE(closed.revents & POLLHUP, 0);
+  close(ends[0]);
+  control_ = std::make_unique<DataplaneClient>(gate_->socket());
   expect_unchanged();
 }
 
@@ -253,6 +301,7 @@ TEST_F(ChannelTest, messages_of_a_wrong_size_are_refused) {
 TEST_F(ChannelTest, the_last_accepted_image_is_enforced_by_the_next_process_at_once) {
   const TestImage refused_later(small_rules(), {.generation = 9});
   ASSERT_TRUE(control_->stage(refused_later.bytes()).is(wire::Type::staged)) << "staged, never committed";
+  gate_->dataplane().generations.kept().settle();
   dataplane::ListSlots lists;
   dataplane::ImageSlot slot(1);
   dataplane::Background background;

@@ -108,6 +108,15 @@ TEST_F(CliDoctor, a_control_that_answers_is_good_and_a_socket_that_nobody_holds_
   EXPECT_EQ(about("weir-control").level, Level::wrong);
 }
 
+TEST_F(CliDoctor, what_the_dataplane_warns_of_is_wrong_and_told_with_its_remedy) {
+  test::StandInControl control(
+      {R"({"ok":true})", R"({"ok":true,"dataplane":{"warnings":["port wan: raise rx_queues"]}})"});
+  socket_ = control.socket();
+  const Finding finding = about("dataplane");
+  EXPECT_EQ(finding.level, Level::wrong);
+  EXPECT_THAT(finding.remedy, HasSubstr("raise rx_queues"));
+}
+
 TEST_F(CliDoctor, folders_of_killed_processes_are_named_when_they_are_old_enough) {
   fs::create_directories(root() / "tmp/weir-replay-abc");
   EXPECT_EQ(about("stale files").level, Level::good); // may be starting

@@ -33,6 +33,16 @@ TEST(CliRender, status_reads_as_a_few_lines) {
       "dataplane connected, pid 77, generation 42, sequence 1,200\n");
 }
 
+TEST(CliRender, status_shows_warnings_of_the_dataplane_and_that_another_control_took_it) {
+  const auto answer = nlohmann::json::parse(R"json({
+    "generation": 2, "dataplane": {"connected": true, "pid": 77, "generation": 9, "sequence": 0,
+      "displaced": "another weir-control has put its generation 9 in force",
+      "warnings": ["generation 2 is not kept for a restart: No space left on device"]}})json");
+  EXPECT_THAT(render_status(answer, 0),
+              HasSubstr("\nnot in force: another weir-control has put its generation 9 in force\n"
+                        "warning: generation 2 is not kept for a restart: No space left on device\n"));
+}
+
 TEST(CliRender, status_sets_the_measured_rates_of_the_allow_filter_beside_the_predicted_ones) {
   const Json answer = Json::parse(R"json({"generation": 1, "dataplane": {"connected": false},
     "plan": {"predictor": "inline_bits", "allow_filter": {"chosen": "seesaw", "confirm": "on_conflict",

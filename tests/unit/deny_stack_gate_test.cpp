@@ -62,7 +62,8 @@ protected:
         .verdict;
   }
   WireMessage relieve(const std::vector<Address> &addresses, std::uint64_t generation) {
-    const wire::Relieve about{.generation = generation,
+    const wire::Relieve about{.store_id = control_->store_id,
+                              .generation = generation,
                               .count = static_cast<std::uint32_t>(addresses.size())};
     std::vector<std::byte> payload(sizeof about);
     std::memcpy(payload.data(), &about, sizeof about);

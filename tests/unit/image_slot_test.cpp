@@ -115,14 +115,36 @@ TEST(ImageSlot, without_readers_a_grace_period_passes_at_once) {
   EXPECT_EQ(slot.current()->generation, 5u);
 }
 
-TEST(ListSlots, keep_their_name_for_ever) {
+TEST(ListSlots, keep_their_name_while_there_are_free_ones) {
   ListSlots slots;
-  const std::uint16_t a = slots.slot_of("a"), b = slots.slot_of("b");
+  const std::uint16_t a = slots.hold("a"), b = slots.hold("b");
   EXPECT_NE(a, b);
   EXPECT_NE(a, 0) << "slot 0 is for lists beyond the last";
-  EXPECT_EQ(slots.slot_of("a"), a);
+  slots.let_go(a);
+  EXPECT_EQ(slots.hold("a"), a);
   EXPECT_EQ(slots.name_of(b), "b");
   EXPECT_EQ(slots.names().size(), 3u);
+}
+
+TEST(ListSlots, go_to_new_names_once_all_are_taken_and_nobody_holds_them) {
+  Counters counters(2);
+  ListSlots slots(&counters);
+  std::vector<std::uint16_t> first, second;
+  for (int i = 0; i < 40'000; ++i) first.push_back(slots.hold("old" + std::to_string(i)));
+  counters.worker(0).lists[first[0]].add(5);
+  counters.worker(1).lists[first[0]].add(2);
+  for (const std::uint16_t slot : first) slots.let_go(slot);
+  const std::uint16_t kept = slots.hold("old1");
+  EXPECT_EQ(kept, first[1]);
+  for (int i = 0; i < 60'000; ++i) second.push_back(slots.hold("new" + std::to_string(i)));
+  EXPECT_EQ(std::ranges::count(second, 0), 0);
+  EXPECT_EQ(std::ranges::count(second, kept), 0) << "a slot in use was given away";
+  EXPECT_EQ(std::ranges::count(second, first[0]), 1) << "the one let go first goes first";
+  EXPECT_EQ(slots.names()[first[0]].hits_before, 7u) << "a new name does not inherit a count";
+  EXPECT_EQ(slots.name_of(first[0]).substr(0, 3), "new");
+  EXPECT_EQ(std::set(second.begin(), second.end()).size(), second.size());
+  for (int i = 0; i < 10'000; ++i) (void)slots.hold("more" + std::to_string(i));
+  EXPECT_EQ(slots.hold("one too many"), 0) << "all are held";
 }
 
 } // namespace

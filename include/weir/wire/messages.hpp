@@ -3,7 +3,7 @@
 // size the header repeats. A peer of another version is told so and left.
 //
 //   control                                  dataplane
-//      | <--- hello {store, generation, seq} --- |   at connect
+//      | <--- hello {store, generation, seq} --- |   at connect; again when another peer has committed
 //      | ---- stage {generation, base} + fd ---> |   verified, attached, not published
 //      | <--- staged | refused ----------------- |
 //      | ---- deltas (target staged) s+1..n ---> |   what happened since the image's base
@@ -22,8 +22,11 @@
 //
 // Every request is answered by exactly one message (answers to a query may span several) carrying
 // the request's id: staged, applied, committed, guarded, relieved, answer, or refused with an Errc and a
-// sentence. What is to be guarded or relieved is no rule: it has no place in the order of deltas, and one
-// that is lost costs rate alone, until the next image.
+// sentence. Deltas, guard and relieve name the store that they come from: they are refused where the image
+// is of another one. What is staged belongs to the peer that staged it: deltas to it, commit and discard are
+// that peer's alone. After a commit every other peer is greeted anew, so that none takes its rules for those
+// in force when they are not. What is to be guarded or relieved is no rule: it has no place in the order of
+// deltas, and one that is lost costs rate alone, until the next image.
 #pragma once
 
 #include "weir/image/layout.hpp"
@@ -35,7 +38,7 @@
 namespace weir::wire {
 
 inline constexpr std::uint32_t magic = 0x52494557; // "WEIR"
-inline constexpr std::uint16_t version = 4;
+inline constexpr std::uint16_t version = 5;
 inline constexpr std::size_t message_bytes_max = 128 * 1024;
 
 enum class Type : std::uint16_t {
@@ -48,9 +51,9 @@ enum class Type : std::uint16_t {
   committed = 7,
   query = 8,
   answer = 9,
-  samples = 10,
+  samples = 10, // followed by one Sample or more, as many as fit
   refused = 11,
-  discard = 12, // drop the staged image, if any; answered by `staged` with generation 0
+  discard = 12, // drop what this peer staged, if anything; answered by `staged` with generation 0
   guard = 13,
   guarded = 14,
   relieve = 15,
@@ -72,7 +75,7 @@ struct Hello {
   image::StoreId store_id{};           // zero when nothing is attached
   std::uint64_t generation = 0;        // live; 0 when nothing is attached
   std::uint64_t sequence = 0;          // last delta applied to the live image
-  std::uint64_t staged_generation = 0; // always 0 after a connect: staged images die with the connection
+  std::uint64_t staged_generation = 0; // always 0: what is staged concerns its own peer alone
   std::uint32_t process = 0;           // pid, for people
   std::uint32_t reserved = 0;
 };
@@ -106,12 +109,13 @@ struct Delta {
 };
 static_assert(sizeof(Delta) == 24 && std::has_unique_object_representations_v<Delta>);
 
-struct Deltas {                     // followed by `count` Delta
+struct Deltas { // followed by `count` Delta
+  image::StoreId store_id{};
   std::uint64_t first_sequence = 0; // of the first delta; the others follow without gaps
   Target target = Target::live;
   std::uint32_t count = 0;
 };
-static_assert(sizeof(Deltas) == 16);
+static_assert(sizeof(Deltas) == 32);
 inline constexpr std::size_t deltas_max = (payload_bytes_max - sizeof(Deltas)) / sizeof(Delta);
 
 struct Applied {
@@ -130,12 +134,13 @@ struct GuardedAddress {
 };
 static_assert(sizeof(GuardedAddress) == 24 && std::has_unique_object_representations_v<GuardedAddress>);
 
-struct Guard {                  // followed by `count` GuardedAddress
+struct Guard { // followed by `count` GuardedAddress
+  image::StoreId store_id{};
   std::uint64_t generation = 0; // that must be live, else refused
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;
 };
-static_assert(sizeof(Guard) == 16);
+static_assert(sizeof(Guard) == 32);
 inline constexpr std::size_t guard_max = 1024; // addresses a message
 
 struct Guarded { // positions of the addresses in the filter's cells
@@ -149,12 +154,13 @@ static_assert(sizeof(Guarded) == 24);
 // Hosts that a stacked filter denies wrongly: from now on, and in the image that is staged as well, they are
 // denied by rules that came as deltas and by prefixes alone. The sender has made sure that no rule names
 // them.
-struct Relieve {                // followed by `count` RelievedAddress
+struct Relieve { // followed by `count` RelievedAddress
+  image::StoreId store_id{};
   std::uint64_t generation = 0; // that must be live, else refused
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;
 };
-static_assert(sizeof(Relieve) == 16);
+static_assert(sizeof(Relieve) == 32);
 using RelievedAddress = GuardedAddress;
 inline constexpr std::size_t relieve_max = 1024; // addresses a message
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace weir::dataplane {
@@ -63,8 +64,10 @@ int take_fd(msghdr &message) {
 }
 
 bool somebody_answers(const sockaddr_un &address) {
-  const int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  const bool answered = connect(probe, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
+  const int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  // One that hangs does not accept: then its line is full at some time, and connect() would wait for ever.
+  const bool answered =
+      connect(probe, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0 || errno == EAGAIN;
   close(probe);
   return answered;
 }
@@ -137,7 +140,12 @@ void Channel::handle(std::span<const pollfd> polled) {
 
 void Channel::accept_peers() {
   const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd < 0) return;
+  if (fd < 0) {
+    // Whoever knocks stays at the door while no descriptor is left: no reason to spin.
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return;
+  }
   const int room = 4 * static_cast<int>(wire::message_bytes_max);
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   peers_[++last_peer_].fd = fd;
@@ -238,7 +246,10 @@ void Channel::stage(Request request, Bytes payload, int fd) {
   });
   const auto about = read_as<wire::Stage>(payload);
   if (!about || payload.size() != sizeof *about) return refuse(request, malformed("stage"));
-  if (fd < 0) return refuse(request, {Errc::parse, "a stage message came without a file descriptor"});
+  if (fd < 0)
+    return refuse(request,
+                  {Errc::parse, "a stage message came without a file descriptor, or this process has "
+                                "none left for it: raise its limit (ulimit -n)"});
 
   generations_.discard_staged();
   stager_ = request.peer;

@@ -204,6 +204,14 @@ private:
   [[nodiscard]] bool is_denied(const Address &address) const;
   void take_samples(std::span<const wire::Sample> samples);
   void relieve(const std::vector<Address> &addresses);
+  struct KnownSources {
+    std::pair<std::uint64_t, std::uint64_t> at; // generation and sequence
+    std::vector<Address> sources;
+  };
+  void ask_known_again();
+  void ask_known_from(std::shared_ptr<const KnownSources> known, std::size_t from);
+  void tell_to_let_through(std::span<const wire::RelievedAddress> told,
+                           std::function<void(std::optional<std::uint64_t>)> done);
   void watch_deny_filter();
   void look_at_deny_filter();
   void replan_for(const plan::DenyWatch::Reason &reason);
@@ -276,6 +284,8 @@ private:
   plan::DenyWatch deny_watch_;
   std::map<Address, push::Clock::time_point> relieved_at_;
   std::uint64_t relieved_ = 0;
+  bool asking_known_ = false;
+  std::pair<std::uint64_t, std::uint64_t> known_asked_at_{}; // generation and sequence
   push::Clock::time_point deny_replan_not_before_{};
   push::Clock::duration deny_replan_wait_{};
   double build_ns_per_key_ = 0;

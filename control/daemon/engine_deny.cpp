@@ -4,6 +4,11 @@
 // denied is held against the rules as soon as a sample names it: a source that no rule denies is told to the
 // dataplane, which lets it through from then on, and it is known to the next image.
 //
+// A host that is added to a judge sets bits of its odd layers, and known negatives that only the old bits
+// kept out of layer 1 are in no layer that would save them (build/stacked_drift.hpp). So
+// they are asked again after additions, and those that it has come to deny are let through: next to nothing
+// of memory, where every addition in the overlay would take a slot each and fill it at one host in 128.
+//
 // And it is held against its plan (plan/deny_watch.hpp): a rate beyond the band, traffic that has shifted, or
 // much more that is known of it lead to a new image, with the reason in `weirctl generations`, no sooner than
 // `replan.interval` after the last one. An image for a bad rate that does not help makes the next one
@@ -39,6 +44,7 @@ plan::DenyForecast forecast_in(const std::string &plan_json) {
   forecast.efpb = number_in(built, "efpb");
   forecast.psi = number_in(predicted, "psi");
   forecast.samples = number_in(filter, "samples");
+  forecast.hot = count_in(filter, "hot");
   forecast.tolerated = forecast.compact ? number_in(filter, "false_positive_budget") : plan::front_tolerated;
   for (const Json &rate : child(built, "rates"))
     if (rate.is_number()) forecast.rates.push_back(rate.get<double>());
@@ -107,27 +113,70 @@ void Engine::relieve(const std::vector<Address> &addresses) {
     if (told.size() < wire::relieve_max) told.push_back({.family = address.family, .address = address.bytes});
   }
   if (told.empty()) return;
+  // A refusal is of no interest: another generation has come, and with it another filter.
+  tell_to_let_through(
+      told, [this](std::optional<std::uint64_t> let_through) { relieved_ += let_through.value_or(0); });
+}
+
+void Engine::ask_known_again() {
+  const plan::DenyForecast &forecast = deny_watch_.forecast();
+  const bool judges_with_layers = forecast.stacks && forecast.compact && forecast.rates.size() > 1;
+  if (asking_known_ || !judges_with_layers || pusher_.state() != push::Pusher::State::live) return;
+  const std::pair now{live_record_.id, store_.sequence()};
+  if (now == known_asked_at_) return;
+  asking_known_ = true;
+  pusher_.when_applied(now.second, [this, now](const Status &applied) {
+    if (!applied) {
+      asking_known_ = false;
+      return;
+    }
+    ask_known_from(std::make_shared<const KnownSources>(KnownSources{now, deny_watch_.known()}), 0);
+  });
+}
+
+// One message after the other: the loop has others to serve.
+void Engine::ask_known_from(std::shared_ptr<const KnownSources> known, std::size_t from) {
+  std::vector<wire::RelievedAddress> told;
+  for (; from < known->sources.size() && told.size() < wire::relieve_max; ++from)
+    if (const Address &address = known->sources[from]; !is_denied(address))
+      told.push_back({.family = address.family, .address = address.bytes});
+  if (told.empty()) known_asked_at_ = known->at;
+  if (told.empty() || pusher_.state() != push::Pusher::State::live) {
+    asking_known_ = false; // and once more, from the beginning, if it was not the end
+    return;
+  }
+  tell_to_let_through(told, [this, known = std::move(known), from](std::optional<std::uint64_t> let_through) {
+    if (let_through)
+      ask_known_from(known, from);
+    else
+      asking_known_ = false; // another generation has come, and is asked in its turn, or this one again
+  });
+}
+
+// How many the filter had denied until now; nothing: it is not in force any more.
+void Engine::tell_to_let_through(std::span<const wire::RelievedAddress> told,
+                                 std::function<void(std::optional<std::uint64_t>)> done) {
   const wire::Relieve head{.store_id = store_.id(),
                            .generation = live_record_.id,
                            .count = static_cast<std::uint32_t>(told.size())};
   std::vector<std::byte> payload = push::pack(head);
-  const auto bytes = std::as_bytes(std::span(told));
+  const auto bytes = std::as_bytes(told);
   payload.insert(payload.end(), bytes.begin(), bytes.end());
   pusher_.channel().request(wire::Type::relieve, std::move(payload),
-                            [this](const Result<push::Message> &answer) {
-                              // A refusal is of no interest: another generation has come, and with it another
-                              // filter.
-                              if (!answer || !answer->holds<wire::Relieved>(wire::Type::relieved)) return;
+                            [this, done = std::move(done)](const Result<push::Message> &answer) {
+                              if (!answer || !answer->holds<wire::Relieved>(wire::Type::relieved))
+                                return done(std::nullopt);
                               const auto relieved = answer->as<wire::Relieved>();
-                              relieved_ += relieved.relieved;
                               if (relieved.no_room > 0)
                                 want_image("the overlay has no room for sources that were denied in error");
+                              done(relieved.relieved);
                             });
 }
 
 void Engine::watch_deny_filter() {
   const auto wait = std::min<push::Clock::duration>(options_.filter_look_wait, std::chrono::seconds(1));
   loop_.after(wait, [this] {
+    ask_known_again();
     look_at_deny_filter();
     watch_deny_filter();
   });

@@ -125,6 +125,19 @@ DenyWatch::Reason DenyWatch::why_replan(const DenyCounters &counters) const {
   return {};
 }
 
+std::vector<Address> DenyWatch::known() const {
+  std::vector<Address> all = wrong_in_order_;
+  if (knows_plan_) {
+    for (const auto &[address, group] : group_of_) all.push_back(address);
+  } else {
+    const workload::Negatives now = negatives_.look();
+    for (const workload::HotSource &source :
+         std::span(now.hottest).first(std::min(forecast_.hot, now.hottest.size())))
+      all.push_back(source.address);
+  }
+  return all;
+}
+
 workload::Negatives DenyWatch::look() const {
   workload::Negatives seen = negatives_.look();
   seen.denied_wrongly = wrong_in_order_;

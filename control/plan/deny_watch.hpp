@@ -33,6 +33,7 @@ struct DenyForecast {
   double efpr = 1, efpb = 1, psi = 0;
   double tolerated = 0;      // errors that are not worth another image
   double samples = 0;        // that it rests on
+  std::size_t hot = 0;       // known negatives that samples had named
   std::vector<double> rates; // of the layers
 };
 
@@ -87,6 +88,9 @@ public:
 
   // What the next plan rests on. After a shift that is what came since.
   [[nodiscard]] workload::Negatives look() const;
+  // Sources that the filter in force knows and must go on letting through: those of its plan, or, when that
+  // is not known here, as many of the hottest; and those that were denied wrongly once.
+  [[nodiscard]] std::vector<Address> known() const;
   void forget_what_was_before_the_shift() { negatives_.begin_anew(); }
 
   [[nodiscard]] const DenyForecast &forecast() const noexcept { return forecast_; }

@@ -145,6 +145,34 @@ TEST_F(EngineDeny, a_configuration_that_leaves_too_little_memory_is_refused_and_
   EXPECT_EQ(dataplane.denies("14.0.0.1"), "");
 }
 
+class EngineDenyKnown : public EngineDeny {
+protected:
+  EngineDenyKnown()
+      : EngineDeny("mode: {compact: {false_positive_budget: 1e-3, unknown_budget: 0.2, memory: 6KiB}}\n"
+                   "replan: {interval: 1s}\n",
+                   8000) {}
+  [[nodiscard]] std::size_t told(const char *source) const {
+    const std::vector<Address> all = dataplane.relieved();
+    return static_cast<std::size_t>(std::ranges::count(all, parse_address(source).value()));
+  }
+};
+
+TEST_F(EngineDenyKnown, sources_that_a_judge_knows_are_asked_again_when_hosts_have_joined_it) {
+  ask(2400, 2000);
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.stages() == images + 1; }));
+  ASSERT_TRUE(bench.run_until_live());
+  ASSERT_GE(plan().at("deny_filter").at("layers").size(), 3u) << plan().dump();
+  ASSERT_TRUE(bench.run_until([&] { return told("11.0.200.3") > 0; })) << "what came while it was built";
+  const std::size_t before = told("11.0.200.3");
+  ASSERT_TRUE(bench.add("bans", "13.0.0.1"));
+  ASSERT_TRUE(bench.run_until([&] { return told("11.0.200.3") > before; }));
+  EXPECT_EQ(told("13.0.0.1"), 0u);
+  ASSERT_TRUE(bench.add("bans", "11.0.200.1"));
+  const std::size_t of_banned = told("11.0.200.1"), of_other = told("11.0.200.3");
+  ASSERT_TRUE(bench.run_until([&] { return told("11.0.200.3") > of_other; }));
+  EXPECT_EQ(told("11.0.200.1"), of_banned) << "a rule denies it now";
+}
+
 // In front of the tables it errs by itself, and nobody is hit.
 class EngineDenyFront : public EngineDeny {
 protected:

@@ -22,7 +22,7 @@
 //               ...}?, measured{asked, denied, checked, errors, relieved, efpr?, psi?, variation?, drift?}?,
 //               advice{}?}, planned_at?, built_for?}, last_swap{ns, at, lost}, dataplane{connected, in_sync,
 //               pid, sequence, generation}, store{bytes, sequence, id}, uptime_s, pending_confirm_s (0:
-//               nothing waits), taking_back (how it goes, when nobody confirmed; or empty), doing (the change
+//               nothing waits), taking_back (how it goes, when nobody confirmed; or null), doing (the change
 //               at hand, or empty), error (why the last change or push failed, or empty)
 // list_show     list?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,

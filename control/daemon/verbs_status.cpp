@@ -123,6 +123,7 @@ void Api::ping(const Json &, const Caller &, const Reply &reply) {
 
 void Api::status(const Json &, const Caller &, const Reply &reply) {
   const store::GenerationRecord &live = engine_.live_record();
+  const std::string taking_back = engine_.taking_back();
   Json answer{{"generation", live.id},
               {"previous", 0},
               {"applied_at", live.applied_at},
@@ -130,7 +131,7 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
               {"mode", engine_.rules() && engine_.rules()->config.compact ? "compact" : "exact"},
               {"uptime_s", now_s() - engine_.started_at()},
               {"pending_confirm_s", engine_.pending_confirm_s().value_or(0)},
-              {"taking_back", engine_.taking_back()},
+              {"taking_back", taking_back.empty() ? Json() : Json(taking_back)},
               {"doing", engine_.doing()},
               {"error", engine_.last_error()}};
   if (const auto kept = engine_.store().generations())

@@ -1,5 +1,7 @@
 #include "dataplane/dataplane.hpp"
 
+#include "control/config/no_image.hpp"
+
 #include <fmt/format.h>
 
 #include <rte_launch.h>
@@ -33,7 +35,7 @@ Dataplane::~Dataplane() { stop_workers(); }
 Status Dataplane::open_target(const std::vector<config::Port> &wanted) {
   if (!setup.p4) return {};
   P4Setup about;
-  about.without_image = setup.no_image == config::NoImage::open ? Verdict::pass : Verdict::drop;
+  about.without_image = config::verdict_of(setup.no_image);
   for (const config::Port &port : wanted) about.sides.push_back(port.side);
   auto target = P4Target::create(std::move(about));
   if (!target) return std::unexpected(target.error());

@@ -1,5 +1,6 @@
 #include "dataplane/queries.hpp"
 
+#include "control/config/no_image.hpp"
 #include "dataplane/explain.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/text.hpp"
@@ -200,13 +201,11 @@ Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
   if (!address) return fail(Errc::usage, fmt::format("\"{}\" is {}", text, address.error()));
   const auto guard = dataplane.generations.lock();
   const AttachedImage *live = dataplane.slot.current();
-  if (live == nullptr) {
-    const bool open = dataplane.setup.no_image == config::NoImage::open;
-    return Json{{"verdict", open ? "pass" : "drop"},
+  if (live == nullptr)
+    return Json{{"verdict", name_of(config::verdict_of(dataplane.setup.no_image))},
                 {"reason", name_of(Reason::no_image)},
                 {"list", nullptr},
                 {"path", {{{"step", "image"}, {"text", "no generation is attached"}}}}};
-  }
   const Explanation why = explain(live->view, *address);
   Json json{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}};
   json["list"] = why.list.empty() ? Json(nullptr) : Json(why.list);

@@ -1,5 +1,6 @@
 #include "dataplane/worker.hpp"
 
+#include "control/config/no_image.hpp"
 #include "dataplane/handover.hpp"
 #include "dataplane/p4_target.hpp"
 #include "dataplane/samples.hpp"
@@ -40,8 +41,7 @@ void count_lookups(const table::BurstLookup::Cost &cost, WorkerCounters &counter
 struct Worker::State {
   State(WorkerSetup s, ImageSlot &image_slot, Counters &all)
       : setup(std::move(s)), slot(image_slot), counters(all.worker(setup.id)),
-        sampler(setup.samples, setup.sample_one_in),
-        without_image(setup.no_image == config::NoImage::open ? Verdict::pass : Verdict::drop) {}
+        sampler(setup.samples, setup.sample_one_in), without_image(config::verdict_of(setup.no_image)) {}
 
   [[nodiscard]] bool poll(const RxQueue &queue) noexcept;
   [[nodiscard]] bool poll_for_p4(const RxQueue &queue) noexcept;

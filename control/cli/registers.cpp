@@ -2,6 +2,7 @@
 
 #include "control/build/sealed_image.hpp"
 #include "control/cli/check.hpp"
+#include "control/config/no_image.hpp"
 #include "p4/export/text_sink.hpp"
 #include "weir/image/reader.hpp"
 
@@ -30,8 +31,7 @@ Result<std::string> text_of(const build::SealedImage &image, const config::Confi
   if (!view) return std::unexpected(view.error());
   std::vector<PortSide> sides;
   for (const config::Port &port : config.ports) sides.push_back(port.side);
-  const bool open = config.no_image == config::NoImage::open;
-  return p4::to_text(*view, {.ports = sides, .no_image = open ? Verdict::pass : Verdict::drop});
+  return p4::to_text(*view, {.ports = sides, .no_image = config::verdict_of(config.no_image)});
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "control/daemon/verbs.hpp"
 #include "control/push/answers.hpp"
 
+#include "control/config/no_image.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -20,13 +21,10 @@ Json parsed(const std::string &text) {
 
 Json policy_json(const config::Config &config) {
   const Policy &policy = config.policy;
-  return {{"match", name_of(policy.match)},
-          {"default", name_of(policy.fallthrough)},
-          {"non_ip", name_of(policy.non_ip)},
-          {"link_local", name_of(policy.link_local)},
-          {"malformed", name_of(policy.malformed)},
-          {"confirm", name_of(policy.confirm)},
-          {"no_image", config.no_image == config::NoImage::open ? "open" : "closed"}};
+  return {{"match", name_of(policy.match)},         {"default", name_of(policy.fallthrough)},
+          {"non_ip", name_of(policy.non_ip)},       {"link_local", name_of(policy.link_local)},
+          {"malformed", name_of(policy.malformed)}, {"confirm", name_of(policy.confirm)},
+          {"no_image", name_of(config.no_image)}};
 }
 
 std::uint64_t resident_bytes() {

@@ -4,6 +4,7 @@
 #include "control/plan/side.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/filter/bloom.hpp"
+#include "weir/image/family_limits.hpp"
 
 #include <fmt/format.h>
 
@@ -264,8 +265,8 @@ Result<DenyFilterPlan> plan_front(const DenyFilterTask &task) {
       filter::SplitBlockBloom::blocks_for(plan.planned_keys, build::front_bits_per_key);
   advise(plan, filter::split_block_bloom_rate(plan.planned_keys, blocks));
   StackTask sizes = stack_task(plan, plan.base);
-  constexpr unsigned program_layers = 3; // the P4 program has room for more, and is slower by each
-  if (task.input.target() == build::Target::p4) sizes.depth_max = std::min(sizes.depth_max, program_layers);
+  if (task.input.target() == build::Target::p4)
+    sizes.depth_max = std::min(sizes.depth_max, image::jhash_stack_layers_max);
   constexpr double bits_min = 8 * 4096; // below a page there is nothing to save
   sizes.bits_total = std::max(8.0 * sizeof(filter::Block) * blocks, bits_min);
   auto sized = size_stack(sizes);

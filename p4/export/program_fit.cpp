@@ -1,5 +1,7 @@
 #include "p4/export/program_fit.hpp"
 
+#include "weir/image/family_limits.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +12,10 @@
 
 namespace weir::p4 {
 namespace {
+
+// What plans and builders keep to.
+static_assert(limits::stack_layers == image::jhash_stack_layers_max);
+static_assert(limits::stack_hashes == image::jhash_stack_hashes_max);
 
 // All at once, so that one try shows everything that has to change.
 class Objections {

@@ -2,6 +2,8 @@
 // images when it is told to.
 #include "control/build/sealed_image.hpp"
 #include "control/plan/plan.hpp"
+#include "p4/export/program_fit.hpp"
+#include "p4/export/register_map.hpp"
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
 #include "tests/support/image_memory.hpp"
@@ -145,9 +147,40 @@ TEST(SealedP4, image_has_bloom_layers_in_front_where_a_stack_is_asked_for) {
   EXPECT_EQ(view->family, HashFamily::jhash);
   ASSERT_NE(view->stack.bloom(0), nullptr);
   EXPECT_TRUE(std::has_single_bit(view->stack.bloom(0)->shape().size));
-  EXPECT_LE(view->stack.bloom(0)->shape().hashes, 8u);
+  EXPECT_LE(view->stack.bloom(0)->shape().hashes, p4::limits::stack_hashes);
   for (const build::EntryV4 &e : c.deny)
     ASSERT_NE(image::lookup(*view, image::Side::deny, Address::from_host(e.host)), 0u);
+  munmap(memory, sealed->image_bytes);
+}
+
+// A few sources ask nearly all of what nothing denies, so each two layers more are worth their bits.
+TEST(SealedP4, stack_has_the_layers_and_functions_that_the_program_has_room_for) {
+  Case c;
+  c.config.front_filter = config::FrontFilter::stacked;
+  rules::Effective rules;
+  rules.lists = {{.name = "bad", .number = 1, .side = image::Side::deny}};
+  rules.deny.v4 = c.deny;
+  workload::Negatives negatives;
+  for (std::uint32_t i = 0; i < 1'000; ++i)
+    negatives.hottest.push_back({Address::from_host(0x0B000001 + 3 * i), 1e6 / (i + 1)});
+  for (const auto &hot : negatives.hottest) negatives.total += hot.cost;
+  const test::TempDir folder;
+  const auto sealed = build::build_sealed(
+      rules, c.config,
+      {.generation = 3, .target = build::Target::p4, .state = folder.path(), .negatives = negatives});
+  ASSERT_TRUE(sealed) << sealed.error().message;
+  void *memory = mmap(nullptr, sealed->image_bytes, PROT_READ, MAP_SHARED, sealed->fd.get(), 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto view = image::attach({static_cast<const std::byte *>(memory), sealed->image_bytes});
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_GT(view->stack.depth(), 3u);
+  EXPECT_LE(view->stack.depth(), p4::limits::stack_layers);
+  unsigned hashes = 0;
+  for (unsigned i = 0; i < view->stack.depth(); ++i)
+    hashes = std::max(hashes, view->stack.bloom(i)->shape().hashes);
+  EXPECT_GT(hashes, 8u) << "a power of two of words is more than planned, and has use for them";
+  const Status fits = p4::check_fit(*view, {});
+  EXPECT_TRUE(fits) << fits.error().message;
   munmap(memory, sealed->image_bytes);
 }
 

@@ -16,6 +16,7 @@
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/image/deny_stack_view.hpp"
+#include "weir/image/family_limits.hpp"
 #include "weir/key/text.hpp"
 
 #include <algorithm>
@@ -136,16 +137,20 @@ public:
     }
     auto shape = layer_shape<Filter>(size, room);
     if constexpr (std::is_same_v<typename Filter::Shape, filter::BloomShape>)
-      if (shape && plan_.family == HashFamily::jhash) {
-        constexpr std::uint32_t hashes_max = 8; // the P4 program has room for more, and is slower by each
-        shape->size = std::bit_ceil(shape->size);
-        shape->hashes = std::min(shape->hashes, hashes_max);
-        shape->family = plan_.family;
-      }
+      if (shape && plan_.family == HashFamily::jhash) shape = for_program(*shape, room);
     return shape;
   }
 
 private:
+  // A power of two of words, and the functions that such a table has use for, as far as there is room.
+  [[nodiscard]] static filter::BloomShape for_program(filter::BloomShape shape, double keys) noexcept {
+    shape.size = std::bit_ceil(shape.size);
+    if (const auto best = filter::Bloom::shape_for(keys, shape.bits())) shape.hashes = best->hashes;
+    shape.hashes = std::min<std::uint32_t>(shape.hashes, image::jhash_stack_hashes_max);
+    shape.family = HashFamily::jhash;
+    return shape;
+  }
+
   const DenyStackPlan &plan_;
 };
 

@@ -4,7 +4,7 @@
 #include "control/cli/client.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/process.hpp"
-#include "control/config/config.hpp"
+#include "control/config/no_image.hpp"
 #include "control/daemon/api.hpp"
 
 #include <fmt/format.h>
@@ -25,6 +25,7 @@ using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto poll_interval = std::chrono::milliseconds(5);
+constexpr auto last_answer_wait = std::chrono::seconds(10);
 
 // Outputs of a run that fails half-way would look like whole captures: those that the run made are
 // removed, those that were there before are left to their owner.
@@ -106,6 +107,7 @@ private:
   bool asked_ = false;    // an answer is awaited
   bool applying_ = false; // and it is that of an apply
   Clock::time_point next_poll_{};
+  std::optional<Clock::time_point> answer_due_; // once the dataplane has ended before it came
 };
 
 Status Replay::prepare() {
@@ -148,8 +150,7 @@ Status Replay::start_dataplane(const fs::path &folder) {
   if (!program) return std::unexpected(program.error());
   // Of the configuration only no_image concerns the dataplane of a replay; ports and eal are its own.
   const fs::path config = folder / "dataplane.yaml";
-  std::ofstream(config) << "version: 1\npolicy: {no_image: "
-                        << (first_.no_image == config::NoImage::open ? "open" : "closed") << "}\n"
+  std::ofstream(config) << "version: 1\npolicy: {no_image: " << name_of(first_.no_image) << "}\n"
                         << (options_.target == "p4" ? registers_memory : "");
   std::vector<std::string> command{program->string(),
                                    "-c",
@@ -200,7 +201,7 @@ Status Replay::start_control(const fs::path &folder) {
 // Sleeps until something happens, and looks at who has ended.
 Result<bool> Replay::wait() {
   std::array<pollfd, 4> waiting{{{signals_->fd(), POLLIN, 0},
-                                 {dataplane_->fd(), POLLIN, 0},
+                                 {dataplane_->ended() ? -1 : dataplane_->fd(), POLLIN, 0},
                                  {control_->fd(), POLLIN, 0},
                                  {asked_ ? client_->fd() : -1, POLLIN, 0}}};
   const bool busy = (!started_ || next_step_ < steps_.size()) && !applying_;
@@ -212,7 +213,12 @@ Result<bool> Replay::wait() {
   const auto control = control_->ended();
   if (dataplane && *dataplane != 0) return fail(Errc::io, dataplane_->obituary());
   if (control) return fail(Errc::io, control_->obituary());
-  if (dataplane) return true;
+  if (dataplane && !applying_) return true;
+  // What a generation judges may be over before weir-control has said that it is live.
+  if (dataplane && !answer_due_) answer_due_ = Clock::now() + last_answer_wait;
+  if (answer_due_ && Clock::now() >= *answer_due_)
+    return fail(Errc::unreachable, fmt::format("weir-control does not say what became of {}.",
+                                               steps_[next_step_].config.string()));
   if (asked_ && (waiting[3].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
     auto line = client_->receive();
     if (!line) { // most likely it has just died; its last words say more than a closed socket

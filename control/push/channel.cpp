@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace weir::push {
 
@@ -60,9 +61,12 @@ void Channel::on_ready(std::uint32_t events) {
 
 void Channel::receive() {
   const int fd = socket_;
+  bool reset = false;
   while (socket_ == fd) { // a handler may drop the connection
     const ssize_t got = recv(fd, buffer_.data(), buffer_.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    // Told once, before what the other end sent: it left with messages unread, but its last answers are here.
+    if (got < 0 && errno == ECONNRESET && !std::exchange(reset, true)) continue;
     if (got <= 0) return drop(got == 0 ? "it closed the connection" : std::strerror(errno));
     const auto bytes = std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(got));
     if (bytes.size() < sizeof(wire::Header)) return drop("it sent a message without a header");

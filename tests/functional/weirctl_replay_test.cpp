@@ -141,6 +141,21 @@ TEST_F(WeirctlReplay, judges_by_one_configuration_after_the_other) {
   EXPECT_EQ(parse_report(read_text(dir_ / "out")).lost, 0u);
 }
 
+// weirctl sleeps most of the time, so that the last packet is judged and the dataplane gone before it looks.
+TEST_F(WeirctlReplay, knows_of_an_apply_whose_packets_are_over_before_its_answer_is_read) {
+  Child weirctl = start({"--apply", "weir.yaml@" + std::to_string(frames_.size() - 1)});
+  std::optional<int> code;
+  const auto end = std::chrono::steady_clock::now() + 120s;
+  while (!(code = weirctl.wait(5ms)) && std::chrono::steady_clock::now() < end) {
+    ::kill(weirctl.pid(), SIGSTOP);
+    std::this_thread::sleep_for(150ms);
+    ::kill(weirctl.pid(), SIGCONT);
+  }
+  ASSERT_EQ(code, 0) << said();
+  EXPECT_NE(read_text(dir_ / "out").find("swap_ns"), std::string::npos) << said();
+  EXPECT_EQ(read_verdicts(dir_ / "verdicts.csv").back().generation, 2u);
+}
+
 TEST_F(WeirctlReplay, ends_with_an_error_and_no_summary_when_a_process_is_killed) {
   for (const char *victim : {"weir-dataplane", "weir-control"}) {
     std::filesystem::remove(dir_ / "out");

@@ -140,6 +140,10 @@ check-asan: deps ## unit and property tests and fuzz corpora under ASan and UBSa
 check-tsan: deps ## tables, overlay, image slot and channel with readers at work, under TSan
 	$(again) PROFILE=tsan check-races-now
 
+.PHONY: soak
+soak: deps ## run seeded tests under fresh seeds for SOAK_SECONDS (600), half of the time beside busy loops
+	$(again) PROFILE=release soak-now
+
 .PHONY: lint
 lint: deps ## format, clang-tidy and a second compiler, shellcheck, laws of the tree
 	$(again) -k --output-sync=target PROFILE=release lint-now
@@ -237,6 +241,14 @@ check-memory-now: $(filter-out %/functional %/system %/tidy,$(TEST_PROGRAMS))
 check-races-now: $(BIN)/tests/races
 	$(Q)TSAN_OPTIONS=suppressions=tests/support/tsan.supp tests/support/run_tests.py --out $(OUT)/results \
 	  --filter='-*_is_caught' $<
+
+SOAK_SECONDS ?= 600
+SOAK_KINDS ?= unit property functional system
+
+.PHONY: soak-now
+soak-now: tests
+	$(Q)tests/support/soak.py --seconds $(SOAK_SECONDS) --out $(OUT)/soak $(SOAK_OPTIONS) \
+	  $(addprefix $(BIN)/tests/,$(SOAK_KINDS))
 
 # Under TSan only what threads share: table, overlay, image slot, channel, halves of a list. Not the tests that
 # break the protocol on purpose and look for the damage.

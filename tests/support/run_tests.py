@@ -36,11 +36,19 @@ def run(program, args):
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             code = None
+    result = result_of(name, report, log, code, args.timeout)
+    print(f"  {name:<12} {len(result['passed']):5} passed {len(result['failed']):4} failed "
+          f"{len(result['skipped']):4} skipped   {time.monotonic() - started:6.1f} s", flush=True)
+    return result
+
+
+def result_of(name, report, log, code, timeout):
+    """What a program that ended with `code`, or did not end in time (None), has to say of its tests."""
     with open(log, encoding="utf-8", errors="replace") as text:
         lines = text.read().splitlines()
     result = from_report(name, report, lines) if os.path.exists(report) else from_log(name, lines)
     if code is None:
-        result["failed"].append((name, f"still running after {args.timeout} s in {result['unfinished'] or 'no test'}", lines[-30:]))
+        result["failed"].append((name, f"still running after {timeout} s in {result['unfinished'] or 'no test'}", lines[-30:]))
     elif code < 0:
         last = f"killed by {signal.Signals(-code).name} in {result['unfinished'] or 'no test'}"
         result["failed"].append((name, last, lines[-30:]))
@@ -48,8 +56,6 @@ def run(program, args):
         result["failed"].append((name, f"exited with {code}", lines[-30:]))
     elif not os.path.exists(report) and not result["failed"]:
         result["failed"].append((name, "left no report", lines[-30:]))
-    print(f"  {name:<12} {len(result['passed']):5} passed {len(result['failed']):4} failed "
-          f"{len(result['skipped']):4} skipped   {time.monotonic() - started:6.1f} s", flush=True)
     return result
 
 

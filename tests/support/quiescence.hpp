@@ -19,6 +19,12 @@ template <unsigned Readers> struct Quiescence {
     for (unsigned i = 0; i < Readers; ++i) // the state under way may have begun before the change
       while (passed[i].load() < before[i] + 2 && !stop.load()) std::this_thread::yield();
   }
+
+  // Until each reader has counted so many, however little it gets of a busy machine.
+  void wait_for_rounds(std::uint64_t rounds) const {
+    for (const auto &count : passed)
+      while (count.load() < rounds) std::this_thread::yield();
+  }
 };
 
 } // namespace weir::test

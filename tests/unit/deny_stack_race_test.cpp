@@ -102,6 +102,7 @@ TEST_P(DenyStackRace, no_denied_host_passes_while_others_come_and_go) {
       writer.grace_passed();
     }
   }
+  quiescence.wait_for_rounds(50);
   quiescence.stop = true;
   for (std::thread &t : threads) t.join();
   EXPECT_EQ(rebuilds, 0u);

@@ -192,6 +192,7 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
       writer.grace_passed();
     }
   }
+  quiescence.wait_for_rounds(50);
   quiescence.stop = true;
   for (std::thread &t : threads) t.join();
   for (const Seen &s : seen) {

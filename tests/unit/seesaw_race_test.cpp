@@ -16,6 +16,7 @@ namespace {
 using test::SeesawSection;
 
 constexpr std::uint64_t residents = 60, passers = 60, negatives = 40;
+constexpr std::uint64_t turns_min = 10; // of each reader while the writer is at work
 
 TEST(SeesawRace, readers_never_miss_a_key_while_others_come_and_go) {
   const std::uint64_t seed = test::seed_or(1);
@@ -27,6 +28,7 @@ TEST(SeesawRace, readers_never_miss_a_key_while_others_come_and_go) {
     const auto stay = test::numbered_keys(seed + round, 0, residents);
     SeesawSection section(params, stay, test::numbered_keys(seed + round, 1, negatives / 2));
     std::atomic<bool> stop = false;
+    std::array<std::atomic<std::uint64_t>, 2> turns{};
     std::vector<std::thread> threads;
     for (unsigned reader = 0; reader < 2; ++reader)
       threads.emplace_back([&, reader] {
@@ -38,6 +40,7 @@ TEST(SeesawRace, readers_never_miss_a_key_while_others_come_and_go) {
             for (const KeyHash key : stay) lost += !view.contains(key);
           else
             lost += residents - static_cast<unsigned>(std::popcount(view.contains_batch(stay)));
+          turns[reader].fetch_add(1, std::memory_order_relaxed);
         }
         asked += n;
         missed += lost;
@@ -45,7 +48,8 @@ TEST(SeesawRace, readers_never_miss_a_key_while_others_come_and_go) {
     auto writer = section.writer();
     std::mt19937_64 random(seed + round);
     std::array<unsigned, passers> present{};
-    for (unsigned i = 0; i < 30'000; ++i) {
+    const auto readers_wait = [&] { return turns[0] < turns_min || turns[1] < turns_min; };
+    for (unsigned i = 0; i < 30'000 || readers_wait(); ++i) {
       const std::uint64_t number = random() % passers;
       const KeyHash key = test::numbered_key(seed + round, 2, number);
       if (i % 1'000 == 0) writer.guard(test::numbered_key(seed + round, 1, random() % negatives));
@@ -60,7 +64,7 @@ TEST(SeesawRace, readers_never_miss_a_key_while_others_come_and_go) {
   }
   EXPECT_EQ(missed, 0u);
   EXPECT_GT(asked, 10'000u);
-  EXPECT_EQ(changes, 600'000u);
+  EXPECT_GE(changes, 600'000u);
 }
 
 TEST(SeesawRace, a_key_is_found_by_whoever_learns_of_its_insertion) {

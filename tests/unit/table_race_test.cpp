@@ -227,27 +227,27 @@ void expect_clean(const Outcome &o) {
 TYPED_TEST(TableRace, readers_never_miss_a_key_or_see_anothers_value) {
   const std::uint64_t seed = test::seed_or(1);
   WEIR_TRACE_SEED(seed);
-  expect_clean(churn<TypeParam, Production, SafeMoves>(seed, 20'000, false, std::chrono::seconds(10)));
+  expect_clean(churn<TypeParam, Production, SafeMoves>(seed, 20'000, false, std::chrono::minutes(5)));
 }
 
 TYPED_TEST(TableRace, nor_does_the_portable_reader_with_time_between_its_loads) {
   const std::uint64_t seed = test::seed_or(2);
   WEIR_TRACE_SEED(seed);
-  expect_clean(churn<TypeParam, ValuesFirstSlowly, SafeMoves>(seed, 5'000, false, std::chrono::seconds(10)));
+  expect_clean(churn<TypeParam, ValuesFirstSlowly, SafeMoves>(seed, 5'000, false, std::chrono::minutes(5)));
 }
 
 TYPED_TEST(TableRace, a_move_from_table_2_to_1_without_its_grace_period_is_caught) {
   const std::uint64_t seed = test::seed_or(3);
   WEIR_TRACE_SEED(seed);
   const Outcome o =
-      churn<TypeParam, Production, LeavesOutTheGracePeriod>(seed, 0, true, std::chrono::seconds(60));
+      churn<TypeParam, Production, LeavesOutTheGracePeriod>(seed, 0, true, std::chrono::minutes(5));
   EXPECT_GT(o.seen.missing, 0u) << o.seen.lookups << " lookups, " << o.from2to1 << " moves from table 2 to 1";
 }
 
 TYPED_TEST(TableRace, a_reader_that_loads_keys_before_values_is_caught) {
   const std::uint64_t seed = test::seed_or(4);
   WEIR_TRACE_SEED(seed);
-  const Outcome o = churn<TypeParam, KeysFirst, SafeMoves>(seed, 0, true, std::chrono::seconds(60));
+  const Outcome o = churn<TypeParam, KeysFirst, SafeMoves>(seed, 0, true, std::chrono::minutes(5));
   EXPECT_GT(o.seen.wrong, 0u) << o.seen.lookups << " lookups, " << o.changes << " changes";
 }
 

@@ -3,13 +3,13 @@
 #include "control/config/config.hpp"
 #include "control/config/values.hpp"
 #include "control/rules/feed.hpp"
+#include "tests/support/seed.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <random>
 #include <set>
 #include <string>
@@ -21,10 +21,7 @@ namespace {
 using config::Format;
 using config::OnError;
 
-std::uint64_t seed() {
-  const char *text = std::getenv("WEIR_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : 20261121;
-}
+std::uint64_t seed() { return test::seed_or(20261121); }
 
 std::string trace(int round) {
   return "WEIR_SEED=" + std::to_string(seed()) + " round " + std::to_string(round);

@@ -1,12 +1,12 @@
 // Random lists: normalise() agrees with ordered maps that are filled entry by entry.
 #include "control/rules/normalise.hpp"
 
+#include "tests/support/seed.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <random>
@@ -20,10 +20,7 @@ namespace {
 
 using image::Side;
 
-std::uint64_t seed() {
-  const char *text = std::getenv("WEIR_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : 20261121;
-}
+std::uint64_t seed() { return test::seed_or(20261121); }
 
 struct RandomList {
   std::string name;

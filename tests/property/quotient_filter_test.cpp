@@ -1,6 +1,7 @@
 // The counting quotient filter against a multiset of fingerprints: random insertions and deletions in
 // tables so small that runs meet, wrap blocks and fill up, and counts that grow long.
 #include "tests/support/base_filter_cases.hpp"
+#include "tests/support/filter_spread.hpp"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -133,8 +134,8 @@ TEST(QuotientFilter, errs_as_predicted_at_every_length_of_remainders_and_any_siz
     const QuotientShape shape{9'877 + 101 * bits + (bits < 3 ? 3'000 : 0), bits};
     const QuotientFilter filter = test::filled<QuotientFilter>(shape, keys, bits);
     EXPECT_EQ(test::missed(filter, keys), 0u) << bits << " bits";
-    EXPECT_TRUE(
-        test::rate_is(QuotientFilter::rate(shape, 9'000), test::accepted(filter, absent), absent.size()))
+    EXPECT_TRUE(test::rate_is(QuotientFilter::rate(shape, 9'000), test::accepted(filter, absent),
+                              absent.size(), test::rate_variance(shape, 9'000)))
         << bits << " bits";
     EXPECT_TRUE(test::batch_equals_single(filter, test::mixed_keys(keys, absent)));
   }

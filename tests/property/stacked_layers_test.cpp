@@ -64,12 +64,13 @@ TEST(StackedBatches, ask_no_layer_about_settled_keys_but_to_fill_up_a_pair) {
 template <class Filter> struct Tight {
   typename Filter::Shape shape;
   std::size_t keys;
+  unsigned sets = 60;
 };
 template <class Filter>
 std::pair<unsigned, unsigned> refusals(const Tight<Filter> &tight, std::uint64_t bits_max,
                                        std::uint64_t seed) {
   unsigned at_first = 0, at_last = 0;
-  for (std::uint64_t set = 0; set < 60; ++set) {
+  for (std::uint64_t set = 0; set < tight.sets; ++set) {
     const std::vector<KeyHash> keys = random_keys(tight.keys, seed * 1000 + set);
     if (fill_layer<Filter>(tight.shape, 3, keys)) continue;
     ++at_first;
@@ -90,16 +91,18 @@ std::pair<unsigned, unsigned> refusals(const Tight<Filter> &tight, std::uint64_t
 TEST(StackedLayers, a_cuckoo_table_that_refuses_a_key_is_built_again_with_other_functions) {
   const std::uint64_t seed = test::seed_or(82);
   WEIR_TRACE_SEED(seed);
-  const auto [at_first, at_last] = refusals<CuckooFilter>({{60, 12}, 234}, 0, seed);
-  EXPECT_GT(at_first, 5u);
-  EXPECT_LT(at_last, at_first / 2);
+  // 24 % of the sets are refused by any functions, 6.6 standard deviations from 6 %; by eight in a row one of
+  // ninety thousand is, and two of these sets by chance in one seed of three hundred thousand.
+  const auto [at_first, at_last] = refusals<CuckooFilter>({{60, 12}, 234, 240}, 0, seed);
+  EXPECT_GT(at_first, 14u);
+  EXPECT_LE(at_last, 1u);
 }
 
 TEST(StackedLayers, tables_that_refuse_a_key_grow_within_the_bits_allotted) {
   const std::uint64_t seed = test::seed_or(83);
   WEIR_TRACE_SEED(seed);
-  const Tight<CuckooFilter> cuckoo{{60, 12}, 241};
-  const Tight<QuotientFilter> quotient{{1'000, 9}, 1'030};
+  const Tight<CuckooFilter> cuckoo{.shape = {60, 12}, .keys = 241};
+  const Tight<QuotientFilter> quotient{.shape = {1'000, 9}, .keys = 1'030};
   EXPECT_EQ(refusals(cuckoo, 0, seed).second, 60u);
   EXPECT_EQ(refusals(quotient, 0, seed).second, 60u);
   EXPECT_EQ(refusals(cuckoo, cuckoo.shape.bits() * 112 / 100, seed), std::pair(60u, 0u));

@@ -2,6 +2,7 @@
 // negatives pass as seldom as predicted, and building and asking cost what the formulas say
 // [Stacked §3, §4].
 #include "tests/support/filter_checks.hpp"
+#include "tests/support/filter_spread.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/build/stacked_model.hpp"
@@ -53,35 +54,76 @@ template <class Base> auto shapes_at(double rate) {
     return Base::shape(static_cast<double>(keys), rate);
   };
 }
-// What the layers' rates are to be.
-template <class Base> std::vector<double> expected_rates(unsigned depth, double rate) {
-  std::vector<double> rates;
-  double positives = positives_count, known = known_count;
-  for (unsigned i = 0; i < depth; ++i) {
-    double &keys = i % 2 == 0 ? positives : known, &others = i % 2 == 0 ? known : positives;
-    rates.push_back(Base::Filter::rate(Base::shape(keys, rate), keys));
-    others *= rates.back();
-  }
-  return rates;
-}
+struct Predicted {
+  double value = 0, variance = 0; // the latter: what differs from one stack of the same shapes to the next
+};
 
 template <class Base> struct Built {
   using Filter = typename Base::Filter;
   std::vector<KeyHash> positives, known, unknown;
-  std::vector<double> rates;
   BuiltStack<Filter> built;
+  std::vector<double> rates, variances; // of layers of these shapes with so many keys
 
   Built(unsigned depth, double rate, std::uint64_t seed)
       : positives(random_keys(positives_count, seed)), known(absent_keys(known_count, seed)),
-        unknown(keys_from(std::uint64_t{1} << 50, 60'000, seed)), rates(expected_rates<Base>(depth, rate)),
-        built(build_stack<Filter>(depth, shapes_at<Base>(rate), positives, known, seed).value()) {}
+        unknown(keys_from(std::uint64_t{1} << 50, 60'000, seed)),
+        built(build_stack<Filter>(depth, shapes_at<Base>(rate), positives, known, seed).value()) {
+    for (std::size_t i = 0; i < depth; ++i) {
+      const auto &layers = i % 2 == 0 ? built.stack.odd() : built.stack.even();
+      const auto keys = static_cast<double>(built.counts.keys[i]);
+      rates.push_back(Filter::rate(layers[i / 2].shape(), keys));
+      variances.push_back(test::rate_variance(layers[i / 2].shape(), keys));
+    }
+  }
 
-  [[nodiscard]] double probes(std::span<const KeyHash> keys) const {
-    double sum = 0;
-    for (const KeyHash key : keys) sum += built.stack.probes(key);
-    return sum / static_cast<double>(keys.size());
+  // A formula of the rates.
+  template <class Formula> [[nodiscard]] Predicted predicted(Formula formula) const {
+    Predicted out{formula(rates), 0};
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      constexpr double step = 1e-6;
+      std::vector<double> other = rates;
+      other[i] += step;
+      const double slope = (formula(other) - out.value) / step;
+      out.variance += slope * slope * variances[i];
+    }
+    return out;
   }
 };
+
+// Numbers of layers that keys have to do with, added up.
+struct Tally {
+  double keys = 0, sum = 0, squares = 0;
+  void add(double layers) {
+    ++keys;
+    sum += layers;
+    squares += layers * layers;
+  }
+};
+// `reached[i]` of so many keys came to the (i + 1)th layer of theirs.
+Tally tally_of(double keys, const std::vector<std::uint64_t> &reached) {
+  Tally tally{.keys = keys};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    tally.sum += static_cast<double>(reached[i]);
+    tally.squares += static_cast<double>((2 * i + 1) * reached[i]);
+  }
+  return tally;
+}
+template <class Stack> Tally probes_of(const Stack &stack, std::span<const KeyHash> keys) {
+  Tally tally;
+  for (const KeyHash key : keys) tally.add(stack.probes(key));
+  return tally;
+}
+// The mean of what was added up, within chance and a fiftieth for what the formulas leave out.
+::testing::AssertionResult mean_is(const Predicted &predicted, const Tally &tally) {
+  const double mean = tally.sum / tally.keys;
+  const double of_keys = std::max(tally.squares - mean * tally.sum, 0.0);
+  const double chance =
+      test::farthest(of_keys + tally.keys * tally.keys * predicted.variance, filter::stack_layers_max) /
+      tally.keys;
+  if (std::abs(mean - predicted.value) <= chance + predicted.value / 50) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "a mean of " << mean << " layers, predicted " << predicted.value
+                                       << ", chance allows for " << chance;
+}
 
 template <class Base> struct StackedOver : ::testing::Test {};
 using Bases = ::testing::Types<PlainBloom, SplitBlock, Counting, Xor, Fuse, Cuckoo, Quotient>;
@@ -100,9 +142,12 @@ TYPED_TEST(StackedOver, misses_nothing_and_passes_negatives_as_predicted_at_any_
     EXPECT_EQ(stack.depth(), depth);
     EXPECT_EQ(test::missed(stack, b.positives), 0u);
     const std::size_t passed = test::accepted(stack, b.known);
-    EXPECT_TRUE(test::rate_is(known_rate(b.rates), passed, known_count));
+    const Predicted known = b.predicted([](LayerRates rates) { return known_rate(rates); });
+    EXPECT_TRUE(test::rate_is(known.value, passed, known_count, known.variance));
     EXPECT_EQ(b.built.counts.known_left, passed);
-    EXPECT_TRUE(test::rate_is(unknown_rate(b.rates), test::accepted(stack, b.unknown), b.unknown.size()));
+    const Predicted unknown = b.predicted([](LayerRates rates) { return unknown_rate(rates); });
+    EXPECT_TRUE(
+        test::rate_is(unknown.value, test::accepted(stack, b.unknown), b.unknown.size(), unknown.variance));
     for (const auto *keys : {&b.positives, &b.known, &b.unknown})
       EXPECT_TRUE(test::batch_equals_single(stack, *keys));
   }
@@ -114,24 +159,41 @@ TYPED_TEST(StackedOver, work_is_as_the_formulas_expect) {
   for (const unsigned depth : {3u, 7u}) {
     const Built<TypeParam> b(depth, 0.25, seed);
     const StackCounts &c = b.built.counts;
-    const StackWork p = positive_build_work(b.rates), n = known_build_work(b.rates);
-    EXPECT_NEAR(static_cast<double>(c.positive_inserts) / (positives_count * p.inserts), 1, 0.03);
-    EXPECT_NEAR(static_cast<double>(c.positive_lookups) / (positives_count * p.lookups), 1, 0.03);
-    EXPECT_NEAR(static_cast<double>(c.known_inserts) / (known_count * n.inserts), 1, 0.05);
-    EXPECT_NEAR(static_cast<double>(c.known_lookups) / (known_count * n.lookups), 1, 0.03);
-    EXPECT_NEAR(b.probes(b.positives) / positive_probes(b.rates), 1, 0.03);
-    EXPECT_NEAR(b.probes(b.known) / known_probes(b.rates), 1, 0.03);
-    EXPECT_NEAR(b.probes(b.unknown) / unknown_probes(b.rates), 1, 0.03);
-    const StackWork bound = build_work_bound(0.25, positives_count, known_count); // no layer errs more often
-    EXPECT_LE(static_cast<double>(c.positive_inserts + c.known_inserts), 1.01 * bound.inserts);
-    EXPECT_LE(static_cast<double>(c.positive_lookups + c.known_lookups), 1.01 * bound.lookups);
-    EXPECT_LE(b.probes(b.positives), 1.01 * positive_probes_bound(0.25));
-    EXPECT_LE(b.probes(b.known), 1.01 * known_probes_bound(0.25));
-    EXPECT_LE(b.probes(b.unknown), 1.01 * unknown_probes_bound(0.25));
-    for (std::size_t i = 0; i < depth; ++i)
-      EXPECT_NEAR(static_cast<double>(c.keys[i]), keys_in_layer(b.rates, i, positives_count, known_count),
-                  20 + 0.1 * static_cast<double>(c.keys[i]))
-          << "layer " << i + 1;
+    std::vector<std::uint64_t> odd, even;
+    for (std::size_t i = 0; i < depth; ++i) (i % 2 == 0 ? odd : even).push_back(c.keys[i]);
+    const Tally p_inserts = tally_of(positives_count, odd), n_inserts = tally_of(known_count, even);
+    odd.pop_back();
+    const Tally p_lookups = tally_of(positives_count, odd);
+    even.insert(even.begin(), known_count);
+    const Tally n_lookups = tally_of(known_count, even);
+    EXPECT_EQ(static_cast<double>(c.positive_inserts), p_inserts.sum);
+    EXPECT_EQ(static_cast<double>(c.positive_lookups), p_lookups.sum);
+    EXPECT_EQ(static_cast<double>(c.known_inserts), n_inserts.sum);
+    EXPECT_EQ(static_cast<double>(c.known_lookups), n_lookups.sum);
+    const auto mean_as_predicted = [&b](const Tally &tally, auto formula) {
+      return mean_is(b.predicted(formula), tally);
+    };
+    using Rates = LayerRates;
+    EXPECT_TRUE(mean_as_predicted(p_inserts, [](Rates r) { return positive_build_work(r).inserts; }));
+    EXPECT_TRUE(mean_as_predicted(p_lookups, [](Rates r) { return positive_build_work(r).lookups; }));
+    EXPECT_TRUE(mean_as_predicted(n_inserts, [](Rates r) { return known_build_work(r).inserts; }));
+    EXPECT_TRUE(mean_as_predicted(n_lookups, [](Rates r) { return known_build_work(r).lookups; }));
+    const auto &stack = b.built.stack;
+    EXPECT_TRUE(mean_as_predicted(probes_of(stack, b.positives), [](Rates r) { return positive_probes(r); }));
+    EXPECT_TRUE(mean_as_predicted(probes_of(stack, b.known), [](Rates r) { return known_probes(r); }));
+    EXPECT_TRUE(mean_as_predicted(probes_of(stack, b.unknown), [](Rates r) { return unknown_probes(r); }));
+    const StackWork work = build_work(b.rates, positives_count, known_count),
+                    bound = build_work_bound(0.25, positives_count, known_count); // no layer errs more often
+    EXPECT_LE(work.inserts, bound.inserts);
+    EXPECT_LE(work.lookups, bound.lookups);
+    EXPECT_LE(positive_probes(b.rates), positive_probes_bound(0.25));
+    EXPECT_LE(known_probes(b.rates), known_probes_bound(0.25));
+    EXPECT_LE(unknown_probes(b.rates), unknown_probes_bound(0.25));
+    for (std::size_t i = 0; i < depth; ++i) {
+      const std::uint64_t all = i % 2 == 0 ? positives_count : known_count;
+      const Predicted share = b.predicted([i](Rates r) { return keys_in_layer(r, i, 1, 1); });
+      EXPECT_TRUE(test::rate_is(share.value, c.keys[i], all, share.variance)) << "layer " << i + 1;
+    }
   }
 }
 
@@ -287,105 +349,6 @@ TEST(Stacked, takes_a_key_back_out_of_layer_1_when_layer_3_refuses_it) {
   EXPECT_EQ(test::missed(stack, std::span(keys).first(100)), 0u);
   for (std::size_t i = 0; i < 100; ++i) ASSERT_TRUE(stack.erase(keys[i]));
   EXPECT_EQ(test::accepted(stack, keys), 0u);
-}
-
-// ---- the model -----------------------------------------------------------------------------------
-
-TEST(StackedModel, of_equal_rates_is_the_series_in_closed_form) {
-  for (const unsigned depth : {1u, 3u, 5u, 9u})
-    for (const double rate : {0.02, 0.3})
-      for (const double psi : {0.0, 0.6, 1.0})
-        EXPECT_NEAR(equal_efpr(rate, depth, psi), stacked_efpr(std::vector<double>(depth, rate), psi), 1e-15);
-}
-
-TEST(StackedModel, work_stays_below_its_bounds_and_comes_close_to_them) {
-  for (const double rate : {0.01, 0.2}) {
-    const std::vector<double> deep(31, rate);
-    EXPECT_LE(positive_probes(deep), positive_probes_bound(rate) * (1 + 1e-12));
-    EXPECT_LE(known_probes(deep), known_probes_bound(rate) * (1 + 1e-12));
-    EXPECT_LE(unknown_probes(deep), unknown_probes_bound(rate) * (1 + 1e-12));
-    const StackWork work = build_work(deep, 1000, 3000), bound = build_work_bound(rate, 1000, 3000);
-    EXPECT_LE(work.inserts, bound.inserts * (1 + 1e-12));
-    EXPECT_LE(work.lookups, bound.lookups * (1 + 1e-12));
-    EXPECT_GT(positive_probes(deep), 0.999 * positive_probes_bound(rate));
-    EXPECT_GT(known_probes(deep), 0.999 * known_probes_bound(rate));
-    EXPECT_GT(unknown_probes(deep), 0.999 * unknown_probes_bound(rate));
-    EXPECT_GT(work.inserts, 0.999 * bound.inserts);
-    EXPECT_GT(work.lookups, 0.999 * bound.lookups);
-  }
-}
-
-TEST(StackedModel, a_share_of_9_6_percent_is_enough_at_one_percent_and_equal_sets) {
-  EXPECT_FALSE(stack_is_smaller(bloom_law, 0.01, 0.0955, 1));
-  EXPECT_TRUE(stack_is_smaller(bloom_law, 0.01, 0.0965, 1));
-  EXPECT_FALSE(stack_is_smaller(bloom_law, 0.01, 0.069, 0.5)) << "7 %: half as many negatives";
-  EXPECT_TRUE(stack_is_smaller(bloom_law, 0.01, 0.0725, 0.5));
-  EXPECT_FALSE(stack_is_smaller(bloom_law, 0.01, 0.9, 1000));
-}
-
-TEST(StackedModel, the_theorem_never_promises_what_the_size_gain_denies) {
-  for (const SizeLaw &law : {bloom_law, cuckoo_law, quotient_law})
-    for (const double rate : {0.05, 0.01, 0.001})
-      for (const double psi : {0.05, 0.2, 0.5, 0.9})
-        for (const double per_positive : {0.1, 1.0, 5.0}) {
-          const SizeGain gain = size_gain(law, rate, psi, per_positive);
-          EXPECT_GE(gain.saved(), 0);
-          EXPECT_TRUE(gain.saved() > 0 || !stack_is_smaller(law, rate, psi, per_positive));
-        }
-}
-
-TEST(StackedModel, the_size_gain_grows_with_psi_until_larger_rates_no_longer_save) {
-  const SizeGain half = size_gain(bloom_law, 0.01, 0.5, 1), most = size_gain(bloom_law, 0.01, 0.95, 1),
-                 all = size_gain(cuckoo_law, 0.01, 1, 1);
-  EXPECT_NEAR(half.rate, 0.02, 1e-4);
-  EXPECT_GT(most.saved(), half.saved());
-  EXPECT_LT(all.rate, 0.5) << "three bits a key are paid for every layer, so a least size lies inside";
-  EXPECT_EQ(size_gain(bloom_law, 0.01, 0.01, 20).saved(), 0) << "too many for too little";
-}
-
-TEST(StackedModel, a_shift_of_the_workload_stays_within_the_bound_of_its_variation) {
-  const std::vector<double> rates{0.1, 0.3, 0.2}, before{0.5, 0.3, 0.2}, after{0.2, 0.3, 0.5};
-  const double variation = total_variation(before, after);
-  EXPECT_NEAR(variation, 0.3, 1e-12);
-  for (const std::size_t known : {1u, 2u}) {
-    double psi = 0, later = 0;
-    for (std::size_t i = 0; i < known; ++i) psi += before[i], later += after[i];
-    const double shift = efpr_shift(rates, psi, later);
-    EXPECT_NEAR(shift, stacked_efpr(rates, later) - stacked_efpr(rates, psi), 1e-12);
-    EXPECT_LE(std::abs(shift), drift_bound(rates, variation) + 1e-12);
-  }
-  EXPECT_GE(variation_from_divergence(divergence(before, after)), variation);
-  EXPECT_EQ(divergence(before, before), 0);
-}
-
-// Random laws of questions, of which a stack knows the hottest few.
-TEST(StackedModel, no_shift_moves_the_rate_by_more_than_its_variation_and_pinsker_allow) {
-  const std::uint64_t seed = test::seed_or(57);
-  WEIR_TRACE_SEED(seed);
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> share(0, 1);
-  const auto law = [&](double skew) {
-    std::vector<double> p(200);
-    for (std::size_t i = 0; i < p.size(); ++i)
-      p[i] = share(random) * std::pow(static_cast<double>(i + 1), -skew);
-    double sum = 0;
-    for (const double x : p) sum += x;
-    for (double &x : p) x /= sum;
-    return p;
-  };
-  for (int round = 0; round < 300; ++round) {
-    std::vector<double> rates(2 * (random() % 5) + 1);
-    for (double &rate : rates) rate = share(random);
-    const std::vector<double> before = law(2 * share(random)), after = law(2 * share(random));
-    const double variation = total_variation(before, after);
-    EXPECT_LE(variation, variation_from_divergence(divergence(before, after)));
-    double psi = 0, later = 0;
-    for (std::size_t known = 0; known < before.size(); ++known) {
-      psi += before[known], later += after[known];
-      ASSERT_LE(std::abs(stacked_efpr(rates, later) - stacked_efpr(rates, psi)),
-                drift_bound(rates, variation) + 1e-12);
-    }
-  }
 }
 
 } // namespace

@@ -1,9 +1,9 @@
 #include "tests/support/random_rules.hpp"
 
+#include "tests/support/seed.hpp"
 #include "weir/key/text.hpp"
 
 #include <array>
-#include <cstdlib>
 
 namespace weir::test {
 namespace {
@@ -83,10 +83,7 @@ void add_ipv6(Random &random, FrameBuilder &builder, const RuleSet &rules) {
 
 } // namespace
 
-std::uint64_t test_seed() {
-  const char *given = std::getenv("WEIR_SEED");
-  return given ? std::strtoull(given, nullptr, 0) : 20'240'611;
-}
+std::uint64_t test_seed() { return seed_or(20'240'611); }
 
 Oracle RuleSet::oracle() const {
   Oracle judge(policy);

@@ -1,6 +1,7 @@
 // A Seesaw section in memory of its own, and keys to fill it with.
 #pragma once
 
+#include "tests/support/seeded_key.hpp"
 #include "weir/build/seesaw_builder.hpp"
 
 #include <vector>
@@ -32,9 +33,9 @@ private:
   filter::SeesawLoad load_;
 };
 
-// Distinct with all practical certainty; different `kind`s never meet.
+// Different `kind`s never meet.
 [[nodiscard]] inline KeyHash numbered_key(std::uint64_t seed, std::uint64_t kind, std::uint64_t number) {
-  return {remix({number << 8 | kind}, seed)};
+  return seeded_key(seed, number << 8 | kind);
 }
 [[nodiscard]] inline std::vector<KeyHash> numbered_keys(std::uint64_t seed, std::uint64_t kind,
                                                         std::uint64_t count) {

@@ -3,6 +3,7 @@
 // layers err on different keys.
 #include "tests/support/base_filter_cases.hpp"
 #include "tests/support/filter_checks.hpp"
+#include "tests/support/filter_spread.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ TYPED_TEST(BaseFilters, miss_no_key_and_err_as_often_as_predicted) {
       SCOPED_TRACE(std::to_string(count) + " keys, bits a key " + std::to_string(bits_per_key));
       const auto shape = *test::shape_of<TypeParam>(count, bits_per_key);
       const std::vector<KeyHash> keys = random_keys(count, seed);
-      const std::size_t filters = count < 40'000 ? 40 : 1; // the model knows the mean of all small ones
+      const std::size_t filters = count < 40'000 ? 40 : 1;
       std::size_t wrong = 0;
       for (std::size_t layer = 0; layer < filters; ++layer) {
         const auto filter = test::filled<TypeParam>(shape, keys, layer);
@@ -40,7 +41,9 @@ TYPED_TEST(BaseFilters, miss_no_key_and_err_as_often_as_predicted) {
         wrong += test::accepted(filter, std::span(absent).subspan(layer * asked, asked));
       }
       if (count < 1'000) continue; // a few cells decide
-      EXPECT_TRUE(test::rate_is(TypeParam::rate(shape, count), wrong, absent.size()));
+      const double spread = test::rate_variance(shape, static_cast<double>(count));
+      EXPECT_TRUE(test::rate_is(TypeParam::rate(shape, count), wrong, absent.size(),
+                                spread / static_cast<double>(filters)));
     }
 }
 
@@ -150,7 +153,8 @@ TYPED_TEST(BaseFilters, err_on_other_keys_in_another_layer) {
   const double rate = TypeParam::rate(shape, keys.size());
   const auto both =
       std::ranges::count_if(absent, [&](KeyHash k) { return first.contains(k) && third.contains(k); });
-  EXPECT_TRUE(test::rate_is(rate * rate, static_cast<std::size_t>(both), absent.size()));
+  const double spread = 2 * rate * rate * test::rate_variance(shape, static_cast<double>(keys.size()));
+  EXPECT_TRUE(test::rate_is(rate * rate, static_cast<std::size_t>(both), absent.size(), spread));
 }
 
 TYPED_TEST(BaseFilters, answer_alike_when_copied_and_moved) {
@@ -182,7 +186,11 @@ template <class F> class ErasingFilters : public ::testing::Test {};
 using Erasing = ::testing::Types<CountingBloom, CuckooFilter, QuotientFilter>;
 TYPED_TEST_SUITE(ErasingFilters, Erasing);
 
-// A multiset of keys beside the filter; cuckoo filters take eight of a kind at most.
+// Cuckoo filters take eight keys of one pair of buckets and no more. Of 600 keys five share a pair in one
+// seed of ten million, three in one of a hundred.
+template <class F> constexpr unsigned copies_max = std::is_same_v<F, CuckooFilter> ? 2 : 3;
+
+// A multiset of keys beside the filter.
 TYPED_TEST(ErasingFilters, miss_nothing_while_keys_come_and_go_and_end_as_they_began) {
   const std::uint64_t seed = test::seed_or(56);
   WEIR_TRACE_SEED(seed);
@@ -194,7 +202,7 @@ TYPED_TEST(ErasingFilters, miss_nothing_while_keys_come_and_go_and_end_as_they_b
     std::uint64_t present = 0;
     for (int step = 0; step < 40'000; ++step) {
       const std::size_t i = random() % keys.size();
-      if (copies[i] < 3 && random() % 2 == 0) {
+      if (copies[i] < copies_max<TypeParam> && random() % 2 == 0) {
         ASSERT_TRUE(try_insert(filter, keys[i])) << "step " << step;
         ++copies[i], ++present;
       } else if (copies[i] > 0) {

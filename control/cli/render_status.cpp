@@ -74,6 +74,8 @@ std::string dataplane_text(const Json &dataplane) {
   if (!flag_in(dataplane, "connected"))
     return "dataplane not connected: it keeps its last generation; changes are stored and sent when it is "
            "back";
+  if (const auto silence = text_in(dataplane, "silence", ""); !silence.empty())
+    return silence + "; what it counts is not known, changes are stored and sent when it is back";
   std::string text =
       fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
                   text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));

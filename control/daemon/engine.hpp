@@ -137,6 +137,7 @@ public:
   store::Store &store() { return store_; }
   push::Pusher &pusher() { return pusher_; }
   Background &background() { return background_; }
+  push::EventLoop &loop() { return loop_; }
 
   std::function<void(std::span<const wire::Sample>)> on_samples;
   std::function<std::vector<plan::HotAddress>()> hot_denied; // denied addresses that samples name

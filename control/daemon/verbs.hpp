@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ public:
   explicit Api(Engine &engine);
 
   void handle(Request request, const std::function<void(std::string)> &reply);
+
+  // How long a question to the dataplane may stay open: what control knows by itself is answered then.
+  push::Clock::duration dataplane_wait = std::chrono::milliseconds(900);
 
 private:
   static constexpr std::size_t read_at_once_bytes_max = 64 * 1024; // longer lines are read on a thread
@@ -55,14 +59,18 @@ private:
   void confirm(const Json &request, const Caller &caller, const Reply &reply);
   void rollback(const Json &request, const Caller &caller, const Reply &reply);
 
-  // The dataplane's answer to {"what": ...}; null when there is none.
+  // dataplane.cpp: the dataplane's answer to {"what": ...}, or after a while that there is none.
+  void ask_dataplane(const std::string &question, std::function<void(Result<std::string>)> then);
+  // Its counters; null when there are none, for a reason that why_no_counters() says.
   void ask_stats(const std::function<void(const Json &)> &then);
+  [[nodiscard]] std::string why_no_counters() const;
   [[nodiscard]] std::vector<plan::HotAddress> hot_denied() const;
   [[nodiscard]] std::string list_name(std::uint16_t number) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
 
   Engine &engine_;
   SampleTable samples_;
+  std::optional<push::Clock::time_point> silent_since_; // the dataplane lets a question wait
 };
 
 } // namespace weir::control

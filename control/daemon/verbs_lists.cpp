@@ -147,24 +147,22 @@ void Api::explain(const Json &request, const Caller &, const Reply &reply) {
   const auto text = request.at("address").get<std::string>();
   const auto address = parse_address(text);
   if (!address) return reply(fail(Errc::parse, fmt::format("{}: {}", text, address.error())));
-  if (!engine_.pusher().channel().connected())
-    return reply(
-        fail(Errc::unreachable, "no dataplane is connected: only its own view can explain a verdict"));
-  engine_.pusher().channel().query(
-      Json{{"what", "explain"}, {"address", to_string(*address)}}.dump(),
-      [this, address = *address, reply](const Result<std::string> &said) {
-        if (!said) return reply(std::unexpected(said.error()));
-        Json answer = Json::parse(*said, nullptr, false);
-        if (!answer.is_object())
-          return reply(fail(Errc::unreachable, "the dataplane's answer cannot be read"));
-        answer["generation"] = engine_.pusher().dataplane_generation();
-        const auto name = answer.find("list");
-        const RuleList *list = name != answer.end() && name->is_string() && engine_.rules()
-                                   ? engine_.rules()->find(name->get<std::string>())
-                                   : nullptr;
-        if (list != nullptr) add_entry(answer, engine_, *list, address);
-        reply(std::move(answer));
-      });
+  ask_dataplane(Json{{"what", "explain"}, {"address", to_string(*address)}}.dump(),
+                [this, address = *address, reply](const Result<std::string> &said) {
+                  if (!said)
+                    return reply(fail(said.error().code,
+                                      said.error().message + "; only its own view can explain a verdict"));
+                  Json answer = Json::parse(*said, nullptr, false);
+                  if (!answer.is_object())
+                    return reply(fail(Errc::unreachable, "the dataplane's answer cannot be read"));
+                  answer["generation"] = engine_.pusher().dataplane_generation();
+                  const auto name = answer.find("list");
+                  const RuleList *list = name != answer.end() && name->is_string() && engine_.rules()
+                                             ? engine_.rules()->find(name->get<std::string>())
+                                             : nullptr;
+                  if (list != nullptr) add_entry(answer, engine_, *list, address);
+                  reply(std::move(answer));
+                });
 }
 
 } // namespace weir::control

@@ -102,8 +102,7 @@ Json measured_stack(const Engine &engine, const Json &report) {
 
 // Every report also tells the planner how many of the questions find something.
 void Api::ask_stats(const std::function<void(const Json &)> &then) {
-  if (!engine_.pusher().channel().connected()) return then(Json());
-  engine_.pusher().channel().query(R"({"what":"stats"})", [this, then](const Result<std::string> &text) {
+  ask_dataplane(R"({"what":"stats"})", [this, then](const Result<std::string> &text) {
     const Json report = text ? parsed(*text) : Json();
     if (report.is_object()) engine_.hits().note(lookups_of(report));
     then(report);
@@ -178,6 +177,8 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
   answer["memory"] = {
       {"image_bytes", live.image_bytes}, {"kind", engine_.pages()}, {"resident_bytes", resident_bytes()}};
   ask_stats([this, answer = std::move(answer), reply](const Json &report) mutable {
+    answer["dataplane"]["answers"] = report.is_object();
+    if (silent_since_) answer["dataplane"]["silence"] = why_no_counters();
     if (report.is_object()) {
       if (const plan::Workload workload = engine_.hits().workload(); workload.measured())
         answer["plan"]["measured_hit_ratio"] = workload.hit_ratio;
@@ -222,7 +223,7 @@ void Api::generations(const Json &, const Caller &, const Reply &reply) {
 void Api::stats(const Json &, const Caller &, const Reply &reply) {
   ask_stats([this, reply](const Json &report) {
     if (!report.is_object())
-      return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
+      return reply(fail(Errc::unreachable, why_no_counters() + ": there are no counters"));
     Json answer = report;
     const Json all_lists = section_of(report, "lists"), all_generations = section_of(report, "generations");
     Json lists = Json::array(), generations = Json::array();
@@ -245,7 +246,7 @@ void Api::stats(const Json &, const Caller &, const Reply &reply) {
 void Api::drops(const Json &, const Caller &, const Reply &reply) {
   ask_stats([this, reply](const Json &report) {
     if (!report.is_object())
-      return reply(fail(Errc::unreachable, "no dataplane is connected: there are no counters"));
+      return reply(fail(Errc::unreachable, why_no_counters() + ": there are no counters"));
     const Json all_reasons = section_of(report, "reasons");
     Json reasons = Json::array(), lists = Json::array(), recent = Json::array();
     for (const auto &[reason, counts] : all_reasons.items())

@@ -9,7 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 namespace weir::control {
 namespace {
@@ -218,6 +220,32 @@ TEST_F(ApiTest, an_export_can_be_read_back_by_replace) {
   EXPECT_EQ(replaced["removed"], 0);
   const Json unwritable = ask({{"verb", "list_export"}, {"list", "drop"}, {"file", "/proc/no/where"}});
   EXPECT_EQ(unwritable["code"], "io");
+}
+
+TEST_F(ApiTest, while_the_dataplane_hangs_what_control_knows_is_answered_and_that_it_hangs) {
+  api->dataplane_wait = std::chrono::milliseconds(20);
+  std::atomic<bool> hangs = true;
+  dataplane.set_hook([&](const FakeDataplane::Seen &seen) {
+    while (seen.type == wire::Type::query && hangs) std::this_thread::yield();
+    return FakeDataplane::Reaction();
+  });
+  const Json status = ask({{"verb", "status"}});
+  EXPECT_EQ(status["generation"], 1);
+  EXPECT_EQ(status["dataplane"]["connected"], true);
+  EXPECT_EQ(status["dataplane"]["answers"], false);
+  EXPECT_NE(status["dataplane"]["silence"].get<std::string>().find("does not answer"), std::string::npos);
+  EXPECT_EQ(ask({{"verb", "list_show"}})["lists"].size(), 2u);
+  for (const char *verb : {"stats", "drops"}) {
+    const Json answer = ask({{"verb", verb}});
+    EXPECT_EQ(answer["code"], "unreachable");
+    EXPECT_NE(answer["message"].get<std::string>().find("does not answer"), std::string::npos) << answer;
+  }
+  EXPECT_EQ(ask({{"verb", "explain"}, {"address", "10.0.0.1"}})["code"], "unreachable");
+  hangs = false;
+  api->dataplane_wait = std::chrono::seconds(20);
+  ASSERT_TRUE(bench.run_until([&] { return ask({{"verb", "status"}})["dataplane"]["answers"] == true; }));
+  EXPECT_FALSE(ask({{"verb", "status"}})["dataplane"].contains("silence"));
+  EXPECT_EQ(ask({{"verb", "stats"}})["ok"], true);
 }
 
 TEST_F(ApiTest, check_and_plan_change_nothing) {

@@ -72,6 +72,16 @@ bool somebody_answers(const sockaddr_un &address) {
   return answered;
 }
 
+// weir-control may run as a user of its own: the one to whom the run folder belongs. Only root can give
+// a socket away, and only root needs to.
+Status give_to_owner_of_folder(const std::filesystem::path &socket) {
+  struct stat folder{};
+  if (geteuid() != 0 || stat(socket.parent_path().c_str(), &folder) != 0 || folder.st_uid == 0) return {};
+  if (lchown(socket.c_str(), folder.st_uid, static_cast<gid_t>(-1)) == 0) return {};
+  return fail(Errc::io, fmt::format("{}: cannot be given to the owner of its folder, user {}: {}",
+                                    socket.string(), folder.st_uid, std::strerror(errno)));
+}
+
 } // namespace
 
 Channel::Channel(Generations &generations, Background &background, Answerer answer)
@@ -104,6 +114,8 @@ Status Channel::listen(const std::filesystem::path &path) {
   const mode_t before = umask(0177);
   const bool bound = bind(listener_, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
   umask(before);
+  if (bound)
+    if (Status given = give_to_owner_of_folder(path); !given) return given;
   if (!bound || ::listen(listener_, peers_max) != 0)
     return fail(Errc::io, fmt::format("{}: {}", path.string(), std::strerror(errno)));
   socket_ = path;

@@ -28,10 +28,32 @@ std::string remedy_for(int fault, const std::string &path) {
   case ECONNREFUSED:
     return fmt::format("nobody listens at {}: weir-control has ended. Start it again.", path);
   case EACCES:
-    return fmt::format("no permission to use {}. Try as root, or as a member of the group that owns it.",
+    return fmt::format("no permission to use {}. Try as root, or as a member of paths.write_group or the "
+                       "group that owns it.",
                        path);
   default: return fmt::format("{}: {}.", path, std::strerror(fault));
   }
+}
+
+ssize_t send_with(int socket, std::string &bytes, std::span<const int> fds) {
+  constexpr std::size_t fds_max = 16;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(fds_max * sizeof(int))> control{};
+  if (fds.size() > fds_max) {
+    errno = EINVAL;
+    return -1;
+  }
+  iovec part{bytes.data(), bytes.size()};
+  msghdr head{};
+  head.msg_iov = &part;
+  head.msg_iovlen = 1;
+  head.msg_control = control.data();
+  head.msg_controllen = CMSG_SPACE(fds.size_bytes());
+  cmsghdr *passed = CMSG_FIRSTHDR(&head);
+  passed->cmsg_level = SOL_SOCKET;
+  passed->cmsg_type = SCM_RIGHTS;
+  passed->cmsg_len = CMSG_LEN(fds.size_bytes());
+  std::memcpy(CMSG_DATA(passed), fds.data(), fds.size_bytes());
+  return ::sendmsg(socket, &head, MSG_NOSIGNAL);
 }
 
 } // namespace
@@ -65,11 +87,13 @@ Client::~Client() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Status Client::send(std::string_view line) {
+Status Client::send(std::string_view line, std::span<const int> fds) {
   std::string out(line);
   out += '\n';
   for (std::size_t sent = 0; sent < out.size();) {
-    const ssize_t n = ::send(fd_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+    const ssize_t n = sent == 0 && !fds.empty()
+                          ? send_with(fd_, out, fds)
+                          : ::send(fd_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
       return fail(Errc::unreachable, "weir-control closed the connection before it took the request.");
@@ -93,8 +117,9 @@ Result<std::optional<std::string>> Client::receive() {
   return answer;
 }
 
-Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds wait_max) {
-  if (auto sent = send(line); !sent) return std::unexpected(std::move(sent.error()));
+Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds wait_max,
+                                std::span<const int> fds) {
+  if (auto sent = send(line, fds); !sent) return std::unexpected(std::move(sent.error()));
   const bool endless = wait_max == std::chrono::milliseconds::max();
   const auto deadline = endless ? Clock::time_point::max() : Clock::now() + wait_max;
   for (;;) {

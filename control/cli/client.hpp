@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,12 +26,14 @@ public:
 
   // Sends `line` (without its newline) and waits for the answer, without its newline. Building ten
   // million entries takes a while, so a wait has no end unless one is given.
-  [[nodiscard]] Result<std::string>
-  ask(std::string_view line, std::chrono::milliseconds wait_max = std::chrono::milliseconds::max());
+  [[nodiscard]] Result<std::string> ask(std::string_view line,
+                                        std::chrono::milliseconds wait_max = std::chrono::milliseconds::max(),
+                                        std::span<const int> fds = {});
 
   // The halves of ask(), for callers that wait for other things at the same time: after fd() has become
   // readable, receive() takes what is there and gives a line once it is whole.
-  [[nodiscard]] Status send(std::string_view line);
+  // Descriptors go along with the beginning of the line; the peer gets copies.
+  [[nodiscard]] Status send(std::string_view line, std::span<const int> fds = {});
   [[nodiscard]] Result<std::optional<std::string>> receive();
   [[nodiscard]] int fd() const { return fd_; }
 

@@ -4,7 +4,9 @@
 #include "control/cli/client.hpp"
 #include "control/cli/completion.hpp"
 #include "control/cli/doctor.hpp"
+#include "control/cli/export_file.hpp"
 #include "control/cli/fields.hpp"
+#include "control/cli/gather.hpp"
 #include "control/cli/options.hpp"
 #include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
@@ -75,7 +77,7 @@ Result<std::vector<std::string>> all_entries(const Options &options, std::istrea
 Result<Json> request_of(const Options &options, std::istream &in) {
   Json request{{"verb", request_name(options.verb)}};
   if (!options.list.empty()) request["list"] = options.list;
-  if (!options.file.empty()) request["file"] = fs::absolute(options.file).string();
+  if (options.verb == Verb::list_replace) request["file"] = fs::absolute(options.file).string();
   if (!options.config.empty()) request["config"] = fs::absolute(options.config).string();
   if (options.force) request["force"] = true;
   if (options.confirm) request["confirm_s"] = options.confirm->count();
@@ -116,16 +118,32 @@ std::chrono::milliseconds patience(Verb verb) {
   }
 }
 
+// What goes with the request: the files that it names, read here, or one that the answer is written into.
+Result<OwnedFd> passed_with(const Options &options) {
+  if (options.verb == Verb::list_export) return answer_file();
+  if (options.verb == Verb::list_replace) return gather_list(fs::absolute(options.file));
+  const bool configures =
+      options.verb == Verb::plan || options.verb == Verb::diff || options.verb == Verb::apply;
+  if (configures && !options.config.empty()) return gather_configuration(fs::absolute(options.config));
+  return OwnedFd();
+}
+
 Result<Json> asked(const Options &options, std::istream &in) {
   const auto request = request_of(options, in);
   if (!request) return std::unexpected(request.error());
+  const auto passed = passed_with(options);
+  if (!passed) return std::unexpected(passed.error());
   auto client = Client::connect(options.socket);
   if (!client) return std::unexpected(std::move(client.error()));
-  const auto line = client->ask(json_line(*request), patience(options.verb));
+  const int fd = passed->get();
+  const auto line = client->ask(json_line(*request), patience(options.verb), {&fd, fd < 0 ? 0u : 1u});
   if (!line) return std::unexpected(line.error());
   Json answer = Json::parse(*line, nullptr, false);
   if (!answer.is_object())
     return fail(Errc::parse, "weir-control answered something that is no JSON object.");
+  if (options.verb == Verb::list_export && flag_in(answer, "ok"))
+    if (auto placed = put_in_place(*passed, options.file); !placed)
+      return std::unexpected(std::move(placed.error()));
   return answer;
 }
 

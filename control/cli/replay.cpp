@@ -3,6 +3,7 @@
 #include "control/cli/capture.hpp"
 #include "control/cli/client.hpp"
 #include "control/cli/fields.hpp"
+#include "control/cli/gather.hpp"
 #include "control/cli/process.hpp"
 #include "control/config/no_image.hpp"
 #include "control/daemon/api.hpp"
@@ -190,8 +191,8 @@ Status Replay::start_control(const fs::path &folder) {
   fs::create_directory(state);
   auto child = Child::start("weir-control",
                             {program->string(), "-c", fs::absolute(options_.config).string(), "--run-dir",
-                             folder.string(), "--state-dir", state.string(), "--foreground-log", "--target",
-                             options_.target},
+                             folder.string(), "--state-dir", state.string(), "--private", "--foreground-log",
+                             "--target", options_.target},
                             folder / "control.log", {{"TMPDIR", state.string()}});
   if (!child) return std::unexpected(std::move(child.error()));
   control_.emplace(std::move(*child));
@@ -295,8 +296,12 @@ Status Replay::take_counters(const Json &answer) {
       current_judged_some = count_in(row, "packets") > 0;
   }
   if (!current_judged_some || judged < step.after) return {};
-  auto sent = client_->send(
-      Json{{"verb", "apply"}, {"config", fs::absolute(step.config).string()}, {"force", true}}.dump());
+  const fs::path file = fs::absolute(step.config);
+  const auto files = gather_configuration(file);
+  if (!files) return std::unexpected(files.error());
+  const int fd = files->get();
+  auto sent =
+      client_->send(json_line({{"verb", "apply"}, {"config", file.string()}, {"force", true}}), {&fd, 1});
   asked_ = applying_ = sent.has_value();
   return sent;
 }

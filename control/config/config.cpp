@@ -1,6 +1,7 @@
 #include "control/config/config.hpp"
 
 #include "control/config/check.hpp"
+#include "control/config/groups.hpp"
 #include "control/config/values.hpp"
 #include "weir/key/text.hpp"
 
@@ -33,6 +34,7 @@ public:
 
   void read(const Node &root);
   Config config;
+  Groups groups;
   Faults faults;
 
 private:
@@ -109,6 +111,13 @@ private:
   auto folder(std::filesystem::path &out) {
     return [&out, this](const Node &n, const std::string &path) {
       if (const auto s = scalar(n, path)) out = folder_ / *s;
+    };
+  }
+  auto group(std::string &out) {
+    return [&out, this](const Node &n, const std::string &path) {
+      auto s = scalar(n, path);
+      if (s && s->empty()) fault(n, path, "needs the name of a group; take the key out instead");
+      if (s) out = std::move(*s);
     };
   }
   auto later(std::string_view remedy) {
@@ -421,7 +430,11 @@ void Reader::read(const Node &root) {
       fault(n, path, fmt::format("\"{}\" is not known; this program reads version 1", shown(*s)));
   };
   const auto paths = [this](const Node &n, const std::string &path) {
-    map(n, path, {{"run", folder(config.paths.run)}, {"state", folder(config.paths.state)}});
+    map(n, path,
+        {{"run", folder(config.paths.run)},
+         {"state", folder(config.paths.state)},
+         {"read_group", group(groups.read)},
+         {"write_group", group(groups.write)}});
   };
   const auto metrics = [this](const Node &n, const std::string &path) {
     map(n, path, {{"listen", text(config.metrics_listen)}});
@@ -460,7 +473,9 @@ void Reader::read(const Node &root) {
 
 } // namespace
 
-Result<Config> parse(const std::string &text, const std::filesystem::path &name) {
+namespace {
+
+Result<Reader> read_whole(const std::string &text, const std::filesystem::path &name) {
   Reader reader(name);
   try {
     reader.read(YAML::Load(text));
@@ -469,18 +484,39 @@ Result<Config> parse(const std::string &text, const std::filesystem::path &name)
                 fmt::format("{}:{}: not YAML: {}", name.string(), e.mark.line + 1, printable(e.msg)));
   }
   if (!reader.faults.empty()) return fail(Errc::config, reader.faults.text());
-  reader.config.source = name;
-  return std::move(reader.config);
+  return reader;
 }
 
-Result<Config> load(const std::filesystem::path &file) {
+} // namespace
+
+Result<Config> parse(const std::string &text, const std::filesystem::path &name) {
+  auto reader = read_whole(text, name);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  reader->config.source = name;
+  return std::move(reader->config);
+}
+
+Result<Groups> groups(const std::string &text, const std::filesystem::path &name) {
+  if (text.find("_group") == std::string::npos) return Groups{}; // a large file is not read twice for nothing
+  auto reader = read_whole(text, name);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  return std::move(reader->groups);
+}
+
+Result<std::string> read(const std::filesystem::path &file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();
   if (!in || text.fail())
     return fail(Errc::io, fmt::format("{}: cannot read the configuration: {}; give another with -c",
                                       file.string(), std::strerror(errno)));
-  return parse(text.str(), file);
+  return std::move(text).str();
+}
+
+Result<Config> load(const std::filesystem::path &file) {
+  const auto text = read(file);
+  if (!text) return std::unexpected(text.error());
+  return parse(*text, file);
 }
 
 } // namespace weir::config

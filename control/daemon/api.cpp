@@ -13,7 +13,7 @@ std::string failure_line(const Error &error) {
       -1, ' ', false, Json::error_handler_t::replace);
 }
 
-Api::Api(Engine &engine) : engine_(engine) {
+Api::Api(Engine &engine, Access access) : engine_(engine), access_(std::move(access)) {
   engine_.on_samples = [this](std::span<const wire::Sample> samples) { samples_.take(samples); };
   engine_.hot_denied = [this] { return hot_denied(); };
 }
@@ -77,7 +77,10 @@ void Api::run(const Result<std::shared_ptr<const Json>> &fields, const Caller &c
                                                       {"top", &Api::top}};
   if (!fields) return answer(std::unexpected(fields.error()));
   const auto &verb = (**fields).at("verb").get_ref<const std::string &>();
-  (this->*verbs.find(verb)->second)(**fields, caller, answer);
+  Caller admitted = caller;
+  const auto reply = admit(ask_of(**fields), admitted, answer);
+  if (!reply) return answer(std::unexpected(reply.error()));
+  (this->*verbs.find(verb)->second)(**fields, admitted, *reply);
 }
 
 } // namespace weir::control

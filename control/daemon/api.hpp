@@ -8,6 +8,16 @@
 // another type or out of its range, one that is missing and one that nobody knows are refused with a
 // sentence.
 //
+// No file that a request names is opened here: who asks reads it with its own rights and passes what it says.
+// `config` and `file` are names, for messages and for resolving the lists of a configuration; with them goes
+// one descriptor (SCM_RIGHTS), a sealed memory file with the configuration and every list that it names, or
+// with the one file (control/rules/bundle.hpp). Without `config` the daemon's own configuration is meant.
+// list_export takes a memory file to write to.
+//
+// list_add, list_del, list_replace, apply, confirm, rollback and plan with `apply` need the right to change,
+// all others the right to look (access.hpp); who has neither is `refused`. Each change is logged with uid,
+// gid, pid.
+//
 // Fields of each verb's request (? may be left out), then of its answer besides ok:
 //
 // status        -
@@ -34,8 +44,8 @@
 //               deleted, sequence, in_force, in_force_ms, note?; an absent one: not_found, nothing deleted
 // list_replace  list, file, force?
 //               added, removed, and what apply answers
-// list_export   list, file
-//               entries; control writes the file: millions of lines
+// list_export   list; a memory file goes along
+//               entries, written to it as one line each
 // check         config?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6}], conflicts[], warnings[];
 //               or one error with every fault, one a line

@@ -1,5 +1,6 @@
 #include "control/daemon/candidate.hpp"
 
+#include "control/rules/bundled_feed.hpp"
 #include "control/rules/comment.hpp"
 #include "weir/base/hash.hpp"
 
@@ -142,14 +143,19 @@ std::uint64_t now_s() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
 }
 
-Result<std::string> read_text(const std::filesystem::path &file) {
+Result<std::string> read_text(const std::filesystem::path &file, const rules::Bundle *files) {
+  if (files != nullptr) {
+    const auto text = files->find(file);
+    if (!text) return fail(Errc::usage, fmt::format("{}: it did not come with the request", file.string()));
+    return std::string(*text);
+  }
   std::ifstream in(file, std::ios::binary);
   if (!in) return fail(Errc::io, fmt::format("{}: cannot be read", file.string()));
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 Result<Candidate> read_candidate(const config::Config &config, std::string config_text, const RuleSet *live,
-                                 store::Store &store) {
+                                 store::Store &store, const rules::Bundle *files) {
   Candidate candidate;
   candidate.rules = std::make_shared<RuleSet>();
   candidate.rules->config = config;
@@ -157,7 +163,7 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
   Error faults{Errc::parse, ""};
   for (const config::List &definition : config.lists) {
     candidate.rules->lists.push_back({.definition = definition, .body = empty_body()});
-    auto content = rules::load_list(definition);
+    auto content = rules::load_list(definition, files);
     if (!content) {
       if (!faults.message.empty()) faults.message += '\n';
       faults.code = content.error().code;
@@ -176,10 +182,11 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
 }
 
 Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list,
-                                    const std::filesystem::path &file, store::Store &store) {
+                                    const std::filesystem::path &file, store::Store &store,
+                                    const rules::Bundle *files) {
   const RuleList *before = live.find(list);
   if (before == nullptr) return fail(Errc::not_found, fmt::format("no list is named {}", list));
-  auto content = rules::load_feed(file, {before->definition.format, before->definition.on_error});
+  auto content = rules::load_feed(file, {before->definition.format, before->definition.on_error}, files);
   if (!content) return std::unexpected(content.error());
   Candidate candidate;
   candidate.rules = std::make_shared<RuleSet>();

@@ -13,6 +13,10 @@
 #include <string>
 #include <vector>
 
+namespace weir::rules {
+class Bundle; // bundle.hpp
+}
+
 namespace weir::control {
 
 struct ListDiff {
@@ -45,12 +49,15 @@ struct Candidate {
 // Reads all lists of a configuration. Lists whose content is what `live` (may be null) has keep its
 // version and memory, and lists that it has on the same side their number; others get a free one, which is
 // taken when the rules become live. All faults of all files come in one error.
+// The lists' files are those of `files`; without, they are opened.
 [[nodiscard]] Result<Candidate> read_candidate(const config::Config &config, std::string config_text,
-                                               const RuleSet *live, store::Store &store);
+                                               const RuleSet *live, store::Store &store,
+                                               const rules::Bundle *files = nullptr);
 
 // The live rules with the content of one list taken from `file`.
 [[nodiscard]] Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list,
-                                                  const std::filesystem::path &file, store::Store &store);
+                                                  const std::filesystem::path &file, store::Store &store,
+                                                  const rules::Bundle *files = nullptr);
 
 // What a kept generation said.
 [[nodiscard]] Result<Candidate> restore_candidate(const store::GenerationRecord &record, const RuleSet *live,
@@ -72,7 +79,8 @@ check_left(const Candidate &candidate, const std::function<std::uint64_t(std::ui
 void enter_versions(Candidate &candidate, const std::vector<std::uint64_t> &versions);
 
 // The text of a configuration file, for read_candidate() and the generation's record.
-[[nodiscard]] Result<std::string> read_text(const std::filesystem::path &file);
+[[nodiscard]] Result<std::string> read_text(const std::filesystem::path &file,
+                                            const rules::Bundle *files = nullptr);
 
 [[nodiscard]] std::uint64_t now_s(); // since the epoch
 

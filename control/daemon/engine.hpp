@@ -89,6 +89,12 @@ struct ChangeDone {
   std::string note;
 };
 
+// Who asked for a change, and what came with the request.
+struct Asked {
+  std::shared_ptr<const rules::Bundle> files; // every file it names; none: those are opened here
+  std::string by;                             // beside the cause of a generation: "uid 1000"
+};
+
 struct SwapNote {
   std::uint64_t ns = 0, at = 0, verify_us = 0;
 };
@@ -108,10 +114,12 @@ public:
   void remove(const std::string &list, const std::vector<Prefix> &prefixes, OnEntries done);
 
   // ---- changes
-  void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done);
-  void replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done);
-  void rollback(std::uint64_t generation, OnChange done); // 0: the one before
-  void replan(OnChange done);                             // the live rules once more, by what is known now
+  void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done,
+             const Asked &asked = {});
+  void replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done,
+               const Asked &asked = {});
+  void rollback(std::uint64_t generation, OnChange done, const Asked &asked = {}); // 0: the one before
+  void replan(OnChange done); // the live rules once more, by what is known now
   [[nodiscard]] Result<std::uint64_t> confirm();
 
   // ---- what is
@@ -134,6 +142,7 @@ public:
   [[nodiscard]] double build_ns_per_key() const {
     return build_ns_per_key_;
   } // of the last build; 0: none yet
+  void say(const std::string &sentence) const; // in the log
   store::Store &store() { return store_; }
   push::Pusher &pusher() { return pusher_; }
   Background &background() { return background_; }
@@ -145,6 +154,7 @@ public:
 private:
   struct Change {
     std::string cause;
+    std::string by;                             // who asked, beside the cause of the generation
     std::function<Result<Candidate>()> prepare; // none: the live rules once more
     bool force = false;
     bool is_rollback = false; // to `to`, or the one before (0): looked up when its turn comes
@@ -175,7 +185,6 @@ private:
   struct Joint;
 
   // engine.cpp
-  void say(const std::string &sentence) const;
   [[nodiscard]] Status load_store();
   void keep_off_workers();
   void schedule_expiry();

@@ -26,20 +26,21 @@ std::string counts_json_of(const rules::Effective &rules) {
 // ---- what people ask for -----------------------------------------------------------------------
 
 void Engine::apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force,
-                   OnChange done) {
+                   OnChange done, const Asked &asked) {
   Change change;
   change.cause = "apply";
+  change.by = asked.by;
   change.force = force;
   change.confirm_s = confirm_s;
   if (confirm_s > 0 && live_ == nullptr)
     return done(fail(Errc::usage, "there is no generation to go back to: apply without --confirm"));
   change.prepare = [this, file = config_file.empty() ? options_.config_file : config_file,
-                    force]() -> Result<Candidate> {
-    auto text = read_text(file);
+                    files = asked.files, force]() -> Result<Candidate> {
+    auto text = read_text(file, files.get());
     if (!text) return std::unexpected(text.error());
     const auto config = config::parse(*text, file);
     if (!config) return std::unexpected(config.error());
-    auto candidate = read_candidate(*config, std::move(*text), change_->rules.get(), store_);
+    auto candidate = read_candidate(*config, std::move(*text), change_->rules.get(), store_, files.get());
     if (!candidate) return candidate;
     if (const Status allowed = check_changes(*candidate, force); !allowed)
       return std::unexpected(allowed.error());
@@ -49,15 +50,17 @@ void Engine::apply(const std::filesystem::path &config_file, std::uint64_t confi
   submit(std::move(change));
 }
 
-void Engine::replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done) {
+void Engine::replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done,
+                     const Asked &asked) {
   if (live_ == nullptr || live_->find(list) == nullptr)
     return done(
         fail(Errc::not_found, fmt::format("no list is named {}; `weirctl list show` names them", list)));
   Change change;
   change.cause = "replace " + list;
+  change.by = asked.by;
   change.force = force;
-  change.prepare = [this, list, file, force]() -> Result<Candidate> {
-    auto candidate = replace_candidate(*change_->rules, list, file, store_);
+  change.prepare = [this, list, file, files = asked.files, force]() -> Result<Candidate> {
+    auto candidate = replace_candidate(*change_->rules, list, file, store_, files.get());
     if (!candidate) return candidate;
     if (const Status allowed = check_changes(*candidate, force); !allowed)
       return std::unexpected(allowed.error());

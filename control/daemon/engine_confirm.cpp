@@ -15,9 +15,10 @@ constexpr auto revert_wait_first = std::chrono::seconds(1), revert_wait_most = s
 
 } // namespace
 
-void Engine::rollback(std::uint64_t generation, OnChange done) {
+void Engine::rollback(std::uint64_t generation, OnChange done, const Asked &asked) {
   Change change;
   change.cause = generation == 0 ? std::string("rollback") : fmt::format("rollback to {}", generation);
+  change.by = asked.by;
   change.is_rollback = true;
   change.to = generation;
   change.force = true; // it was in force before

@@ -42,7 +42,7 @@ store::GenerationRecord Engine::record_of(const Change &change) const {
   if (!change.counts_json.empty()) record.counts_json = change.counts_json;
   if (change.has_new_rules()) {
     record.applied_at = now_s();
-    record.cause = change.cause;
+    record.cause = change.by.empty() ? change.cause : change.cause + " by " + change.by;
     record.config_text = change.rules->config_text;
     record.config_source = change.rules->config.source.string();
     record.lists = metas_of(*change.rules);

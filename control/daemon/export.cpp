@@ -1,10 +1,15 @@
 #include "control/daemon/export.hpp"
 
 #include "control/rules/comment.hpp"
+#include "weir/base/owned_fd.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -62,16 +67,25 @@ Json first_entries(Engine &engine, const RuleList &list, std::size_t most) {
   return entries;
 }
 
-Result<std::uint64_t> export_list(const RuleList &list, const store::Store &store,
-                                  const std::filesystem::path &file) {
-  const std::filesystem::path unfinished = file.string() + ".part";
-  const auto failed = [&](const char *what) {
-    const std::string why = std::strerror(errno);
-    std::remove(unfinished.c_str());
-    return fail(Errc::io, fmt::format("{}: {}: {}", file.string(), what, why));
+Status check_export_target(int fd) {
+  struct statfs system{};
+  const int flags = fcntl(fd, F_GETFL);
+  const bool memory =
+      fcntl(fd, F_GET_SEALS) >= 0 && fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
+  if (memory && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return {};
+  return fail(Errc::usage, "an export goes into a memory file that is open for writing; weirctl passes one");
+}
+
+Result<std::uint64_t> export_list(const RuleList &list, const store::Store &store, int memory_file) {
+  const auto failed = [&] {
+    return fail(Errc::io, fmt::format("list {}: the export cannot be written: {}", list.definition.name,
+                                      std::strerror(errno)));
   };
-  std::FILE *out = std::fopen(unfinished.c_str(), "w");
-  if (out == nullptr) return failed("cannot be written");
+  OwnedFd own(fcntl(memory_file, F_DUPFD_CLOEXEC, 0));
+  if (own.get() < 0) return failed();
+  std::FILE *out = fdopen(own.get(), "w");
+  if (out == nullptr) return failed();
+  (void)own.release(); // fclose() closes it
   std::uint64_t entries = 0;
   const auto write = [&](const Prefix &prefix, std::string_view comment) {
     ++entries;
@@ -89,8 +103,7 @@ Result<std::uint64_t> export_list(const RuleList &list, const store::Store &stor
   const bool flushed = std::fflush(out) == 0 && std::ferror(out) == 0;
   const bool closed = std::fclose(out) == 0;
   if (!read) return std::unexpected(read.error());
-  if (!flushed || !closed) return failed("cannot be written to the end");
-  if (std::rename(unfinished.c_str(), file.c_str()) != 0) return failed("cannot be put in place");
+  if (!flushed || !closed) return failed();
   return entries;
 }
 

@@ -39,6 +39,8 @@ struct Verb {
 constexpr Field list{"list", Type::text, true, 1, list_name_bytes_max};
 constexpr Field list_if_any{"list", Type::text, false, 0, list_name_bytes_max};
 constexpr Field file{"file", Type::text, true, 1, path_bytes_max};
+constexpr Field file_of_old{"file", Type::text, false, 0,
+                            path_bytes_max}; // of a weirctl that knew no descriptors
 constexpr Field config{"config", Type::text, false, 0, path_bytes_max};
 constexpr Field force{"force", Type::flag};
 constexpr Field apply_plan{"apply", Type::flag};
@@ -56,7 +58,7 @@ constexpr std::array verbs{
     Verb{"list_add", {list, to_add}},
     Verb{"list_del", {list, to_delete}},
     Verb{"list_replace", {list, file, force}},
-    Verb{"list_export", {list, file}},
+    Verb{"list_export", {list, file_of_old}},
     Verb{"check", {config}},
     Verb{"plan", {config, apply_plan}},
     Verb{"diff", {config}},

@@ -1,4 +1,6 @@
 // weir-control: rules in, images and deltas out. Serves until SIGTERM or SIGINT.
+#include "control/config/groups.hpp"
+#include "control/daemon/access.hpp"
 #include "control/daemon/api.hpp"
 #include "control/daemon/engine.hpp"
 #include "control/daemon/notify.hpp"
@@ -29,14 +31,18 @@ struct Options {
   std::filesystem::path config, run, state;
   build::Target target = build::Target::cpp;
   bool log = false;
+  bool own_user_alone = false;
+  control::Access access = {};
 };
 
 constexpr const char *usage =
-    "usage: weir-control -c FILE [--run-dir DIR] [--state-dir DIR] [--target cpp|p4] [--foreground-log]\n"
+    "usage: weir-control -c FILE [--run-dir DIR] [--state-dir DIR] [--target cpp|p4] [--private] "
+    "[--foreground-log]\n"
     "  -c, --config FILE   weir.yaml\n"
     "  --run-dir DIR       where the sockets are (default: paths.run)\n"
     "  --state-dir DIR     where the store is (default: paths.state)\n"
     "  --target cpp|p4     what reads the images: the dataplane's C++ (default) or its P4 program\n"
+    "  --private           serve root and the own user alone, whatever paths says of groups\n"
     "  --foreground-log    say on stderr what happens\n";
 
 std::optional<build::Target> target_from(std::string_view text) {
@@ -51,6 +57,7 @@ std::optional<Options> options_from(int argc, char **argv) {
                           {"run-dir", required_argument, nullptr, 'r'},
                           {"state-dir", required_argument, nullptr, 's'},
                           {"target", required_argument, nullptr, 't'},
+                          {"private", no_argument, nullptr, 'p'},
                           {"foreground-log", no_argument, nullptr, 'l'},
                           {"help", no_argument, nullptr, 'h'},
                           {nullptr, 0, nullptr, 0}};
@@ -66,6 +73,7 @@ std::optional<Options> options_from(int argc, char **argv) {
       options.target = *target;
       break;
     }
+    case 'p': options.own_user_alone = true; break;
     case 'l': options.log = true; break;
     case 'h': std::fputs(usage, stdout); std::exit(0);
     default: return std::nullopt;
@@ -73,6 +81,29 @@ std::optional<Options> options_from(int argc, char **argv) {
   }
   if (options.config.empty() || optind != argc) return std::nullopt;
   return options;
+}
+
+Status settle_folders(Options &options) {
+  if (!options.run.empty() && !options.state.empty()) return {};
+  const auto config = config::load(options.config);
+  if (!config) return std::unexpected(config.error());
+  if (options.run.empty()) options.run = config->paths.run;
+  if (options.state.empty()) options.state = config->paths.state;
+  return {};
+}
+
+// A configuration that cannot be read is no reason not to serve what the store holds, to the own user.
+Status settle_access(Options &options) {
+  options.access = control::Access::own();
+  if (options.own_user_alone) return {};
+  const auto text = config::read(options.config);
+  if (!text) return {};
+  const auto groups = config::groups(*text, options.config);
+  if (!groups) return {};
+  auto access = control::Access::of(*groups);
+  if (!access) return std::unexpected(std::move(access.error()));
+  options.access = std::move(*access);
+  return {};
 }
 
 int failed(const Error &error) {
@@ -107,7 +138,7 @@ Status serve(const Options &options) {
   engine_options.target = options.target;
   engine_options.log = options.log;
   control::Engine engine(loop, std::move(*store), std::move(engine_options));
-  control::Api api(engine);
+  control::Api api(engine, options.access);
   control::Server server(loop, [&api](control::Request request, const control::Server::Reply &reply) {
     api.handle(std::move(request), reply);
   });
@@ -115,8 +146,11 @@ Status serve(const Options &options) {
     if (!done) fmt::print(stderr, "weir-control: nothing is enforced yet: {}\n", done.error().message);
   });
   if (!started) return started;
-  if (const Status listening = server.listen(options.run / control::control_socket_name); !listening)
-    return listening;
+  const control::Access &access = options.access;
+  const Status listening =
+      server.listen(options.run / control::control_socket_name,
+                    {access.socket_mode(), access.socket_group(), access.socket_group_name()});
+  if (!listening) return listening;
   control::notify_ready("serving");
   loop.run();
   control::notify_stopping();
@@ -133,12 +167,8 @@ int main(int argc, char **argv) {
     std::fputs(usage, stderr);
     return exit_usage;
   }
-  if (options->run.empty() || options->state.empty()) {
-    const auto config = config::load(options->config);
-    if (!config) return failed(config.error());
-    if (options->run.empty()) options->run = config->paths.run;
-    if (options->state.empty()) options->state = config->paths.state;
-  }
+  if (const Status settled = settle_folders(*options); !settled) return failed(settled.error());
+  if (const Status settled = settle_access(*options); !settled) return failed(settled.error());
   std::error_code ignored;
   std::filesystem::create_directories(options->run, ignored);
   if (const Status served = serve(*options); !served) return failed(served.error());

@@ -30,6 +30,7 @@ struct Request {
 struct Caller {
   Peer peer;
   std::vector<std::shared_ptr<OwnedFd>> fds;
+  bool may_change = true; // and so may see what stands in the daemon's own files
 };
 
 // The answer to a request that failed, one JSON line without its newline.

@@ -68,7 +68,7 @@ Server::~Server() {
   unlink(path_.c_str());
 }
 
-Status Server::listen(const std::filesystem::path &socket_path) {
+Status Server::listen(const std::filesystem::path &socket_path, const SocketRights &rights) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string &text = socket_path.native();
@@ -83,6 +83,13 @@ Status Server::listen(const std::filesystem::path &socket_path) {
   const bool bound =
       listening_ >= 0 && bind(listening_, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0;
   umask(before);
+  if (bound && rights.group && chown(text.c_str(), static_cast<uid_t>(-1), *rights.group) != 0)
+    return fail(Errc::io,
+                fmt::format("{}: cannot be given to the group {}: {}; run weir-control as root or as a "
+                            "member of that group",
+                            text, rights.group_name, std::strerror(errno)));
+  if (bound && chmod(text.c_str(), rights.mode) != 0)
+    return fail(Errc::io, fmt::format("{}: its mode cannot be set: {}", text, std::strerror(errno)));
   if (!bound || ::listen(listening_, 64) != 0)
     return fail(Errc::io, fmt::format("{}: cannot listen: {}", text, std::strerror(errno)));
   path_ = socket_path;

@@ -28,6 +28,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace weir::control {
 
 struct ServerLimits {
@@ -51,8 +53,15 @@ public:
   Server(const Server &) = delete;
   Server &operator=(const Server &) = delete;
 
-  // Removes what a killed process left; the socket is for its owner and group.
-  [[nodiscard]] Status listen(const std::filesystem::path &socket);
+  // Who may connect; who may ask for what is settled later (access.hpp).
+  struct SocketRights {
+    mode_t mode = 0660;
+    std::optional<gid_t> group = {}; // none: that of the process
+    std::string group_name = {};
+  };
+  // Removes what a killed process left.
+  [[nodiscard]] Status listen(const std::filesystem::path &socket, const SocketRights &rights);
+  [[nodiscard]] Status listen(const std::filesystem::path &socket) { return listen(socket, SocketRights{}); }
 
 private:
   static constexpr std::size_t no_line = std::string::npos;

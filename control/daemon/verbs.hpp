@@ -3,6 +3,7 @@
 // range.
 #pragma once
 
+#include "control/daemon/access.hpp"
 #include "control/daemon/engine.hpp"
 #include "control/daemon/request.hpp"
 #include "control/daemon/samples.hpp"
@@ -19,9 +20,17 @@ namespace weir::control {
 
 using Json = nlohmann::json;
 
+// What a request is about: for the right that it needs, and for the log.
+struct Ask {
+  std::string verb, list = {};
+  std::size_t entries = 0;
+  bool applies = false; // plan --apply
+};
+[[nodiscard]] Ask ask_of(const Json &fields);
+
 class Api {
 public:
-  explicit Api(Engine &engine);
+  explicit Api(Engine &engine, Access access = {});
 
   void handle(Request request, const std::function<void(std::string)> &reply);
 
@@ -34,6 +43,8 @@ private:
 
   [[nodiscard]] static Result<std::shared_ptr<const Json>> read(const std::string &line);
   void run(const Result<std::shared_ptr<const Json>> &fields, const Caller &caller, const Reply &answer);
+  // admit.cpp: how to reply to a request that may be carried out, or why it may not
+  [[nodiscard]] Result<Reply> admit(const Ask &ask, Caller &caller, Reply reply) const;
 
   // verbs_status.cpp
   void status(const Json &request, const Caller &caller, const Reply &reply);
@@ -69,6 +80,7 @@ private:
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
 
   Engine &engine_;
+  Access access_;
   SampleTable samples_;
   std::optional<push::Clock::time_point> silent_since_; // the dataplane lets a question wait
 };

@@ -1,4 +1,5 @@
 #include "control/daemon/export.hpp"
+#include "control/daemon/request_files.hpp"
 #include "control/daemon/verbs.hpp"
 #include "control/push/answers.hpp"
 
@@ -120,25 +121,33 @@ void Api::list_del(const Json &request, const Caller &, const Reply &reply) {
   });
 }
 
-void Api::list_replace(const Json &request, const Caller &, const Reply &reply) {
+void Api::list_replace(const Json &request, const Caller &caller, const Reply &reply) {
   const auto list = request.at("list").get<std::string>();
-  engine_.replace(list, request.at("file").get<std::string>(), request.value("force", false),
-                  change_reply(reply, list));
+  const auto file = request.at("file").get<std::string>();
+  if (file.empty()) return reply(fail(Errc::usage, "list_replace: the file has no name"));
+  auto files = files_of(caller, file);
+  if (!files) return reply(std::unexpected(std::move(files.error())));
+  engine_.replace(list, file, request.value("force", false), change_reply(reply, list),
+                  {.files = std::move(*files), .by = user_text(caller.peer)});
 }
 
-void Api::list_export(const Json &request, const Caller &, const Reply &reply) {
+void Api::list_export(const Json &request, const Caller &caller, const Reply &reply) {
   const auto name = request.at("list").get<std::string>();
   const std::shared_ptr<const RuleSet> rules = engine_.rules();
   const RuleList *list = rules ? rules->find(name) : nullptr;
   if (list == nullptr) return reply(fail(Errc::not_found, fmt::format("no list is named {}", name)));
-  engine_.background().run(
-      [list = *list, &store = engine_.store(), file = request.at("file").get<std::string>()] {
-        return export_list(list, store, file);
-      },
-      [reply](const Result<std::uint64_t> &entries) {
-        if (!entries) return reply(std::unexpected(entries.error()));
-        reply(Json{{"entries", *entries}});
-      });
+  if (caller.fds.empty())
+    return reply(fail(Errc::usage,
+                      "list_export: weir-control opens no file that a request names; the weirctl "
+                      "of this version passes one along, an older one does not"));
+  if (const Status fit = check_export_target(caller.fds.front()->get()); !fit)
+    return reply(std::unexpected(fit.error()));
+  engine_.background().run([list = *list, &store = engine_.store(),
+                            fd = caller.fds.front()] { return export_list(list, store, fd->get()); },
+                           [reply](const Result<std::uint64_t> &entries) {
+                             if (!entries) return reply(std::unexpected(entries.error()));
+                             reply(Json{{"entries", *entries}});
+                           });
 }
 
 // The dataplane says what its own view answers; which entry that was, and what people wrote beside

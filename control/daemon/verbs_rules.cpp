@@ -1,3 +1,4 @@
+#include "control/daemon/request_files.hpp"
 #include "control/daemon/verbs.hpp"
 
 #include <fmt/format.h>
@@ -23,13 +24,13 @@ struct Preview {
 };
 using PreviewPtr = std::shared_ptr<Preview>;
 
-Result<PreviewPtr> preview(const std::filesystem::path &file, Snapshot snapshot,
+Result<PreviewPtr> preview(const std::filesystem::path &file, const rules::Bundle *files, Snapshot snapshot,
                            const std::shared_ptr<const RuleSet> &live, store::Store &store) {
-  auto text = read_text(file);
+  auto text = read_text(file, files);
   if (!text) return std::unexpected(text.error());
   const auto config = config::parse(*text, file);
   if (!config) return std::unexpected(config.error());
-  auto candidate = read_candidate(*config, std::move(*text), live.get(), store);
+  auto candidate = read_candidate(*config, std::move(*text), live.get(), store, files);
   if (!candidate) return std::unexpected(candidate.error());
   snapshot.rules = candidate->rules;
   auto effective = effective_of(snapshot);
@@ -45,10 +46,26 @@ Json diff_json(const ListDiff &diff) {
           {"added", diff.change.added}, {"removed", diff.change.removed}, {"examples", std::move(examples)}};
 }
 
+// What reading the daemon's own files says of them is not for everybody who may ask.
+Result<Json> without_lines(Result<Json> answer, const Engine &engine) {
+  if (answer) return answer;
+  const Errc code = answer.error().code;
+  if (code != Errc::parse && code != Errc::config && code != Errc::io) return answer;
+  engine.say("asked for by somebody who may not change anything: " + answer.error().message);
+  return fail(code,
+              fmt::format("{}: weir-control's own configuration or a list of it cannot be read; its log "
+                          "says why, and so it does to those who may change it",
+                          engine.options().config_file.string()));
+}
+
 // Runs `work(preview)` on a background thread and answers with its JSON.
 template <class Work>
-void run_preview(Engine &engine, const Json &request, std::function<void(Result<Json>)> reply, Work work) {
+void run_preview(Engine &engine, const Json &request, const Caller &caller,
+                 std::function<void(Result<Json>)> reply, Work work) {
   const std::string named = request.value("config", "");
+  auto files = files_of(caller, named);
+  if (!files) return reply(std::unexpected(std::move(files.error())));
+  const bool all_is_said = !named.empty() || caller.may_change;
   const std::filesystem::path file =
       named.empty() ? engine.options().config_file : std::filesystem::path(named);
   const std::shared_ptr<const RuleSet> live = engine.rules();
@@ -61,14 +78,16 @@ void run_preview(Engine &engine, const Json &request, std::function<void(Result<
         dynamic.emplace(list.number, entries);
   }
   engine.background().run(
-      [file, snapshot = std::move(snapshot), live, &store = engine.store(), dynamic = std::move(dynamic),
-       work = std::move(work)]() mutable -> Result<Json> {
-        const auto seen = preview(file, std::move(snapshot), live, store);
+      [file, files = std::move(*files), snapshot = std::move(snapshot), live, &store = engine.store(),
+       dynamic = std::move(dynamic), work = std::move(work)]() mutable -> Result<Json> {
+        const auto seen = preview(file, files.get(), std::move(snapshot), live, store);
         if (!seen) return std::unexpected(seen.error());
         (*seen)->dynamic = std::move(dynamic);
         return work(**seen);
       },
-      [reply = std::move(reply)](Result<Json> answer) { reply(std::move(answer)); });
+      [reply = std::move(reply), all_is_said, &engine](Result<Json> answer) {
+        reply(all_is_said ? std::move(answer) : without_lines(std::move(answer), engine));
+      });
 }
 
 } // namespace
@@ -100,8 +119,8 @@ Engine::OnChange Api::change_reply(Reply reply, std::string list) {
   };
 }
 
-void Api::check(const Json &request, const Caller &, const Reply &reply) {
-  run_preview(engine_, request, reply, [](const Preview &seen) -> Result<Json> {
+void Api::check(const Json &request, const Caller &caller, const Reply &reply) {
+  run_preview(engine_, request, caller, reply, [](const Preview &seen) -> Result<Json> {
     const RuleSet &rules = *seen.candidate.rules;
     const Status filled = rules::check_not_empty(rules.config, seen.effective, false);
     if (!filled) return std::unexpected(filled.error());
@@ -166,8 +185,8 @@ void show_left(Json &lists, const Preview &seen, const RuleSet &live) {
 
 } // namespace
 
-void Api::diff(const Json &request, const Caller &, const Reply &reply) {
-  run_preview(engine_, request, reply, [live = engine_.rules()](const Preview &seen) -> Result<Json> {
+void Api::diff(const Json &request, const Caller &caller, const Reply &reply) {
+  run_preview(engine_, request, caller, reply, [live = engine_.rules()](const Preview &seen) -> Result<Json> {
     Json lists = Json::array();
     for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
     if (live) show_left(lists, seen, *live);
@@ -176,7 +195,7 @@ void Api::diff(const Json &request, const Caller &, const Reply &reply) {
 }
 
 // The counters first: a plan rests on the share of hits that they show.
-void Api::plan(const Json &request, const Caller &, const Reply &reply) {
+void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
   if (request.value("apply", false)) {
     if (!request.value("config", "").empty())
       return reply(fail(Errc::usage,
@@ -184,14 +203,14 @@ void Api::plan(const Json &request, const Caller &, const Reply &reply) {
                         "`weirctl apply` for another one"));
     return ask_stats([this, reply](const Json &) { engine_.replan(change_reply(reply)); });
   }
-  ask_stats([this, request, reply](const Json &) {
+  ask_stats([this, request, caller, reply](const Json &) {
     plan::Circumstances now{.before_bytes = engine_.live_record().image_bytes,
                             .memory = {},
                             .workload = engine_.hits().workload(),
                             .build_ns_per_key = engine_.build_ns_per_key(),
                             .hot = hot_denied(),
                             .negatives = engine_.deny_watch().look()};
-    run_preview(engine_, request, reply,
+    run_preview(engine_, request, caller, reply,
                 [now = std::move(now), state = engine_.options().state,
                  target = engine_.options().target](const Preview &seen) mutable -> Result<Json> {
                   const config::Config &config = seen.candidate.rules->config;
@@ -210,10 +229,13 @@ void Api::plan(const Json &request, const Caller &, const Reply &reply) {
   });
 }
 
-void Api::apply(const Json &request, const Caller &, const Reply &reply) {
-  ask_stats([this, request, reply](const Json &) {
+void Api::apply(const Json &request, const Caller &caller, const Reply &reply) {
+  auto files = files_of(caller, request.value("config", ""));
+  if (!files) return reply(std::unexpected(std::move(files.error())));
+  ask_stats([this, request, reply,
+             asked = Asked{.files = std::move(*files), .by = user_text(caller.peer)}](const Json &) {
     engine_.apply(request.value("config", ""), request.value("confirm_s", std::uint64_t{0}),
-                  request.value("force", false), change_reply(reply));
+                  request.value("force", false), change_reply(reply), asked);
   });
 }
 
@@ -223,8 +245,9 @@ void Api::confirm(const Json &, const Caller &, const Reply &reply) {
   reply(Json{{"generation", *generation}});
 }
 
-void Api::rollback(const Json &request, const Caller &, const Reply &reply) {
-  engine_.rollback(request.value("generation", std::uint64_t{0}), change_reply(reply));
+void Api::rollback(const Json &request, const Caller &caller, const Reply &reply) {
+  engine_.rollback(request.value("generation", std::uint64_t{0}), change_reply(reply),
+                   {.files = nullptr, .by = user_text(caller.peer)});
 }
 
 } // namespace weir::control

@@ -1,5 +1,6 @@
 #include "control/rules/feed.hpp"
 
+#include "control/rules/bundled_feed.hpp"
 #include "control/rules/sink.hpp"
 #include "weir/build/parallel.hpp"
 #include "weir/key/text.hpp"
@@ -57,11 +58,6 @@ std::string listing(std::string_view file, const std::vector<Fault> &faults, std
 std::string plural(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
-
-struct Close {
-  int fd;
-  ~Close() { ::close(fd); }
-};
 
 // Reads rather than maps: a feed that is rewritten in place meanwhile must not kill the reader.
 Result<std::size_t> read_all(int fd, std::unique_ptr<char[]> &buffer, std::size_t expected) {
@@ -160,21 +156,41 @@ Result<ListContent> parse_feed(std::string_view text, std::string_view file_name
   return std::move(sink.content);
 }
 
-Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options) {
-  const auto unreadable = [&](std::string_view why) {
-    return fail(Errc::io, fmt::format("{}: cannot read the list: {}", file.string(), why));
-  };
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return unreadable(std::strerror(errno));
-  const Close close{fd};
+namespace {
+
+std::unexpected<Error> unreadable(const std::filesystem::path &file, std::string_view why) {
+  return fail(Errc::io, fmt::format("{}: cannot read the list: {}", file.string(), why));
+}
+
+} // namespace
+
+Result<OwnedFd> open_feed(const std::filesystem::path &file) {
+  OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return unreadable(file, std::strerror(errno));
   struct stat status{};
-  if (::fstat(fd, &status) != 0) return unreadable(std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) return unreadable("it is a folder; name a file");
-  if (!S_ISREG(status.st_mode)) return unreadable("it is not a regular file; save the list to one first");
+  if (::fstat(fd.get(), &status) != 0) return unreadable(file, std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) return unreadable(file, "it is a folder; name a file");
+  if (!S_ISREG(status.st_mode))
+    return unreadable(file, "it is not a regular file; save the list to one first");
+  return fd;
+}
+
+Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options,
+                              const Bundle *files) {
+  struct stat status{};
   try {
+    if (files != nullptr) {
+      const auto text = files->find(file);
+      if (!text) return unreadable(file, "it did not come with the request");
+      status.st_size = static_cast<off_t>(text->size());
+      return parse_feed(*text, file.string(), options);
+    }
+    const auto fd = open_feed(file);
+    if (!fd) return std::unexpected(fd.error());
+    if (::fstat(fd->get(), &status) != 0) return unreadable(file, std::strerror(errno));
     std::unique_ptr<char[]> buffer;
-    const auto size = read_all(fd, buffer, static_cast<std::size_t>(status.st_size));
-    if (!size) return unreadable(size.error().message);
+    const auto size = read_all(fd->get(), buffer, static_cast<std::size_t>(status.st_size));
+    if (!size) return unreadable(file, size.error().message);
     return parse_feed({buffer.get(), *size}, file.string(), options);
   } catch (const std::bad_alloc &) {
     return fail(Errc::no_memory,
@@ -182,10 +198,16 @@ Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptio
   }
 }
 
-Result<ListContent> load_list(const config::List &list) {
+Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options) {
+  return load_feed(file, options, nullptr);
+}
+
+Result<ListContent> load_list(const config::List &list) { return load_list(list, nullptr); }
+
+Result<ListContent> load_list(const config::List &list, const Bundle *files) {
   ListContent content;
   if (!list.file.empty()) {
-    auto from_file = load_feed(list.file, {.format = list.format, .on_error = list.on_error});
+    auto from_file = load_feed(list.file, {.format = list.format, .on_error = list.on_error}, files);
     if (!from_file) return from_file;
     content = std::move(*from_file);
   }

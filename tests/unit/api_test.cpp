@@ -1,9 +1,14 @@
 // The verbs over a real socket, as weirctl asks them.
+#include "control/cli/export_file.hpp"
+#include "control/cli/gather.hpp"
 #include "control/daemon/server.hpp"
 #include "control/daemon/verbs.hpp"
+#include "control/rules/bundle.hpp"
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
 
+#include <fcntl.h>
+#include <grp.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,8 +27,9 @@ using test::FakeDataplane;
 class ApiTest : public testing::Test {
 protected:
   ApiTest() : bench(rules), dataplane(bench.socket()) {
-    api = std::make_unique<Api>(bench.engine());
+    admit(Access());
     server = std::make_unique<Server>(bench.loop(), [this](Request request, const Server::Reply &reply) {
+      if (pretend) request.peer = *pretend;
       api->handle(std::move(request), reply);
     });
     EXPECT_TRUE(server->listen(bench.path(control_socket_name)));
@@ -31,6 +37,8 @@ protected:
     socket_fd = connect_to(bench.path(control_socket_name));
   }
   ~ApiTest() override { close(socket_fd); }
+
+  void admit(Access access) { api = std::make_unique<Api>(bench.engine(), std::move(access)); }
 
   static int connect_to(const std::filesystem::path &path) {
     sockaddr_un address{};
@@ -57,6 +65,32 @@ protected:
     return answers;
   }
   Json ask(const Json &request) { return ask_raw(request.dump() + "\n").at(0); }
+  // The same with a descriptor that goes along.
+  Json ask(const Json &request, int fd) {
+    std::string line = request.dump() + "\n";
+    const std::string rest = line.substr(1); // ask_raw() sends it
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+    iovec part{line.data(), 1};
+    msghdr head{};
+    head.msg_iov = &part;
+    head.msg_iovlen = 1;
+    head.msg_control = control;
+    head.msg_controllen = sizeof control;
+    CMSG_FIRSTHDR(&head)->cmsg_level = SOL_SOCKET;
+    CMSG_FIRSTHDR(&head)->cmsg_type = SCM_RIGHTS;
+    CMSG_FIRSTHDR(&head)->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(CMSG_FIRSTHDR(&head)), &fd, sizeof fd);
+    EXPECT_EQ(sendmsg(socket_fd, &head, MSG_NOSIGNAL), 1);
+    return ask_raw(rest).at(0);
+  }
+  // What weirctl does for `list export`: the text that came back.
+  std::string exported(const std::string &list, std::uint64_t entries) {
+    const auto file = cli::answer_file();
+    EXPECT_EQ(ask({{"verb", "list_export"}, {"list", list}}, file->get())["entries"], entries);
+    std::string text(static_cast<std::size_t>(lseek(file->get(), 0, SEEK_END)), '\0');
+    EXPECT_EQ(pread(file->get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return text;
+  }
 
   static constexpr const char *rules = "version: 1\n"
                                        "lists:\n"
@@ -67,6 +101,7 @@ protected:
   std::unique_ptr<Api> api;
   std::unique_ptr<Server> server;
   int socket_fd = -1;
+  std::optional<Peer> pretend; // who asks
 };
 
 TEST_F(ApiTest, status_says_what_is_in_force) {
@@ -120,9 +155,7 @@ TEST_F(ApiTest, a_comment_is_cleaned_where_it_enters) {
 // Stores of earlier versions hold comments as they were given.
 TEST_F(ApiTest, an_export_has_one_line_for_each_entry_whatever_the_store_holds) {
   ASSERT_TRUE(bench.add("bans", "203.0.113.9", 600, "a\n198.51.100.0/24\r\x1b[2J"));
-  const std::string file = bench.path("out.txt");
-  EXPECT_EQ(ask({{"verb", "list_export"}, {"list", "bans"}, {"file", file}})["entries"], 1);
-  EXPECT_EQ(test::read_text(file), "203.0.113.9 # a 198.51.100.0/24  [2J\n");
+  EXPECT_EQ(exported("bans", 1), "203.0.113.9 # a 198.51.100.0/24  [2J\n");
 }
 
 TEST_F(ApiTest, refusals_carry_a_code_and_a_sentence) {
@@ -212,14 +245,102 @@ TEST_F(ApiTest, an_export_can_be_read_back_by_replace) {
                  {"list", "drop"},
                  {"entries", {{{"prefix", "172.16.0.1"}, {"comment", "by hand"}}}}})["ok"],
             true);
-  const std::string file = bench.path("out.txt").string();
-  EXPECT_EQ(ask({{"verb", "list_export"}, {"list", "drop"}, {"file", file}})["entries"], 2);
-  const Json replaced = ask({{"verb", "list_replace"}, {"list", "drop"}, {"file", file}});
+  const std::string text = exported("drop", 2);
+  EXPECT_EQ(text, "172.16.0.1 # by hand\n10.0.0.0/8\n");
+  bench.write_list("out.txt", text);
+  const std::string file = bench.path("out.txt");
+  const auto files = cli::gather_list(file);
+  ASSERT_TRUE(files);
+  const Json replaced = ask({{"verb", "list_replace"}, {"list", "drop"}, {"file", file}}, files->get());
   EXPECT_EQ(replaced["ok"], true) << replaced;
   EXPECT_EQ(replaced["added"], 1);
   EXPECT_EQ(replaced["removed"], 0);
-  const Json unwritable = ask({{"verb", "list_export"}, {"list", "drop"}, {"file", "/proc/no/where"}});
-  EXPECT_EQ(unwritable["code"], "io");
+}
+
+TEST_F(ApiTest, no_file_that_a_request_names_is_opened) {
+  bench.write_list("mine.txt", "10.0.0.1\n");
+  bench.write_list("other.yaml", "version: 1\nlists:\n- {name: drop, action: deny, file: mine.txt}\n");
+  const std::string list = bench.path("mine.txt"), config = bench.path("other.yaml");
+  for (const Json &request :
+       std::initializer_list<Json>{{{"verb", "list_replace"}, {"list", "drop"}, {"file", list}},
+                                   {{"verb", "apply"}, {"config", config}},
+                                   {{"verb", "plan"}, {"config", config}},
+                                   {{"verb", "diff"}, {"config", config}},
+                                   {{"verb", "check"}, {"config", config}},
+                                   {{"verb", "list_export"}, {"list", "drop"}}}) {
+    const Json answer = ask(request);
+    EXPECT_EQ(answer["code"], "usage") << request;
+    EXPECT_NE(answer["message"].get<std::string>().find("weir-control opens no file that a request names"),
+              std::string::npos)
+        << answer;
+  }
+  // A bundle with the configuration alone: the list is not looked for elsewhere.
+  auto writer = rules::BundleWriter::make();
+  ASSERT_TRUE(writer->add(config, test::read_text(config)));
+  const auto alone = std::move(*writer).seal();
+  const Json answer = ask({{"verb", "apply"}, {"config", config}}, alone->get());
+  EXPECT_EQ(answer["ok"], false);
+  EXPECT_NE(answer["message"].get<std::string>().find("mine.txt: cannot read the list: it did not come"),
+            std::string::npos)
+      << answer;
+  EXPECT_EQ(ask({{"verb", "generations"}})["generations"].size(), 1u);
+}
+
+TEST_F(ApiTest, a_configuration_that_comes_with_its_lists_is_applied_and_says_whose_it_was) {
+  bench.write_list("mine.txt", "10.0.0.1 # one\n");
+  bench.write_list("other.yaml", "version: 1\nlists:\n- {name: drop, action: deny, file: mine.txt}\n");
+  const std::string config = bench.path("other.yaml");
+  const auto files = cli::gather_configuration(config);
+  ASSERT_TRUE(files) << files.error().message;
+  EXPECT_EQ(ask({{"verb", "diff"}, {"config", config}}, files->get())["lists"][0]["added"], 1);
+  EXPECT_EQ(ask({{"verb", "plan"}, {"config", config}}, files->get())["ok"], true);
+  EXPECT_EQ(ask({{"verb", "check"}, {"config", config}}, files->get())["lists"][0]["v4_hosts"], 1);
+  const Json applied = ask({{"verb", "apply"}, {"config", config}}, files->get());
+  EXPECT_EQ(applied["ok"], true) << applied;
+  EXPECT_EQ(dataplane.denies("10.0.0.1"), "drop");
+  EXPECT_EQ(ask({{"verb", "generations"}})["generations"][1]["cause"],
+            "apply by uid " + std::to_string(geteuid()));
+}
+
+TEST_F(ApiTest, an_export_goes_into_memory_alone) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const OwnedFd pipe_in(ends[0]), pipe_out(ends[1]), null(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  for (const int fd : {pipe_out.get(), null.get()})
+    EXPECT_EQ(ask({{"verb", "list_export"}, {"list", "drop"}}, fd)["code"], "usage");
+}
+
+// Another user than the one that runs this.
+TEST_F(ApiTest, who_may_only_look_changes_nothing_and_sees_no_line_of_the_daemons_files) {
+  config::Groups groups;
+  groups.read = "games";
+  admit(std::move(*Access::of(groups)));
+  pretend = Peer{.pid = 1, .uid = 54321, .gid = getgrnam("games")->gr_gid, .groups = {}};
+  EXPECT_EQ(ask({{"verb", "status"}})["ok"], true);
+  EXPECT_EQ(ask({{"verb", "diff"}})["ok"], true);
+  for (const Json &request :
+       std::initializer_list<Json>{{{"verb", "apply"}},
+                                   {{"verb", "rollback"}},
+                                   {{"verb", "confirm"}},
+                                   {{"verb", "plan"}, {"apply", true}},
+                                   {{"verb", "list_add"}, {"list", "bans"}, {"entries", {"10.0.0.1"}}},
+                                   {{"verb", "list_del"}, {"list", "bans"}, {"entries", {"10.0.0.1"}}}}) {
+    const Json answer = ask(request);
+    EXPECT_EQ(answer["code"], "refused") << request << answer;
+    EXPECT_NE(answer["message"].get<std::string>().find("may not change anything"), std::string::npos)
+        << answer;
+  }
+  bench.write_list("secret.txt", "top secret\n");
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: secret.txt}\n");
+  for (const char *verb : {"diff", "plan", "check"}) {
+    const Json answer = ask({{"verb", verb}});
+    EXPECT_EQ(answer["ok"], false) << answer;
+    EXPECT_EQ(answer["message"].get<std::string>().find("secret\""), std::string::npos) << answer;
+  }
+  pretend.reset();
+  EXPECT_NE(ask({{"verb", "diff"}})["message"].get<std::string>().find("top secret"), std::string::npos);
+  pretend = Peer{.pid = 1, .uid = 54321, .gid = 54322, .groups = {}};
+  EXPECT_EQ(ask({{"verb", "status"}})["code"], "refused");
 }
 
 TEST_F(ApiTest, while_the_dataplane_hangs_what_control_knows_is_answered_and_that_it_hangs) {

@@ -1,5 +1,6 @@
 #include "control/cli/options.hpp"
 #include "control/cli/program.hpp"
+#include "tests/support/process.hpp"
 #include "tests/support/stand_in_control.hpp"
 
 #include <gmock/gmock.h>
@@ -105,15 +106,50 @@ TEST(CliProgram, a_bad_line_of_standard_input_is_named_and_nothing_is_sent) {
   EXPECT_THAT(control.requests(), IsEmpty());
 }
 
-TEST(CliProgram, paths_are_sent_absolute) {
+TEST(CliProgram, paths_are_sent_absolute_and_their_content_goes_along) {
   StandInControl control({R"({"ok":true,"generation":3,"live_ms":18,"swap_ns":2100,"lost":0,"lists":[]})"});
-  const Outcome end = weirctl(control, {"apply", "next.yaml", "--confirm", "60s", "--force"});
-  EXPECT_EQ(end.code, exit_done);
+  const test::TempDir folder;
+  test::write_text(folder / "next.yaml", "version: 1\n");
+  const std::string file = std::filesystem::relative(folder / "next.yaml");
+  const Outcome end = weirctl(control, {"apply", file, "--confirm", "60s", "--force"});
+  EXPECT_EQ(end.code, exit_done) << end.err;
   EXPECT_EQ(end.out, "generation 3 live after 18 ms, swap 2.1 us, lost 0\n");
   const json request = json::parse(control.requests().at(0));
   EXPECT_TRUE(request.at("config").get<std::string>().starts_with("/"));
   EXPECT_EQ(request.at("confirm_s"), 60);
   EXPECT_EQ(request.at("force"), true);
+}
+
+TEST(CliProgram, what_cannot_be_read_is_told_and_nothing_is_sent) {
+  StandInControl control({});
+  for (const std::vector<std::string> &line : {std::vector<std::string>{"apply", "/no/such.yaml"},
+                                               {"plan", "/no/such.yaml"},
+                                               {"diff", "/no/such.yaml"},
+                                               {"list", "replace", "drop", "/no/such.txt"}}) {
+    const Outcome end = weirctl(control, line);
+    EXPECT_EQ(end.code, exit_refused);
+    EXPECT_THAT(end.err, HasSubstr("No such file"));
+  }
+  EXPECT_THAT(control.requests(), IsEmpty());
+}
+
+TEST(CliProgram, an_export_appears_whole_or_not_at_all) {
+  const test::TempDir folder;
+  const std::string file = folder / "out.txt";
+  test::write_text(file, "as it was\n");
+  StandInControl control({R"({"ok":false,"code":"not_found","message":"no list is named x"})",
+                          R"({"ok":true,"entries":0})", R"({"ok":true,"entries":0})",
+                          R"({"ok":true,"entries":0})"});
+  EXPECT_EQ(weirctl(control, {"list", "export", "x", file}).code, exit_refused);
+  EXPECT_EQ(test::read_text(file), "as it was\n");
+  EXPECT_EQ(weirctl(control, {"list", "export", "x", file}).code, exit_done);
+  EXPECT_EQ(test::read_text(file), "");
+  EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+  const Outcome nowhere = weirctl(control, {"list", "export", "x", "/proc/no/where"});
+  EXPECT_EQ(nowhere.code, exit_refused);
+  EXPECT_THAT(nowhere.err, HasSubstr("/proc/no/where: cannot be written"));
+  EXPECT_EQ(weirctl(control, {"list", "export", "x", "/dev/null"}).code, exit_done) << "a device stays one";
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
 TEST(CliProgram, a_comment_that_is_not_utf8_is_kept_escaped_and_said) {

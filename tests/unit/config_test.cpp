@@ -1,4 +1,5 @@
 #include "control/config/config.hpp"
+#include "control/config/groups.hpp"
 #include "control/config/values.hpp"
 
 #include <gtest/gtest.h>
@@ -315,6 +316,15 @@ TEST(ConfigPolicy, match_defaults_to_remote_only_when_a_port_has_a_side) {
   EXPECT_EQ(good("version: 1\npolicy: {match: remote}\n").policy.match, Match::remote);
   EXPECT_HAS(refused("version: 1\npolicy: {match: remote}\n" + ports("")),
              "weir.yaml:2: policy.match: \"remote\" needs ports with side");
+}
+
+TEST(ConfigPaths, groups_of_the_control_socket_are_named) {
+  const auto named = groups("version: 1\npaths: {read_group: watch, write_group: weir}\n", "weir.yaml");
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->read, "watch");
+  EXPECT_EQ(named->write, "weir");
+  EXPECT_HAS(refused("version: 1\npaths: {write_group: \"\"}\n"),
+             "paths.write_group: needs the name of a group");
 }
 
 TEST(ConfigFile, a_file_that_is_not_there_is_an_error_that_names_it) {

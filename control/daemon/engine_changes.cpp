@@ -275,6 +275,8 @@ void Engine::finish(std::optional<Error> error) {
                     change->result.in_force ? "live" : "stored", change->result.live_ms));
   if (error) {
     last_error_ = fmt::format("{}: {}", change->cause, error->message);
+    if (!new_rules)
+      pusher_.give_up({error->code, "no image with it can be brought to the dataplane: " + error->message});
     if (change->versions) store_.drop_contents(*change->versions);
     if (change->done) change->done(std::unexpected(std::move(*error)));
   } else {

@@ -36,6 +36,8 @@ public:
 
   // How long a question to the dataplane may stay open: what control knows by itself is answered then.
   push::Clock::duration dataplane_wait = std::chrono::milliseconds(900);
+  push::Clock::duration entries_wait =
+      std::chrono::seconds(3); // then the dataplane is asked whether it lives
 
 private:
   static constexpr std::size_t read_at_once_bytes_max = 64 * 1024; // longer lines are read on a thread
@@ -75,6 +77,10 @@ private:
   // Its counters; null when there are none, for a reason that why_no_counters() says.
   void ask_stats(const std::function<void(const Json &)> &then);
   [[nodiscard]] std::string why_no_counters() const;
+  // Around the reply to a change of entries, which comes when the dataplane has it in force: should that
+  // hang, the answer is that the change is stored.
+  [[nodiscard]] Reply in_time(Reply reply);
+  void look_after_entries();
   [[nodiscard]] std::vector<plan::HotAddress> hot_denied() const;
   [[nodiscard]] std::string list_name(std::uint16_t number) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
@@ -82,6 +88,8 @@ private:
   Engine &engine_;
   Access access_;
   SampleTable samples_;
+  const std::shared_ptr<int> entries_waiting_ = std::make_shared<int>(); // held by replies that have not come
+  bool looking_after_entries_ = false;
   std::optional<push::Clock::time_point> silent_since_; // the dataplane lets a question wait
 };
 

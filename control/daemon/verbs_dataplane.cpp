@@ -38,4 +38,23 @@ std::string Api::why_no_counters() const {
                      since.count() < 1 ? "since a moment ago" : fmt::format("for {} s", since.count()));
 }
 
+Api::Reply Api::in_time(Reply reply) {
+  look_after_entries();
+  return
+      [reply = std::move(reply), waits = entries_waiting_](Result<Json> answer) { reply(std::move(answer)); };
+}
+
+void Api::look_after_entries() {
+  if (looking_after_entries_) return;
+  looking_after_entries_ = true;
+  engine_.loop().after(entries_wait, [this] {
+    looking_after_entries_ = false;
+    if (entries_waiting_.use_count() == 1) return;
+    ask_stats([this](const Json &) {
+      if (silent_since_) engine_.pusher().fail_waiters({Errc::unreachable, why_no_counters()});
+      look_after_entries();
+    });
+  });
+}
+
 } // namespace weir::control

@@ -97,13 +97,14 @@ void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
     added.comment = std::move(*comment);
     entries.push_back(std::move(added));
   }
-  engine_.add(request.at("list").get<std::string>(), entries, [reply](const Result<EntriesDone> &done) {
-    if (!done) return reply(std::unexpected(done.error()));
-    Json answer = entries_json(*done);
-    answer["added"] = done->added;
-    answer["refreshed"] = done->refreshed;
-    reply(std::move(answer));
-  });
+  engine_.add(request.at("list").get<std::string>(), entries,
+              [reply = in_time(reply)](const Result<EntriesDone> &done) {
+                if (!done) return reply(std::unexpected(done.error()));
+                Json answer = entries_json(*done);
+                answer["added"] = done->added;
+                answer["refreshed"] = done->refreshed;
+                reply(std::move(answer));
+              });
 }
 
 void Api::list_del(const Json &request, const Caller &, const Reply &reply) {
@@ -113,12 +114,13 @@ void Api::list_del(const Json &request, const Caller &, const Reply &reply) {
     if (!prefix) return reply(std::unexpected(prefix.error()));
     prefixes.push_back(*prefix);
   }
-  engine_.remove(request.at("list").get<std::string>(), prefixes, [reply](const Result<EntriesDone> &done) {
-    if (!done) return reply(std::unexpected(done.error()));
-    Json answer = entries_json(*done);
-    answer["deleted"] = done->deleted;
-    reply(std::move(answer));
-  });
+  engine_.remove(request.at("list").get<std::string>(), prefixes,
+                 [reply = in_time(reply)](const Result<EntriesDone> &done) {
+                   if (!done) return reply(std::unexpected(done.error()));
+                   Json answer = entries_json(*done);
+                   answer["deleted"] = done->deleted;
+                   reply(std::move(answer));
+                 });
 }
 
 void Api::list_replace(const Json &request, const Caller &caller, const Reply &reply) {

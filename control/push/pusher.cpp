@@ -30,6 +30,7 @@ void Pusher::on_hello(const wire::Hello &hello) {
     return be_displaced(hello);
   ++live_epoch_;
   displaced_.clear();
+  given_up_.reset();
   live_ = {.sent = hello.sequence, .applied = hello.sequence};
   state_ = State::stale;
   dataplane_generation_ = hello.generation;
@@ -194,6 +195,7 @@ void Pusher::on_committed(const Result<Message> &answer, std::uint64_t sequence)
   generation_ = dataplane_generation_ = stage.image.generation;
   state_ = State::live;
   displaced_.clear();
+  given_up_.reset();
   live_ = {.sent = sequence, .applied = sequence};
   // The owner's rules become the live ones before anything more is sent.
   stage.done(Swapped{generation_, sequence, answer->as<wire::Committed>().swap_ns, stage.verify_us});
@@ -217,8 +219,15 @@ void Pusher::fail_stage(const Error &error) {
 void Pusher::when_applied(std::uint64_t sequence, std::function<void(Status)> done) {
   if (state_ == State::absent) return done(fail(Errc::unreachable, "no dataplane is connected"));
   if (!displaced_.empty()) return done(fail(Errc::refused, displaced_));
+  if (state_ == State::stale && given_up_) return done(std::unexpected(*given_up_));
   if (state_ == State::live && live_.applied >= sequence) return done({});
   waiters_.emplace(sequence, std::move(done));
+}
+
+void Pusher::give_up(const Error &why) {
+  if (state_ != State::stale) return;
+  given_up_ = why;
+  fail_waiters(why);
 }
 
 void Pusher::fail_waiters(const Error &error) {

@@ -81,6 +81,9 @@ public:
   void pump(); // the log has grown
   // Calls back once the live image has `sequence` in force, or cannot be asked any more.
   void when_applied(std::uint64_t sequence, std::function<void(Status)> done);
+  void fail_waiters(const Error &error); // those of when_applied(), now
+  // No image can be brought live for now: whoever waits is told so, and whoever comes, until one is.
+  void give_up(const Error &why);
 
 private:
   struct Cursor {
@@ -109,7 +112,6 @@ private:
   void fail_stage(const Error &error);
   void go_stale(const std::string &why);
   void wake_waiters();
-  void fail_waiters(const Error &error);
   void be_displaced(const wire::Hello &hello);
 
   Channel channel_;
@@ -119,6 +121,7 @@ private:
   std::uint64_t generation_ = 0, dataplane_generation_ = 0;
   State state_ = State::absent;
   std::string displaced_;
+  std::optional<Error> given_up_;
   Cursor live_;
   std::optional<Stage> stage_;
   std::uint64_t live_epoch_ = 0, stage_epoch_ = 0; // answers to what came before are of no interest

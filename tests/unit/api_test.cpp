@@ -36,7 +36,10 @@ protected:
     EXPECT_TRUE(bench.run_until_live());
     socket_fd = connect_to(bench.path(control_socket_name));
   }
-  ~ApiTest() override { close(socket_fd); }
+  ~ApiTest() override {
+    hangs = false;
+    close(socket_fd);
+  }
 
   void admit(Access access) { api = std::make_unique<Api>(bench.engine(), std::move(access)); }
 
@@ -97,6 +100,7 @@ protected:
                                        "- {name: drop, action: deny, entries: [10.0.0.0/8]}\n"
                                        "- {name: bans, action: deny, dynamic: true, ttl: 1h}\n";
   EngineBench bench;
+  std::atomic<bool> hangs = false; // for hooks
   FakeDataplane dataplane;
   std::unique_ptr<Api> api;
   std::unique_ptr<Server> server;
@@ -345,7 +349,7 @@ TEST_F(ApiTest, who_may_only_look_changes_nothing_and_sees_no_line_of_the_daemon
 
 TEST_F(ApiTest, while_the_dataplane_hangs_what_control_knows_is_answered_and_that_it_hangs) {
   api->dataplane_wait = std::chrono::milliseconds(20);
-  std::atomic<bool> hangs = true;
+  hangs = true;
   dataplane.set_hook([&](const FakeDataplane::Seen &seen) {
     while (seen.type == wire::Type::query && hangs) std::this_thread::yield();
     return FakeDataplane::Reaction();
@@ -367,6 +371,21 @@ TEST_F(ApiTest, while_the_dataplane_hangs_what_control_knows_is_answered_and_tha
   ASSERT_TRUE(bench.run_until([&] { return ask({{"verb", "status"}})["dataplane"]["answers"] == true; }));
   EXPECT_FALSE(ask({{"verb", "status"}})["dataplane"].contains("silence"));
   EXPECT_EQ(ask({{"verb", "stats"}})["ok"], true);
+}
+
+TEST_F(ApiTest, an_entry_is_stored_and_answered_while_the_dataplane_hangs) {
+  api->dataplane_wait = api->entries_wait = std::chrono::milliseconds(20);
+  hangs = true;
+  dataplane.set_hook([&](const FakeDataplane::Seen &) {
+    while (hangs) std::this_thread::yield();
+    return FakeDataplane::Reaction();
+  });
+  const Json added = ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", {"203.0.113.9"}}});
+  EXPECT_EQ(added["ok"], true) << added;
+  EXPECT_EQ(added["in_force"], false);
+  EXPECT_NE(added["note"].get<std::string>().find("does not answer"), std::string::npos) << added;
+  hangs = false;
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.denies("203.0.113.9") == "bans"; }));
 }
 
 TEST_F(ApiTest, check_and_plan_change_nothing) {

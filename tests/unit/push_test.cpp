@@ -99,6 +99,31 @@ TEST(Push, what_was_stored_without_a_dataplane_is_streamed_when_it_is_back) {
   EXPECT_EQ(dataplane->stages(), 1u);
 }
 
+TEST(Push, an_entry_is_answered_at_once_while_every_image_is_refused_and_in_force_later) {
+  EngineBench bench(two_lists);
+  FakeDataplane dataplane(bench.socket());
+  ASSERT_TRUE(bench.run_until_live());
+  dataplane.set_hook([](const Seen &seen) {
+    if (seen.type == wire::Type::stage)
+      return Reaction{.act = FakeDataplane::Act::answer,
+                      .refuse = Error{Errc::bad_image, "it is not to its taste"}};
+    if (seen.type == wire::Type::deltas)
+      return Reaction{.act = FakeDataplane::Act::answer, .refuse = Error{Errc::needs_rebuild, "it is full"}};
+    return Reaction();
+  });
+  for (const char *prefix : {"203.0.113.1", "203.0.113.2"}) { // before the first image is refused, and after
+    const auto added = bench.add("bans", prefix);
+    ASSERT_TRUE(added) << added.error().message;
+    EXPECT_FALSE(added->in_force);
+    EXPECT_NE(added->note.find("not to its taste"), std::string::npos) << added->note;
+  }
+  dataplane.set_hook({});
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.denies("203.0.113.2") == "bans"; }));
+  const auto added = bench.add("bans", "203.0.113.3");
+  ASSERT_TRUE(added);
+  EXPECT_TRUE(added->in_force);
+}
+
 TEST(Push, a_dataplane_that_lost_its_image_gets_the_same_generation_again) {
   EngineBench bench(two_lists);
   FakeDataplane dataplane(bench.socket());

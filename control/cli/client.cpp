@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <poll.h>
@@ -19,6 +21,20 @@ namespace weir::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Ms = std::chrono::milliseconds;
+
+std::string text_of(Ms wait) { return milliseconds_text(static_cast<double>(wait.count())); }
+
+// Whether `fd` has become ready before `deadline`.
+bool ready(int fd, short events, Clock::time_point deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<Ms>(deadline - Clock::now()).count();
+    pollfd waiting{fd, events, 0};
+    const int got = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left)));
+    if (got > 0) return true;
+    if (got == 0 || errno != EINTR) return false;
+  }
+}
 
 std::string remedy_for(int fault, const std::string &path) {
   switch (fault) {
@@ -31,6 +47,11 @@ std::string remedy_for(int fault, const std::string &path) {
     return fmt::format("no permission to use {}. Try as root, or as a member of paths.write_group or the "
                        "group that owns it.",
                        path);
+  case EAGAIN:
+    return fmt::format(
+        "weir-control takes no connection at {}: it is stopped (SIGSTOP, a debugger) or hangs. Look at "
+        "its state with ps and at its log; starting it again helps.",
+        path);
   default: return fmt::format("{}: {}.", path, std::strerror(fault));
   }
 }
@@ -58,7 +79,7 @@ ssize_t send_with(int socket, std::string &bytes, std::span<const int> fds) {
 
 } // namespace
 
-Result<Client> Client::connect(const std::filesystem::path &socket) {
+Result<Client> Client::connect(const std::filesystem::path &socket, const ClientWaits &waits) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = socket.string();
@@ -67,18 +88,26 @@ Result<Client> Client::connect(const std::filesystem::path &socket) {
                 fmt::format("the socket path {} is longer than the {} characters a socket may have.", path,
                             sizeof address.sun_path - 1));
   path.copy(address.sun_path, path.size());
-  Client client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Client client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), path, waits);
   if (client.fd_ < 0) return fail(Errc::io, fmt::format("socket: {}.", std::strerror(errno)));
-  if (::connect(client.fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
-    return fail(Errc::unreachable, remedy_for(errno, path));
+  // With its queue full a unix socket cannot be waited for.
+  const auto deadline = Clock::now() + waits.connect_max;
+  while (::connect(client.fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
+    if ((errno != EAGAIN && errno != EINTR) || Clock::now() >= deadline)
+      return fail(Errc::unreachable, remedy_for(errno, path));
+    std::this_thread::sleep_for(Ms(20));
+  }
   return client;
 }
 
 Client::Client(Client &&other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), pending_(std::move(other.pending_)) {}
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), waits_(other.waits_),
+      pending_(std::move(other.pending_)) {}
 
 Client &Client::operator=(Client &&other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  std::swap(waits_, other.waits_);
   std::swap(pending_, other.pending_);
   return *this;
 }
@@ -95,6 +124,15 @@ Status Client::send(std::string_view line, std::span<const int> fds) {
                           ? send_with(fd_, out, fds)
                           : ::send(fd_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) {
+      if (ready(fd_, POLLOUT, Clock::now() + waits_.send_max)) continue;
+      return fail(
+          Errc::unreachable,
+          fmt::format(
+              "weir-control at {} took nothing of the request for {}: it is stopped or hangs. Nothing was "
+              "changed; `weirctl doctor` looks further.",
+              path_, text_of(waits_.send_max)));
+    }
     if (n < 0)
       return fail(Errc::unreachable, "weir-control closed the connection before it took the request.");
     sent += static_cast<std::size_t>(n);
@@ -105,7 +143,7 @@ Status Client::send(std::string_view line, std::span<const int> fds) {
 Result<std::optional<std::string>> Client::receive() {
   std::array<char, 65536> buffer;
   const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
-  if (n < 0 && errno == EINTR) return std::nullopt;
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return std::nullopt;
   if (n <= 0)
     return fail(Errc::unreachable, "weir-control closed the connection before it answered; see its log.");
   const std::size_t searched = pending_.size();
@@ -119,23 +157,43 @@ Result<std::optional<std::string>> Client::receive() {
 
 Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds wait_max,
                                 std::span<const int> fds) {
-  if (auto sent = send(line, fds); !sent) return std::unexpected(std::move(sent.error()));
-  const bool endless = wait_max == std::chrono::milliseconds::max();
-  const auto deadline = endless ? Clock::time_point::max() : Clock::now() + wait_max;
-  for (;;) {
-    pollfd waiting{fd_, POLLIN, 0};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    const int ready = ::poll(&waiting, 1, endless ? -1 : static_cast<int>(std::max<std::int64_t>(0, left)));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0)
-      return fail(Errc::unreachable,
-                  fmt::format("weir-control did not answer within {}: it is stopped or busy. "
-                              "`weirctl doctor` looks further.",
-                              milliseconds_text(static_cast<double>(wait_max.count()))));
-    auto answer = receive();
-    if (!answer) return std::unexpected(std::move(answer.error()));
-    if (*answer) return std::move(**answer);
+  if (auto sent = send(line, fds); !sent) {
+    // It may have said why before it closed: one client too many, a request beyond its limit.
+    for (auto why = receive(); why && ready(fd_, POLLIN, Clock::now()); why = receive())
+      if (*why) return std::move(**why);
+    return std::unexpected(std::move(sent.error()));
   }
+  const Ms most = std::min(wait_max, waits_.answer_max);
+  const auto deadline = Clock::now() + most;
+  auto next_look = Clock::now() + waits_.look_every;
+  for (;;) {
+    if (ready(fd_, POLLIN, std::min(deadline, next_look))) {
+      auto answer = receive();
+      if (!answer) return std::unexpected(std::move(answer.error()));
+      if (*answer) return std::move(**answer);
+    } else if (Clock::now() >= deadline) {
+      return fail(Errc::unreachable,
+                  fmt::format("weir-control at {} did not answer within {}: it is stopped or busy. "
+                              "`weirctl doctor` looks further.",
+                              path_, text_of(most)));
+    } else {
+      if (auto there = look(); !there) return std::unexpected(std::move(there.error()));
+      next_look = Clock::now() + waits_.look_every;
+    }
+  }
+}
+
+// Whether somebody answers at the socket, whatever it is.
+Status Client::look() const {
+  auto other = connect(path_, waits_);
+  if (other && other->send(R"({"verb":"ping"})") && ready(other->fd_, POLLIN, Clock::now() + waits_.look_max))
+    return {};
+  return fail(
+      Errc::unreachable,
+      fmt::format(
+          "weir-control at {} has stopped answering while it was at this. Whether the change has come "
+          "through shows `weirctl status` when it is back; `weirctl doctor` looks further.",
+          path_));
 }
 
 } // namespace weir::cli

@@ -102,8 +102,8 @@ Result<Json> request_of(const Options &options, std::istream &in) {
   return request;
 }
 
-// A weir-control that is stopped takes a connection and says nothing. What only reads is answered at
-// once; a change of the rules takes as long as it takes.
+// What only reads is answered at once. A change of the rules takes as long as it takes: it is waited for
+// while weir-control answers others (client.hpp).
 std::chrono::milliseconds patience(Verb verb) {
   switch (verb) {
   case Verb::list_replace:
@@ -111,9 +111,9 @@ std::chrono::milliseconds patience(Verb verb) {
   case Verb::plan:
   case Verb::diff:
   case Verb::apply:
-  case Verb::rollback: return std::chrono::milliseconds::max();
+  case Verb::rollback:
   case Verb::list_add:
-  case Verb::list_del: return std::chrono::seconds(60);
+  case Verb::list_del: return std::chrono::milliseconds::max();
   default: return std::chrono::seconds(10);
   }
 }

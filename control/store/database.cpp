@@ -92,12 +92,19 @@ rocksdb::Status Store::State::commit(rocksdb::WriteBatch &batch) {
   const std::lock_guard lock(writing);
   keep_a_record_in_memory();
   rocksdb::Status written = db->Write(synced(), &batch);
-  if (!written.ok() && db->Resume().ok()) {
+  if (!written.ok() && resume().ok()) {
     keep_a_record_in_memory();
     written = db->Write(synced(), &batch);
   }
   refused_below_bytes = written.IsNoSpace() ? free_bytes(folder).value_or(0) + space_bytes_min : 0;
   return written;
+}
+
+// Where it was the list of files that could not be written, RocksDB takes for granted that nobody removes
+// files meanwhile; a success allows it again.
+rocksdb::Status Store::State::resume() {
+  (void)db->DisableFileDeletions();
+  return db->Resume();
 }
 
 rocksdb::Status Store::State::put(const std::string &key, std::string_view value) {

@@ -83,6 +83,7 @@ struct Store::State {
   rocksdb::Status commit(rocksdb::WriteBatch &batch);
   rocksdb::Status put(const std::string &key, std::string_view value);
   void keep_a_record_in_memory();
+  rocksdb::Status resume();
 
   Status load();
   Status read_number(const char *name, std::uint64_t &into) const;

@@ -103,6 +103,7 @@ class Soak:
         self.skipped = {}
         self.seconds = {False: 0.0, True: 0.0}  # quiet, busy
         self.wrong_seeds = {}
+        self.runs = {}  # of a suite: quiet, busy
 
     def fresh_seed(self):
         return self.seeds.randrange(1, 1 << 32)
@@ -143,7 +144,7 @@ class Soak:
             print(f"  {program.name:<12} {len(names)} seeded tests", flush=True)
             for name in names:
                 suites.setdefault((program, name.rpartition(".")[0]), []).append(name)
-        runs = {suite: [0, 0] for suite in suites}  # quiet, busy
+        runs = self.runs = {suite: [0, 0] for suite in suites}
         while suites and time.monotonic() < deadline:
             order = list(suites)
             self.seeds.shuffle(order)
@@ -154,9 +155,9 @@ class Soak:
                 busy = loops < quiet if quiet != loops else self.seconds[True] < self.seconds[False]
                 runs[suite][busy] += 1
                 self.turn(suite[0], suites[suite], busy)
-        self.sum_up(min((sum(count) for count in runs.values()), default=0))
 
-    def sum_up(self, rounds):
+    def sum_up(self):
+        rounds = min((sum(count) for count in self.runs.values()), default=0)
         for test, why in sorted(self.skipped.items()):
             print(f"skipped  {test}" + (f": {why}" if why else ""))
         for test, seeds in sorted(self.wrong_seeds.items()):
@@ -179,15 +180,17 @@ def main():
     parser.add_argument("programs", nargs="+")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
+    for number in (signal.SIGTERM, signal.SIGINT):  # what was started is ended, and what was found is said
+        signal.signal(number, signal.default_int_handler)
     print(f"  seeds from --seed {args.seed}, {args.seconds:.0f} s", flush=True)
     soak = Soak(args)
+    interrupted = False
     try:
         soak.run()
     except KeyboardInterrupt:
-        soak.sum_up(0)
-        return 130
-    return 1 if soak.failed else 0
+        interrupted = True
+    soak.sum_up()
+    return 1 if soak.failed else 130 if interrupted else 0
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call find_cpp,tests/$(k)),$(BI
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libyaml-cpp-dev \
-              libcli11-dev nlohmann-json3-dev libsystemd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
+              libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps
 DEPS.figures := gnuplot-nox python3

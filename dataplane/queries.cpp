@@ -60,7 +60,8 @@ Json counters_json(const StackSnapshot &stack) {
 Json stats(const Snapshot &s) {
   Json json = verdict_json(s);
   json["lists"] = Json::object();
-  for (const auto &[name, hits] : s.lists) json["lists"][name] = hits;
+  auto &lists = json["lists"].get_ref<Json::object_t &>(); // names differ: looking each up would be quadratic
+  for (const auto &[name, hits] : s.lists) lists.push_back({name, hits});
   json["ethertypes"] = Json::object();
   for (const auto &[type, n] : s.ethertypes)
     json["ethertypes"][type == 0 ? "llc" : fmt::format("0x{:04x}", type)] = n;

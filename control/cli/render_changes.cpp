@@ -165,6 +165,11 @@ std::string render_plan(const Json &answer) {
                   bytes_text(count_in(memory, "needed_bytes")), bytes_text(count_in(memory, "free_bytes")),
                   text_in(memory, "kind", "ordinary pages"),
                   has_number(memory, "needed_bytes") && !flag_in(memory, "fits") ? ": too little" : "");
+  if (const Json &control = child(answer, "control"); control.is_object())
+    text += fmt::format(
+        "control: {} bytes an IPv4 entry added by hand, {} an IPv6 entry; {} for those there are\n",
+        count_in(control, "v4_entry_bytes"), count_in(control, "v6_entry_bytes"),
+        bytes_text(count_in(control, "entries_bytes")));
   if (has_number(answer, "build_ms"))
     text += fmt::format("build: about {}{}\n", milliseconds_text(number_in(answer, "build_ms")),
                         from_text(answer));

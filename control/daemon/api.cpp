@@ -1,10 +1,12 @@
 #include "control/daemon/fields.hpp"
+#include "control/daemon/traffic_note.hpp"
 #include "control/daemon/verbs.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <map>
+#include <utility>
 
 namespace weir::control {
 
@@ -16,6 +18,11 @@ std::string failure_line(const Error &error) {
 Api::Api(Engine &engine, Access access) : engine_(engine), access_(std::move(access)) {
   engine_.on_samples = [this](std::span<const wire::Sample> samples) { samples_.take(samples); };
   engine_.hot_denied = [this] { return hot_denied(); };
+  if (const auto kept = decode_top(engine_.store().note(top_note))) samples_.resume(*kept);
+  engine_.samples_to_keep = [this, saved = samples_.total()]() mutable {
+    return std::exchange(saved, samples_.total()) == samples_.total() ? std::string()
+                                                                      : encode_top(samples_.keep());
+  };
 }
 
 std::vector<plan::HotAddress> Api::hot_denied() const {

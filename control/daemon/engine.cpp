@@ -1,6 +1,7 @@
 #include "control/daemon/engine.hpp"
 
 #include "control/daemon/api.hpp"
+#include "control/daemon/engine_entries.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +22,8 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
            .samples = [this](std::span<const wire::Sample> samples) { take_samples(samples); },
            .displaced = [this](const std::string &why) { say(why); },
            .filling = [this] { image_fills(); }}),
-      started_at_(now_s()), background_(loop, 2) {
+      clock_(options_.clock), started_at_(now_s()), entries_(std::make_unique<Entries>(loop)),
+      background_(loop, 2) {
   pusher_.channel().retry_wait = options_.retry_wait;
 }
 
@@ -41,10 +43,14 @@ Status Engine::start(OnChange first_load) {
     change.done = std::move(first_load);
     submit(std::move(change));
   }
+  clock_.resume(store_.note("clock"));
+  note_clock();
+  load_traffic();
   expire(); // what ran out while nobody looked
   pusher_.start();
   watch_filter();
   watch_deny_filter();
+  watch_traffic();
   resume_confirm();
   return {};
 }
@@ -120,33 +126,28 @@ void Engine::say(const std::string &sentence) const {
 void Engine::schedule_expiry() {
   loop_.cancel(expiry_timer_);
   expiry_timer_ = 0;
+  if (clock_.has_moved()) note_clock();
   const auto next = dynamic_.next_expiry();
   if (!next) return;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  auto wait = std::chrono::duration_cast<push::Clock::duration>(std::chrono::seconds(*next) - now);
-  // The wall clock may be set meanwhile: look again at least every minute.
-  wait = std::clamp<push::Clock::duration>(wait, std::chrono::milliseconds(1), std::chrono::minutes(1));
-  expiry_timer_ = loop_.after(wait, [this] {
+  const std::uint64_t now = clock_.now_s();
+  // The loop's own clock stands still while the machine sleeps: look again at least every minute.
+  constexpr std::uint64_t wait_s_max = 60;
+  const std::chrono::seconds wait(*next > now ? std::min(*next - now, wait_s_max) : 0);
+  expiry_timer_ = loop_.after(std::max<push::Clock::duration>(wait, std::chrono::milliseconds(1)), [this] {
     expiry_timer_ = 0;
     expire();
   });
 }
 
+void Engine::note_clock() {
+  if (const Status noted = store_.set_note("clock", clock_.note()); !noted)
+    last_error_ = noted.error().message;
+}
+
 void Engine::expire() {
-  constexpr std::size_t at_once = 4096; // so that the loop stays responsive
-  store::DynamicChange change;
-  for (const DynamicEntries::Expiry &due : dynamic_.expired(now_s(), at_once)) {
-    change.erase.push_back({due.list, due.prefix});
-    touch(due.list, due.prefix, change.touched);
-  }
-  if (!change.erase.empty()) {
-    if (const auto written = write(change); !written) {
-      last_error_ = written.error().message;
-      expiry_timer_ = loop_.after(std::chrono::seconds(1), [this] { expire(); });
-      return;
-    }
-  }
-  schedule_expiry();
+  EntryWork work;
+  work.kind = EntryWork::Kind::expire;
+  queue_entries(std::move(work));
 }
 
 std::string Engine::doing() const { return change_ ? change_->cause : std::string(); }

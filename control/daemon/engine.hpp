@@ -2,8 +2,10 @@
 // them, and carries out what people ask for. Everything runs on the loop; what takes long is handed
 // to Background and comes back.
 //
-// Dynamic entries (engine_entries.cpp): never_deny asked -> one synced write with the log records
-// -> memory -> stream. Answered when the dataplane has it in force.
+// Dynamic entries (engine_entries.cpp, engine_groups.cpp): requests wait in a line and are taken in groups,
+// one group at a time: never_deny asked -> one synced write with the log records, on a thread of its own
+// -> memory -> stream. Each is answered when the dataplane has it in force. What comes in during a write is
+// the next group, so that many clients share what a synced write costs.
 //
 // Changes (engine_changes.cpp), one at a time, others wait in line:
 //
@@ -31,6 +33,8 @@
 #include "control/build/sealed_image.hpp"
 #include "control/daemon/background.hpp"
 #include "control/daemon/candidate.hpp"
+#include "control/daemon/entry_request.hpp"
+#include "control/daemon/rule_clock.hpp"
 #include "control/daemon/rule_set.hpp"
 #include "control/plan/deny_watch.hpp"
 #include "control/plan/hit_meter.hpp"
@@ -59,13 +63,10 @@ struct EngineOptions {
   bool log = false;                                                 // say on stderr what happens
   push::Clock::duration retry_wait = std::chrono::milliseconds(50); // for the dataplane's socket
   push::Clock::duration filter_look_wait =
-      std::chrono::seconds(5); // how often its filter is held against the plan
-};
-
-struct NewEntry {
-  Prefix prefix;
-  std::optional<std::uint64_t> ttl_s; // none: the list's; 0: for ever
-  std::string comment;
+      std::chrono::seconds(5); // how often its counters are read, and its filter is held against the plan
+  push::Clock::duration traffic_save_wait =
+      std::chrono::minutes(1); // how often what samples say is kept for the next life
+  RuleClock::Sources clock = {};
 };
 
 struct EntriesDone {
@@ -105,13 +106,14 @@ public:
   using OnChange = std::function<void(Result<ChangeDone>)>;
 
   Engine(push::EventLoop &loop, store::Store store, EngineOptions options);
+  ~Engine();
 
   // Takes up what the store says, or loads the configuration when it says nothing yet.
   [[nodiscard]] Status start(OnChange first_load = {});
 
   // ---- dynamic entries
-  void add(const std::string &list, const std::vector<NewEntry> &entries, OnEntries done);
-  void remove(const std::string &list, const std::vector<Prefix> &prefixes, OnEntries done);
+  void add(std::string list, std::vector<NewEntry> entries, OnEntries done);
+  void remove(std::string list, std::vector<Prefix> prefixes, OnEntries done);
 
   // ---- changes
   void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done,
@@ -136,7 +138,9 @@ public:
   [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
   [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
   [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
-  [[nodiscard]] plan::HitMeter &hits() { return hits_; } // fed by whoever asks for counters
+  [[nodiscard]] plan::HitMeter &hits() { return hits_; } // fed by a timer, and by whoever asks for counters
+  [[nodiscard]] const RuleClock &clock() const { return clock_; }
+  [[nodiscard]] std::uint64_t entry_writes() const { return entry_writes_; } // groups written so far
   [[nodiscard]] const plan::DenyWatch &deny_watch() const { return deny_watch_; }
   [[nodiscard]] std::uint64_t relieved() const { return relieved_; } // sources that a judge denied in error
   [[nodiscard]] double build_ns_per_key() const {
@@ -150,6 +154,8 @@ public:
 
   std::function<void(std::span<const wire::Sample>)> on_samples;
   std::function<std::vector<plan::HotAddress>()> hot_denied; // denied addresses that samples name
+  std::function<std::string()> samples_to_keep;              // for the note "samples"; empty: none
+  void save_traffic(); // what samples said, so that the next life knows it; at a clean end, and now and then
 
 private:
   struct Change {
@@ -189,15 +195,43 @@ private:
   void keep_off_workers();
   void schedule_expiry();
   void expire();
+  void note_clock();
   void trim_log();
   [[nodiscard]] wire::Delta delta(std::uint64_t sequence, wire::Target target) const;
 
-  // engine_entries.cpp
-  [[nodiscard]] Status check_never_deny(const RuleList &list, const std::vector<NewEntry> &entries) const;
+  // engine_entries.cpp: what a request means
+  struct Entries; // the requests that wait, and the group under way
+  struct EntryWork;
+  [[nodiscard]] Status begin_request(EntryWork &work) const;
+  [[nodiscard]] static Status check_never_deny(const RuleSet &rules, const EntryWork &work); // any thread
+  void take_entry(EntryWork &work);
   [[nodiscard]] Status check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const;
   void touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
-  [[nodiscard]] Result<std::uint64_t> write(const store::DynamicChange &change);
   void answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done);
+
+  // engine_groups.cpp: when its turn comes
+  void queue_entries(EntryWork work);
+  void next_group();
+  void gather_small();
+  [[nodiscard]] Status take_small(EntryWork &work);
+  void gather_large();
+  void check_large(const std::shared_ptr<EntryWork> &work);
+  void take_slice();
+  void gather_expired();
+  void write_group();
+  void group_written(const Result<std::uint64_t> &sequence);
+  void apply_slice();
+  void answer_refused();
+  void end_group();
+  void run_step(void (Engine::*step)());
+  void abandon_group(const std::string &why);
+  void log_touched(std::uint64_t last, const std::vector<store::Touched> &touched);
+  // Calls `then` while no group is under way: now, or before the next one begins.
+  void at_rest(std::function<void()> then);
+
+  // engine_traffic.cpp
+  void watch_traffic();
+  void load_traffic();
 
   // engine_overlay.cpp
   void image_fills();
@@ -206,6 +240,7 @@ private:
   // engine_filter.cpp
   void watch_filter();
   void look_at_filter();
+  void look_at_counters(const std::string &report);
   void guard_hot_addresses();
 
   // engine_deny.cpp
@@ -233,6 +268,7 @@ private:
   [[nodiscard]] Status check_left_lists();
   [[nodiscard]] Status take_number();
   void build();
+  void build_now();
   void built(Joint &joint);
   void swap();
   void swapped(const Result<push::Swapped> &swapped);
@@ -268,6 +304,7 @@ private:
   std::vector<unsigned> cpus_now_ = cpus_;
   std::shared_ptr<const RuleSet> live_, staged_;
   store::GenerationRecord live_record_;
+  RuleClock clock_;
   DynamicEntries dynamic_;
   std::deque<store::Touched> log_;
   std::uint64_t log_first_ = 1; // sequence of log_.front()
@@ -286,7 +323,8 @@ private:
   std::string last_error_, pages_;
   SwapNote last_swap_;
   plan::HitMeter hits_;
-  bool looking_at_image_ = false;
+  bool looking_at_image_ = false, reading_counters_ = false;
+  std::uint64_t entry_writes_ = 0, samples_saved_ = 0;
   std::set<Address> guarded_late_; // in generation guarded_generation_
   std::uint64_t guarded_generation_ = 0;
   push::Clock::time_point filter_rebuild_not_before_{};
@@ -300,6 +338,7 @@ private:
   push::Clock::duration deny_replan_wait_{};
   double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
+  std::unique_ptr<Entries> entries_;
   Background background_; // last, so that its threads have ended before anything else goes
 };
 

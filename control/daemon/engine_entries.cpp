@@ -1,4 +1,4 @@
-#include "control/daemon/engine.hpp"
+#include "control/daemon/engine_entries.hpp"
 
 #include "p4/export/register_map.hpp"
 #include "weir/key/text.hpp"
@@ -8,10 +8,13 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace weir::control {
 
 namespace {
+
+constexpr std::size_t absent_told_max = 100;
 
 double ms_since(push::Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(push::Clock::now() - start).count();
@@ -19,10 +22,12 @@ double ms_since(push::Clock::time_point start) {
 
 } // namespace
 
-Status Engine::check_never_deny(const RuleList &list, const std::vector<NewEntry> &entries) const {
-  if (list.definition.action != image::Side::deny) return {};
-  for (const NewEntry &entry : entries)
-    for (const Prefix &guarded : live_->config.guard.never_deny)
+Status Engine::check_never_deny(const RuleSet &rules, const EntryWork &work) {
+  const RuleList *list = rules.find(work.list_name);
+  if (work.kind != EntryWork::Kind::add || list == nullptr || list->definition.action != image::Side::deny)
+    return {};
+  for (const NewEntry &entry : work.entries)
+    for (const Prefix &guarded : rules.config.guard.never_deny)
       if (guarded.covers(entry.prefix))
         return fail(Errc::refused,
                     fmt::format("{} lies inside {}, which guard.never_deny protects; nothing was added",
@@ -43,8 +48,10 @@ Status Engine::check_lengths(const RuleList &list, const std::vector<NewEntry> &
       for (const build::EntryV6 &e : source.v6) lengths.insert(e.length);
   for (const RuleList &other : live_->lists)
     if (other.definition.action == side)
-      for (const auto &[prefix, times] : dynamic_.of(other.number))
+      dynamic_.visit(other.number, [&lengths](const Prefix &prefix, EntryTimes) {
         if (prefix.family() == Family::ipv6) lengths.insert(prefix.length);
+        return true;
+      });
   std::set<unsigned> all = lengths;
   all.insert(more.begin(), more.end());
   if (all.size() <= std::max<std::size_t>(p4::limits::lengths_v6, lengths.size())) return {};
@@ -59,25 +66,14 @@ Status Engine::check_lengths(const RuleList &list, const std::vector<NewEntry> &
 // A list may change sides between the live and the staged rules: both are told then.
 void Engine::touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const {
   std::optional<image::Side> said;
-  for (const auto &rules : {live_, staged_, change_ ? change_->rules : nullptr}) {
-    const RuleList *of = rules ? rules->find(list) : nullptr;
+  const RuleSet *asked = nullptr;
+  for (const RuleSet *rules : {live_.get(), staged_.get(), change_ ? change_->rules.get() : nullptr}) {
+    if (rules == nullptr || rules == std::exchange(asked, rules)) continue;
+    const RuleList *of = rules->find(list);
     if (of == nullptr || said == of->definition.action) continue;
     said = of->definition.action;
     touched.push_back({*said, prefix});
   }
-}
-
-// Store first, then memory: the log never holds what a restart would not find.
-Result<std::uint64_t> Engine::write(const store::DynamicChange &change) {
-  const auto sequence = store_.write(change);
-  if (!sequence) return sequence;
-  for (const store::DynamicKey &key : change.erase) dynamic_.erase(key.list, key.prefix);
-  for (const store::DynamicEntry &entry : change.put)
-    dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});
-  log_.insert(log_.end(), change.touched.begin(), change.touched.end());
-  pusher_.pump();
-  trim_log();
-  return sequence;
 }
 
 void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done) {
@@ -92,70 +88,67 @@ void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point sin
   });
 }
 
-void Engine::add(const std::string &list_name, const std::vector<NewEntry> &entries, OnEntries done) {
-  const auto since = push::Clock::now();
-  const RuleList *list = live_ ? live_->find(list_name) : nullptr;
-  if (list == nullptr)
-    return done(
-        fail(Errc::not_found, fmt::format("no list is named {}; `weirctl list show` names them", list_name)));
-  if (const Status allowed = check_never_deny(*list, entries); !allowed)
-    return done(std::unexpected(allowed.error()));
-  if (const Status room = check_lengths(*list, entries); !room) return done(std::unexpected(room.error()));
-  EntriesDone result;
-  store::DynamicChange change;
-  const std::uint64_t now = now_s();
-  const std::uint64_t list_ttl_s =
-      list->definition.ttl ? static_cast<std::uint64_t>(list->definition.ttl->count()) : 0;
-  std::set<Prefix> seen;
-  bool for_ever = false;
-  for (const NewEntry &entry : entries) {
-    if (!seen.insert(entry.prefix).second) continue;
-    const std::uint64_t ttl_s = entry.ttl_s.value_or(list_ttl_s);
-    const std::uint64_t expires_at = ttl_s == 0 ? 0 : now + ttl_s;
-    const bool known = dynamic_.find(list->number, entry.prefix) != nullptr;
-    known ? ++result.refreshed : ++result.added;
-    for_ever |= expires_at == 0;
-    result.expires_at = std::max(result.expires_at, expires_at);
-    change.put.push_back({{list->number, entry.prefix}, entry.comment, now, expires_at});
-    if (!known) touch(list->number, entry.prefix, change.touched);
-  }
-  if (for_ever) result.expires_at = 0;
-  const auto sequence = write(change);
-  if (!sequence) return done(std::unexpected(sequence.error()));
-  schedule_expiry();
-  result.sequence = *sequence;
-  answer_when_applied(std::move(result), since, std::move(done));
+void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done) {
+  EntryWork work;
+  work.list_name = std::move(list);
+  work.entries = std::move(entries);
+  work.done = std::move(done);
+  queue_entries(std::move(work));
 }
 
-void Engine::remove(const std::string &list_name, const std::vector<Prefix> &prefixes, OnEntries done) {
-  const auto since = push::Clock::now();
-  const RuleList *list = live_ ? live_->find(list_name) : nullptr;
-  if (list == nullptr)
-    return done(
-        fail(Errc::not_found, fmt::format("no list is named {}; `weirctl list show` names them", list_name)));
-  EntriesDone result;
-  store::DynamicChange change;
-  std::string absent;
-  std::set<Prefix> seen;
-  for (const Prefix &prefix : prefixes) {
-    if (!seen.insert(prefix).second) continue;
-    if (dynamic_.find(list->number, prefix) == nullptr) {
-      if (!absent.empty()) absent += '\n';
-      const bool in_file = effective_list(*live_, {}, list->definition.action, prefix) == list->number;
-      absent += fmt::format("{} is not an entry of {}{}; nothing was deleted", to_string(prefix), list_name,
-                            in_file ? " that was added by hand: it stands in the list's file" : "");
-      continue;
+void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done) {
+  EntryWork work;
+  work.kind = EntryWork::Kind::remove;
+  work.list_name = std::move(list);
+  work.entries.reserve(prefixes.size());
+  for (const Prefix &prefix : prefixes)
+    work.entries.push_back({.prefix = prefix, .ttl_s = {}, .comment = {}});
+  work.done = std::move(done);
+  queue_entries(std::move(work));
+}
+
+// What can be said before its entries are looked at one by one.
+Status Engine::begin_request(EntryWork &work) const {
+  work.list = live_ ? live_->find(work.list_name) : nullptr;
+  if (work.list == nullptr)
+    return fail(Errc::not_found,
+                fmt::format("no list is named {}; `weirctl list show` names them", work.list_name));
+  if (work.kind == EntryWork::Kind::add) return check_lengths(*work.list, work.entries);
+  return {};
+}
+
+// The next entry of the request joins the group.
+void Engine::take_entry(EntryWork &work) {
+  NewEntry &entry = work.entries[work.taken++];
+  store::DynamicChange &change = *entries_->change;
+  const std::uint16_t number = work.list->number;
+  const bool known = dynamic_.contains(number, entry.prefix);
+  if (work.kind == EntryWork::Kind::remove) {
+    if (!known) {
+      const image::Side side = work.list->definition.action;
+      const bool in_file = effective_list(*live_, {}, side, entry.prefix) == number;
+      if (++work.absent_count > absent_told_max) return;
+      if (!work.absent.empty()) work.absent += '\n';
+      work.absent +=
+          fmt::format("{} is not an entry of {}{}; nothing was deleted", to_string(entry.prefix),
+                      work.list_name, in_file ? " that was added by hand: it stands in the list's file" : "");
+      return;
     }
-    change.erase.push_back({list->number, prefix});
-    touch(list->number, prefix, change.touched);
+    change.erase.push_back({number, entry.prefix});
+    touch(number, entry.prefix, change.touched);
+    ++work.result.deleted;
+    return;
   }
-  if (!absent.empty()) return done(fail(Errc::not_found, absent));
-  result.deleted = change.erase.size();
-  const auto sequence = write(change);
-  if (!sequence) return done(std::unexpected(sequence.error()));
-  schedule_expiry();
-  result.sequence = *sequence;
-  answer_when_applied(std::move(result), since, std::move(done));
+  const auto &list_ttl = work.list->definition.ttl;
+  const std::uint64_t ttl_s =
+      entry.ttl_s.value_or(list_ttl ? static_cast<std::uint64_t>(list_ttl->count()) : 0);
+  const std::uint64_t now = clock_.now_s();
+  const std::uint64_t expires_at = ttl_s == 0 ? 0 : now + ttl_s;
+  known ? ++work.result.refreshed : ++work.result.added;
+  work.for_ever |= expires_at == 0;
+  work.result.expires_at = std::max(work.result.expires_at, expires_at);
+  change.put.push_back({{number, entry.prefix}, std::move(entry.comment), now, expires_at});
+  if (!known) touch(number, entry.prefix, change.touched);
 }
 
 } // namespace weir::control

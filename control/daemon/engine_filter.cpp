@@ -3,12 +3,13 @@
 // Denied addresses that samples name often are told to a Seesaw filter as they become hot: some at each look,
 // each once a generation. It seals what it can at once, and with `allow.adaptive` the rest as keys leave.
 //
-// And it is held against its plan: now and then the dataplane is asked what
-// the filter of the live generation did, and one that errs clearly more often than predicted
-// (plan/rate_check.hpp) is built anew. That helps whatever the cause: another seed draws other errors, and a
-// Seesaw filter guards the addresses that have become hot. Should it not help, each next try waits twice as
-// long.
+// And it is held against its plan: now and then the counters of the dataplane are read (for the planner's
+// measured hit ratio as well): what the filter of the live generation did, and one that errs clearly more
+// often than predicted (plan/rate_check.hpp) is built anew. That helps whatever the cause: another seed draws
+// other errors, and a Seesaw filter guards the addresses that have become hot. Should it not help, each next
+// try waits twice as long.
 #include "control/daemon/engine.hpp"
+#include "control/plan/lookups.hpp"
 #include "control/plan/rate_check.hpp"
 #include "control/push/answers.hpp"
 
@@ -90,22 +91,31 @@ void Engine::guard_hot_addresses() {
 
 void Engine::look_at_filter() {
   guard_hot_addresses();
+  if (reading_counters_ || !pusher_.channel().connected()) return;
+  reading_counters_ = true;
+  pusher_.channel().query(R"({"what":"stats"})", [this](const Result<std::string> &text) {
+    reading_counters_ = false;
+    if (text) look_at_counters(*text);
+  });
+}
+
+// For the planner, which wants to know how many questions find something; and for the filter.
+void Engine::look_at_counters(const std::string &text) {
+  const Json report = Json::parse(text, nullptr, false);
+  if (!report.is_object()) return;
+  hits_.note(plan::lookups_in(report));
   const bool busy = change_ != nullptr || !waiting_.empty();
   if (busy || pusher_.state() != push::Pusher::State::live || push::Clock::now() < filter_rebuild_not_before_)
     return;
-  const Json plan = Json::parse(live_record_.plan_json, nullptr, false);
-  if (!child(child(plan, "allow_filter"), "predicted").is_object()) return;
-  pusher_.channel().query(R"({"what":"stats"})", [this](const Result<std::string> &text) {
-    if (!text || pusher_.state() != push::Pusher::State::live) return;
-    const Json counters = child(Json::parse(*text, nullptr, false), "guard_generation");
-    if (count_in(counters, "generation") != live_record_.id) return;
-    const std::string why = excess_of(Json::parse(live_record_.plan_json, nullptr, false), counters);
-    if (why.empty()) return;
-    filter_rebuild_wait_ =
-        std::clamp<push::Clock::duration>(2 * filter_rebuild_wait_, rebuild_wait_first, rebuild_wait_most);
-    filter_rebuild_not_before_ = push::Clock::now() + filter_rebuild_wait_;
-    want_image(why);
-  });
+  const Json plan = Json::parse(live_record_.plan_json, nullptr, false),
+             counters = child(report, "guard_generation");
+  if (count_in(counters, "generation") != live_record_.id) return;
+  const std::string why = excess_of(plan, counters);
+  if (why.empty()) return;
+  filter_rebuild_wait_ =
+      std::clamp<push::Clock::duration>(2 * filter_rebuild_wait_, rebuild_wait_first, rebuild_wait_most);
+  filter_rebuild_not_before_ = push::Clock::now() + filter_rebuild_wait_;
+  want_image(why);
 }
 
 } // namespace weir::control

@@ -155,14 +155,17 @@ std::set<std::uint64_t> Engine::pinned() const {
   return generations;
 }
 
+// Between two groups of entries: one under way may be for a list that has just left.
 void Engine::forget_left_lists() {
-  const std::vector<std::uint16_t> numbers = store_.numbers_to_forget();
-  if (numbers.empty()) return;
-  if (const Status forgotten = store_.forget_dynamic(numbers); !forgotten) {
-    last_error_ = forgotten.error().message;
-    return;
-  }
-  for (const std::uint16_t number : numbers) dynamic_.drop(number);
+  at_rest([this] {
+    const std::vector<std::uint16_t> numbers = store_.numbers_to_forget();
+    if (numbers.empty()) return;
+    if (const Status forgotten = store_.forget_dynamic(numbers); !forgotten) {
+      last_error_ = forgotten.error().message;
+      return;
+    }
+    for (const std::uint16_t number : numbers) dynamic_.drop(number);
+  });
 }
 
 } // namespace weir::control

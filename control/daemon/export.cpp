@@ -49,16 +49,17 @@ bool in_file(const RuleList &list, const Prefix &prefix) {
 
 Json first_entries(Engine &engine, const RuleList &list, std::size_t most) {
   Json entries = Json::array();
-  for (const auto &[prefix, times] : engine.dynamic().of(list.number)) {
-    if (entries.size() >= most) return entries;
-    entries.push_back(
-        entry_json(prefix, dynamic_comment(engine.store(), list, prefix), times.added_at, times.expires_at));
-  }
+  const RuleClock &clock = engine.clock();
+  engine.dynamic().visit(list.number, [&](const Prefix &prefix, const EntryTimes &times) {
+    entries.push_back(entry_json(prefix, dynamic_comment(engine.store(), list, prefix),
+                                 clock.to_wall(times.added_at), clock.to_wall(times.expires_at)));
+    return entries.size() < most;
+  });
   const auto show = [&](const auto &of_family) {
     for (const auto &entry : of_family) {
       if (entries.size() >= most) return;
       const Prefix prefix = rules::to_prefix(entry);
-      if (engine.dynamic().find(list.number, prefix) != nullptr) continue;
+      if (engine.dynamic().contains(list.number, prefix)) continue;
       entries.push_back(entry_json(prefix, file_comment(engine.store(), list, prefix), list.updated_at, 0));
     }
   };
@@ -110,14 +111,14 @@ Result<std::uint64_t> export_list(const RuleList &list, const store::Store &stor
 void add_entry(Json &answer, Engine &engine, const RuleList &list, const Address &address) {
   for (int length = static_cast<int>(address_bits(address.family)); length >= 0; --length) {
     const Prefix prefix{masked(address, static_cast<unsigned>(length)), static_cast<std::uint8_t>(length)};
-    const EntryTimes *times = engine.dynamic().find(list.number, prefix);
-    if (times == nullptr && !in_file(list, prefix)) continue;
+    const auto times = engine.dynamic().find(list.number, prefix);
+    if (!times && !in_file(list, prefix)) continue;
     const std::string comment =
         times ? dynamic_comment(engine.store(), list, prefix) : file_comment(engine.store(), list, prefix);
     answer["entry"] = to_string(prefix);
     if (!comment.empty()) answer["comment"] = comment;
-    answer["added_at"] = times ? times->added_at : list.updated_at;
-    if (times && times->expires_at != 0) answer["expires_at"] = times->expires_at;
+    answer["added_at"] = times ? engine.clock().to_wall(times->added_at) : list.updated_at;
+    if (times && times->expires_at != 0) answer["expires_at"] = engine.clock().to_wall(times->expires_at);
     return;
   }
 }

@@ -3,6 +3,7 @@
 #include "control/daemon/access.hpp"
 #include "control/daemon/api.hpp"
 #include "control/daemon/engine.hpp"
+#include "control/daemon/give_back.hpp"
 #include "control/daemon/notify.hpp"
 #include "control/daemon/run_lock.hpp"
 #include "control/daemon/server.hpp"
@@ -153,6 +154,7 @@ Status serve(const Options &options) {
   if (!listening) return listening;
   control::notify_ready("serving");
   loop.run();
+  engine.save_traffic();
   control::notify_stopping();
   loop.forget(signals);
   close(signals);
@@ -162,6 +164,7 @@ Status serve(const Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
+  control::keep_few_arenas();
   auto options = options_from(argc, argv);
   if (!options) {
     std::fputs(usage, stderr);

@@ -4,12 +4,13 @@
 
 namespace weir::control {
 
-// ---- bodies and rule sets ----------------------------------------------------------------------
+namespace {
 
-void EntryCounts::add(const Prefix &prefix, std::int64_t by) {
-  std::uint64_t &counter = prefix.family() == Family::ipv6 ? v6 : prefix.is_host() ? v4_hosts : v4_prefixes;
-  counter += static_cast<std::uint64_t>(by);
-}
+constexpr std::size_t sources_asked_max = 32; // more are merged
+
+} // namespace
+
+// ---- bodies and rule sets ----------------------------------------------------------------------
 
 void ListBody::count() {
   const auto hosts =
@@ -30,91 +31,53 @@ void RuleSet::make_sources(std::uint16_t never_deny_number) {
                        .side = list.definition.action,
                        .v4 = list.body->v4,
                        .v6 = list.body->v6});
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    by_name_.emplace(lists[i].definition.name, i);
+    by_number_.emplace(lists[i].number, i);
+  }
+  for (std::size_t i = 0; i < sources.size(); ++i) source_by_number_.emplace(sources[i].number, i);
+  if (sources.size() <= sources_asked_max) return;
+  for (const image::Side side : {image::Side::deny, image::Side::allow}) {
+    FirstSource &first = side == image::Side::deny ? first_deny_ : first_allow_;
+    first = {rules::first_places<rules::EntryV4>(sources, side),
+             rules::first_places<rules::EntryV6>(sources, side)};
+  }
 }
 
 const RuleList *RuleSet::find(std::string_view name) const {
-  const auto at = std::ranges::find_if(lists, [&](const RuleList &l) { return l.definition.name == name; });
-  return at == lists.end() ? nullptr : &*at;
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? nullptr : &lists[at->second];
 }
 
 const RuleList *RuleSet::find(std::uint16_t number) const {
-  const auto at = std::ranges::find_if(lists, [&](const RuleList &l) { return l.number == number; });
-  return at == lists.end() ? nullptr : &*at;
+  const auto at = by_number_.find(number);
+  return at == by_number_.end() ? nullptr : &lists[at->second];
 }
 
-// ---- dynamic entries ---------------------------------------------------------------------------
-
-void DynamicEntries::put(std::uint16_t list, const Prefix &prefix, EntryTimes times) {
-  List &of = lists_[list];
-  const auto [at, added] = of.entries.try_emplace(prefix, times);
-  if (added) of.counts.add(prefix, 1);
-  if (!added && at->second.expires_at != 0) expiries_.erase({at->second.expires_at, list, prefix});
-  at->second = times;
-  if (times.expires_at != 0) expiries_.insert({times.expires_at, list, prefix});
+std::size_t RuleSet::source_of(std::uint16_t number) const {
+  const auto at = source_by_number_.find(number);
+  return at == source_by_number_.end() ? sources.size() : at->second;
 }
 
-bool DynamicEntries::erase(std::uint16_t list, const Prefix &prefix) {
-  List &of = lists_[list];
-  const auto at = of.entries.find(prefix);
-  if (at == of.entries.end()) return false;
-  if (at->second.expires_at != 0) expiries_.erase({at->second.expires_at, list, prefix});
-  of.entries.erase(at);
-  of.counts.add(prefix, -1);
-  return true;
-}
-
-void DynamicEntries::drop(std::uint16_t list) {
-  const auto at = lists_.find(list);
-  if (at == lists_.end()) return;
-  for (const auto &[prefix, times] : at->second.entries)
-    if (times.expires_at != 0) expiries_.erase({times.expires_at, list, prefix});
-  lists_.erase(at);
-}
-
-const EntryTimes *DynamicEntries::find(std::uint16_t list, const Prefix &prefix) const {
-  const OfList &entries = of(list);
-  const auto at = entries.find(prefix);
-  return at == entries.end() ? nullptr : &at->second;
-}
-
-const DynamicEntries::OfList &DynamicEntries::of(std::uint16_t list) const {
-  static const OfList none;
-  const auto at = lists_.find(list);
-  return at == lists_.end() ? none : at->second.entries;
-}
-
-const EntryCounts &DynamicEntries::counts(std::uint16_t list) const {
-  static const EntryCounts none;
-  const auto at = lists_.find(list);
-  return at == lists_.end() ? none : at->second.counts;
-}
-
-std::optional<std::uint64_t> DynamicEntries::next_expiry() const {
-  if (expiries_.empty()) return std::nullopt;
-  return expiries_.begin()->at;
-}
-
-std::vector<DynamicEntries::Expiry> DynamicEntries::expired(std::uint64_t now, std::size_t most) const {
-  std::vector<Expiry> due;
-  for (auto at = expiries_.begin(); at != expiries_.end() && at->at <= now && due.size() < most; ++at)
-    due.push_back(*at);
-  return due;
+std::size_t RuleSet::first_source(image::Side side, const Prefix &prefix) const {
+  if (sources.size() <= sources_asked_max) {
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      if (sources[i].side == side && rules::contains(sources[i], prefix)) return i;
+    return sources.size();
+  }
+  const FirstSource &first = side == image::Side::deny ? first_deny_ : first_allow_;
+  const auto in = [&](const auto &entries, const auto &wanted) {
+    const auto at = std::ranges::lower_bound(
+        entries, wanted, [](const auto &a, const auto &b) { return rules::before(a, b); });
+    return at != entries.end() && rules::same_prefix(*at, wanted) ? at->list : sources.size();
+  };
+  return prefix.family() == Family::ipv4 ? in(first.v4, rules::to_entry_v4(prefix))
+                                         : in(first.v6, rules::to_entry_v6(prefix));
 }
 
 // ---- effective state ---------------------------------------------------------------------------
 
 namespace {
-
-ListBody body_of(const DynamicEntries::OfList &entries) {
-  ListBody body;
-  for (const auto &[prefix, times] : entries) { // Prefix order is entry order
-    if (prefix.family() == Family::ipv4)
-      body.v4.push_back(rules::to_entry_v4(prefix));
-    else
-      body.v6.push_back(rules::to_entry_v6(prefix));
-  }
-  return body;
-}
 
 template <class Entry> std::vector<Entry> merged(std::span<const Entry> a, const std::vector<Entry> &b) {
   std::vector<Entry> all;
@@ -130,8 +93,10 @@ Snapshot take_snapshot(std::shared_ptr<const RuleSet> rules, const DynamicEntrie
                        std::uint64_t sequence) {
   Snapshot snapshot{.rules = std::move(rules), .dynamic = {}, .sequence = sequence};
   for (const RuleList &list : snapshot.rules->lists)
-    if (!dynamic.of(list.number).empty())
-      snapshot.dynamic.emplace(list.number, body_of(dynamic.of(list.number)));
+    if (!dynamic.empty(list.number)) {
+      ListBody &body = snapshot.dynamic[list.number];
+      dynamic.append_to(list.number, body.v4, body.v6);
+    }
   return snapshot;
 }
 
@@ -151,10 +116,13 @@ Result<rules::Effective> effective_of(const Snapshot &snapshot) {
 
 std::optional<std::uint16_t> effective_list(const RuleSet &rules, const DynamicEntries &dynamic,
                                             image::Side side, const Prefix &prefix) {
-  return rules::effective_list(std::span<const rules::ListSource>(rules.sources), side, [&](std::size_t i) {
-    return rules::contains(rules.sources[i], prefix) ||
-           dynamic.find(rules.sources[i].number, prefix) != nullptr;
+  std::size_t first = rules.first_source(side, prefix);
+  dynamic.holders(prefix, [&](std::uint16_t list) {
+    const std::size_t place = rules.source_of(list);
+    if (place < first && rules.sources[place].side == side) first = place;
   });
+  if (first == rules.sources.size()) return std::nullopt;
+  return rules.sources[first].number;
 }
 
 } // namespace weir::control

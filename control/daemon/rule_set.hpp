@@ -2,7 +2,7 @@
 //
 //   RuleSet         configuration and the content of its files: never changed once made, so any
 //                   thread may read it while the loop goes on
-//   DynamicEntries  (list, prefix) -> times; belongs to the loop. Comments stay in the store
+//   DynamicEntries  (list, prefix) -> times; belongs to the loop (dynamic_entries.hpp)
 //   Snapshot        both, at one sequence: what an image is built from
 //
 // Effective state of a prefix is the first list in configuration order that holds it, in its file
@@ -10,6 +10,7 @@
 #pragma once
 
 #include "control/config/config.hpp"
+#include "control/daemon/dynamic_entries.hpp"
 #include "control/rules/feed.hpp"
 #include "control/rules/normalise.hpp"
 
@@ -17,18 +18,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace weir::control {
-
-struct EntryCounts {
-  std::uint64_t v4_hosts = 0, v4_prefixes = 0, v6 = 0;
-  void add(const Prefix &prefix, std::int64_t by);
-  [[nodiscard]] std::uint64_t total() const { return v4_hosts + v4_prefixes + v6; }
-};
 
 // What a list's file and inline entries say; sorted and unique.
 struct ListBody {
@@ -60,39 +55,21 @@ struct RuleSet {
   void make_sources(std::uint16_t never_deny_number); // after filling; the object must not move afterwards
   [[nodiscard]] const RuleList *find(std::string_view name) const;
   [[nodiscard]] const RuleList *find(std::uint16_t number) const;
-};
 
-struct EntryTimes {
-  std::uint64_t added_at = 0, expires_at = 0; // 0: never
-};
-
-class DynamicEntries {
-public:
-  using OfList = std::map<Prefix, EntryTimes>;
-
-  void put(std::uint16_t list, const Prefix &prefix, EntryTimes times);
-  bool erase(std::uint16_t list, const Prefix &prefix);
-  void drop(std::uint16_t list); // all its entries
-  [[nodiscard]] const EntryTimes *find(std::uint16_t list, const Prefix &prefix) const;
-  [[nodiscard]] const OfList &of(std::uint16_t list) const;
-  [[nodiscard]] const EntryCounts &counts(std::uint16_t list) const;
-
-  struct Expiry {
-    std::uint64_t at = 0;
-    std::uint16_t list = 0;
-    Prefix prefix;
-    friend auto operator<=>(const Expiry &, const Expiry &) = default;
-  };
-  [[nodiscard]] std::optional<std::uint64_t> next_expiry() const;
-  [[nodiscard]] std::vector<Expiry> expired(std::uint64_t now, std::size_t most) const;
+  // The first source of the side whose file holds the prefix; sources.size(): none.
+  [[nodiscard]] std::size_t first_source(image::Side side, const Prefix &prefix) const;
+  [[nodiscard]] std::size_t source_of(std::uint16_t number) const; // sources.size(): none
 
 private:
-  struct List {
-    OfList entries;
-    EntryCounts counts;
+  // Prefixes with the place of the first source that has them: asked in place of many lists.
+  struct FirstSource {
+    std::vector<rules::EntryV4> v4;
+    std::vector<rules::EntryV6> v6;
   };
-  std::map<std::uint16_t, List> lists_;
-  std::set<Expiry> expiries_;
+  std::unordered_map<std::string_view, std::size_t> by_name_; // into lists
+  std::unordered_map<std::uint16_t, std::size_t> by_number_;  // into lists
+  std::unordered_map<std::uint16_t, std::size_t> source_by_number_;
+  FirstSource first_deny_, first_allow_; // empty with few lists: these are asked one by one
 };
 
 struct Snapshot {

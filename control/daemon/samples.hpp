@@ -19,6 +19,11 @@ public:
     bool denied = false;
     std::uint16_t list = 0;
     std::uint64_t count = 0;
+    std::uint64_t inherited = 0;
+  };
+  struct Kept { // what outlives the process
+    std::vector<Row> rows;
+    std::uint64_t total = 0;
   };
 
   void take(std::span<const wire::Sample> samples) {
@@ -34,8 +39,17 @@ public:
   [[nodiscard]] std::vector<Row> top(std::size_t most) const {
     std::vector<Row> rows;
     for (const auto &[key, count, inherited] : hot_.top(most))
-      rows.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count});
+      rows.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count, inherited});
     return rows;
+  }
+
+  [[nodiscard]] std::uint64_t total() const { return hot_.total(); }
+  [[nodiscard]] Kept keep() const { return {top(rows_max), hot_.total()}; }
+  void resume(const Kept &kept) {
+    std::vector<workload::HeavyHitters<Key>::Row> rows;
+    for (const Row &row : kept.rows)
+      rows.push_back({{row.address, row.denied, row.list}, row.count, row.inherited});
+    hot_.resume(rows, kept.total);
   }
 
 private:

@@ -97,7 +97,7 @@ void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
     added.comment = std::move(*comment);
     entries.push_back(std::move(added));
   }
-  engine_.add(request.at("list").get<std::string>(), entries,
+  engine_.add(request.at("list").get<std::string>(), std::move(entries),
               [reply = in_time(reply)](const Result<EntriesDone> &done) {
                 if (!done) return reply(std::unexpected(done.error()));
                 Json answer = entries_json(*done);
@@ -114,7 +114,7 @@ void Api::list_del(const Json &request, const Caller &, const Reply &reply) {
     if (!prefix) return reply(std::unexpected(prefix.error()));
     prefixes.push_back(*prefix);
   }
-  engine_.remove(request.at("list").get<std::string>(), prefixes,
+  engine_.remove(request.at("list").get<std::string>(), std::move(prefixes),
                  [reply = in_time(reply)](const Result<EntriesDone> &done) {
                    if (!done) return reply(std::unexpected(done.error()));
                    Json answer = entries_json(*done);

@@ -210,8 +210,12 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                             .build_ns_per_key = engine_.build_ns_per_key(),
                             .hot = hot_denied(),
                             .negatives = engine_.deny_watch().look()};
+    // What weir-control itself holds for entries that were added by hand, whatever came before.
+    const Json control{{"v4_entry_bytes", DynamicEntries::v4_bytes},
+                       {"v6_entry_bytes", DynamicEntries::v6_bytes},
+                       {"entries_bytes", engine_.dynamic().bytes()}};
     run_preview(engine_, request, caller, reply,
-                [now = std::move(now), state = engine_.options().state,
+                [now = std::move(now), control, state = engine_.options().state,
                  target = engine_.options().target](const Preview &seen) mutable -> Result<Json> {
                   const config::Config &config = seen.candidate.rules->config;
                   const auto memory = plan::memory_free();
@@ -224,6 +228,7 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                   if (!plan) return std::unexpected(plan.error());
                   Json answer = Json::parse(plan::to_json(*plan), nullptr, false);
                   if (!answer.is_object()) return fail(Errc::io, "the plan cannot be read");
+                  answer["control"] = control;
                   return answer;
                 });
   });

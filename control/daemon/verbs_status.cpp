@@ -1,4 +1,5 @@
 #include "control/daemon/verbs.hpp"
+#include "control/plan/lookups.hpp"
 #include "control/push/answers.hpp"
 
 #include "control/config/no_image.hpp"
@@ -43,19 +44,6 @@ Json section_of(const Json &report, const char *name) {
 // A counter by name, wherever the report has it; 0 otherwise.
 std::uint64_t count_of(const Json &report, const char *section, const std::string &name) {
   return push::count_in(push::child(report, section), name.c_str());
-}
-
-std::uint64_t packets_of(const Json &report, const char *section, const char *name) {
-  const Json all = section_of(report, section);
-  return count_of(all, name, "pass") + count_of(all, name, "drop");
-}
-
-// Behind a front filter a table is asked less often than there are questions.
-plan::HitMeter::Reading lookups_of(const Json &report) {
-  const std::uint64_t packets =
-      packets_of(report, "families", "ipv4") + packets_of(report, "families", "ipv6");
-  return {std::max(packets, count_of(report, "lookups", "probes")),
-          packets_of(report, "reasons", "deny") + packets_of(report, "reasons", "allow")};
 }
 
 // What the filter in front of the allow tables did under the live generation; null: it was never asked.
@@ -104,7 +92,7 @@ Json measured_stack(const Engine &engine, const Json &report) {
 void Api::ask_stats(const std::function<void(const Json &)> &then) {
   ask_dataplane(R"({"what":"stats"})", [this, then](const Result<std::string> &text) {
     const Json report = text ? parsed(*text) : Json();
-    if (report.is_object()) engine_.hits().note(lookups_of(report));
+    if (report.is_object()) engine_.hits().note(plan::lookups_in(report));
     then(report);
   });
 }

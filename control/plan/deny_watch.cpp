@@ -47,6 +47,14 @@ void DenyWatch::denied(const Address &address, bool wrongly, double weight) {
   oldest = address;
 }
 
+void DenyWatch::resume(const Kept &kept) {
+  negatives_.resume(kept.negatives);
+  wrong_in_order_ = kept.wrong;
+  if (wrong_in_order_.size() > wrong_kept) wrong_in_order_.resize(wrong_kept);
+  wrong_ = {wrong_in_order_.begin(), wrong_in_order_.end()};
+  next_wrong_ = 0;
+}
+
 DenyWatch::Shift DenyWatch::shift() const {
   Shift s;
   s.recent = negatives_.recent().size();

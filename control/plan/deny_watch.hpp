@@ -93,6 +93,14 @@ public:
   [[nodiscard]] std::vector<Address> known() const;
   void forget_what_was_before_the_shift() { negatives_.begin_anew(); }
 
+  // What outlives the process: the sources, hottest first, and those denied wrongly.
+  struct Kept {
+    workload::NegativeCounter::Kept negatives;
+    std::vector<Address> wrong;
+  };
+  [[nodiscard]] Kept keep(std::size_t most) const { return {negatives_.keep(most), wrong_in_order_}; }
+  void resume(const Kept &kept);
+
   [[nodiscard]] const DenyForecast &forecast() const noexcept { return forecast_; }
   [[nodiscard]] bool knows_plan() const noexcept { return knows_plan_; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return negatives_.samples(); }

@@ -119,6 +119,13 @@ ListCounts counts_of(const ListSource &source, std::uint64_t named) {
 
 } // namespace
 
+template <class Entry>
+std::vector<Entry> first_places(std::span<const ListSource> sources, image::Side side) {
+  return merge<Entry>(sources, side);
+}
+template std::vector<EntryV4> first_places(std::span<const ListSource>, image::Side);
+template std::vector<EntryV6> first_places(std::span<const ListSource>, image::Side);
+
 Result<Effective> normalise(std::span<const ListSource> sources) {
   if (auto status = check_sources(sources); !status) return std::unexpected(status.error());
   Effective out;

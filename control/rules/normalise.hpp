@@ -39,6 +39,11 @@ struct ListSource {
   std::span<const EntryV6> v6{};
 };
 
+// The prefixes of all sources of a side, sorted and unique; `list` is the place of the first source that has
+// it.
+template <class Entry>
+[[nodiscard]] std::vector<Entry> first_places(std::span<const ListSource> sources, image::Side side);
+
 struct SideState {
   std::vector<EntryV4> v4;
   std::vector<EntryV6> v6;

@@ -41,6 +41,7 @@ struct Store::State {
   mutable std::mutex writing; // one write at a time, and with it what mends the database
   std::atomic<std::uint64_t> refused_below_bytes = 0; // of free space; 0: the last write found room
 
+  std::mutex sequencing;    // held while sequences are given and written, before both others
   mutable std::mutex mutex; // guards what follows
   image::StoreId id{};
   std::uint64_t sequence = 0, log_first = 1, live = 0;

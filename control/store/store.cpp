@@ -147,16 +147,21 @@ std::uint64_t Store::live() const {
 
 // ---- dynamic entries and the log ---------------------------------------------------------------
 
+// A large change is written for seconds: whoever asks for the sequence meanwhile hears the one before.
 Result<std::uint64_t> Store::write(const DynamicChange &change) {
-  const std::lock_guard lock(state_->mutex);
+  const std::lock_guard one_at_a_time(state_->sequencing);
+  std::uint64_t last = 0, first = 0;
+  {
+    const std::lock_guard lock(state_->mutex);
+    last = state_->sequence;
+    first = state_->log_first;
+  }
   rocksdb::WriteBatch batch;
   for (const DynamicKey &key : change.erase) batch.Delete(state_->state, dynamic_key(key));
   for (const DynamicEntry &entry : change.put)
     batch.Put(state_->state, dynamic_key(entry.key), encode(entry));
-  std::uint64_t last = state_->sequence, first = state_->log_first;
-  for (const Touched &touched : change.touched)
-    batch.Put(state_->state, log_key(++last),
-              Encoder().u8(static_cast<std::uint8_t>(touched.side)).prefix(touched.prefix).text);
+  std::uint64_t sequence = last;
+  last += change.touched.size();
   // Trimmed in steps, since every range deletion is a burden for later reads.
   const std::uint64_t bound = state_->options.log_entries_max;
   if (last + 1 - first > bound + bound / 8) {
@@ -165,9 +170,14 @@ Result<std::uint64_t> Store::write(const DynamicChange &change) {
     first = kept_from;
     batch.Put(state_->state, meta_key("log_first"), number_text(first));
   }
+  for (const Touched &touched : change.touched)
+    if (++sequence >= first)
+      batch.Put(state_->state, log_key(sequence),
+                Encoder().u8(static_cast<std::uint8_t>(touched.side)).prefix(touched.prefix).text);
   batch.Put(state_->state, meta_key("sequence"), number_text(last));
   const rocksdb::Status written = state_->commit(batch);
   if (!written.ok()) return state_->io("writing", written);
+  const std::lock_guard lock(state_->mutex);
   state_->sequence = last;
   state_->log_first = first;
   return last;
@@ -210,6 +220,7 @@ Status Store::read_log(const std::function<void(std::uint64_t, const Touched &)>
 }
 
 Status Store::skip_to(std::uint64_t sequence) {
+  const std::lock_guard one_at_a_time(state_->sequencing);
   const std::lock_guard lock(state_->mutex);
   if (sequence <= state_->sequence) return {};
   rocksdb::WriteBatch batch;

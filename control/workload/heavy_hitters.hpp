@@ -40,6 +40,15 @@ public:
     order_.emplace(at->second.count, key);
   }
 
+  // As it was before: rows of top(), with all observations, those of other keys included.
+  void resume(const std::vector<Row> &rows, std::uint64_t total) {
+    *this = HeavyHitters(rows_max_);
+    for (const Row &row : rows)
+      if (rows_.size() < rows_max_ && rows_.emplace(row.key, Counts{row.count, row.inherited}).second)
+        order_.emplace(row.count, row.key);
+    total_ = total;
+  }
+
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
 

@@ -27,6 +27,8 @@ public:
   [[nodiscard]] std::filesystem::path path(const std::string &name) const { return folder_ / name; }
   [[nodiscard]] std::filesystem::path socket() const { return folder_ / control::dataplane_socket_name; }
 
+  std::function<void(control::EngineOptions &)> adjust; // before the next restart()
+
   void stop() { engine_.reset(); }
   void restart() {
     const Status started = try_restart();
@@ -45,6 +47,7 @@ public:
     options.target = target_;
     options.retry_wait = std::chrono::milliseconds(5);
     options.filter_look_wait = std::chrono::milliseconds(20);
+    if (adjust) adjust(options);
     engine_ = std::make_unique<control::Engine>(*loop_, std::move(*store), options);
     return engine_->start();
   }

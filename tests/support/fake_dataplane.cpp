@@ -224,7 +224,10 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
     type = wire::Type::answer;
     std::vector<std::byte> text = bytes_of(wire::Answer{});
     const std::string json =
-        R"({"lost":0,"lists":{},"reasons":{},"generations":{},"verdict":"drop","reason":"deny",)"
+        R"({"lost":0,"families":{"ipv4":{"pass":)" + std::to_string(judged_ - judged_denied_) +
+        R"(,"drop":)" + std::to_string(judged_denied_) + R"(}},"reasons":{"deny":{"drop":)" +
+        std::to_string(judged_denied_) +
+        R"(}},"lists":{},"generations":{},"verdict":"drop","reason":"deny",)"
         R"("list":"bans","path":[],"overlays":[)" +
         (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"guard":)" +
         (live_ ? guard_json(live_->writer->guard()) : "null") + R"(,"guard_generation":{"generation":)" +
@@ -334,6 +337,12 @@ std::vector<Address> FakeDataplane::relieved() const {
 void FakeDataplane::stack_did(const StackDid &did) {
   const std::lock_guard lock(mutex_);
   stack_did_ = did;
+}
+
+void FakeDataplane::judged(std::uint64_t packets, std::uint64_t denied) {
+  const std::lock_guard lock(mutex_);
+  judged_ = packets;
+  judged_denied_ = denied;
 }
 
 void FakeDataplane::send(std::vector<wire::Sample> samples) {

@@ -64,6 +64,8 @@ public:
   void filter_did(std::uint64_t asked, std::uint64_t wrong);
   [[nodiscard]] std::vector<Address> guarded() const; // addresses that guard messages have named, in order
 
+  void judged(std::uint64_t packets, std::uint64_t denied); // as its counters say, so far
+
   // What the stacked filter of denied hosts did under the live generation. A new image begins anew.
   struct StackDid {
     std::uint64_t asked = 0, accepted = 0, false_accepted = 0, denied = 0;
@@ -95,6 +97,7 @@ private:
   std::uint64_t filter_asked_ = 0, filter_wrong_ = 0;
   std::vector<Address> guarded_, relieved_;
   StackDid stack_did_;
+  std::uint64_t judged_ = 0, judged_denied_ = 0;
   std::vector<wire::Sample> unsent_;
   std::thread thread_;
 };

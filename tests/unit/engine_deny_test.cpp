@@ -201,5 +201,17 @@ TEST_F(EngineDenyFront, follows_a_shift_of_the_traffic) {
   EXPECT_GT(plan().at("deny_filter").at("predicted").at("psi").get<double>(), 0.7) << "of the new sources";
 }
 
+TEST_F(EngineDeny, what_was_learned_of_the_traffic_survives_a_restart) {
+  ask(400, 300);
+  const workload::Negatives before = bench.engine().deny_watch().look();
+  bench.engine().save_traffic();
+  bench.restart();
+  const workload::Negatives after = bench.engine().deny_watch().look();
+  EXPECT_EQ(after.total, before.total);
+  EXPECT_DOUBLE_EQ(after.psi(4), before.psi(4));
+  ASSERT_FALSE(after.hottest.empty());
+  EXPECT_EQ(after.hottest.front().address, before.hottest.front().address);
+}
+
 } // namespace
 } // namespace weir::control

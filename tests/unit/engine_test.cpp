@@ -2,6 +2,7 @@
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
 
+#include <atomic>
 #include <thread>
 
 namespace weir::control {
@@ -160,6 +161,41 @@ TEST_F(EngineTest, an_entry_that_expired_while_control_was_down_leaves_at_the_st
   bench.restart();
   EXPECT_TRUE(bench.run_until([&] { return dataplane.denies("203.0.113.1").empty(); }));
   EXPECT_EQ(dataplane.denies("203.0.113.2"), "bans");
+}
+
+TEST_F(EngineTest, the_planner_learns_the_hit_ratio_though_nobody_asks_for_counters) {
+  begin("10.0.0.0/8\n");
+  dataplane.judged(20'000, 5'000);
+  ASSERT_TRUE(bench.run_until([&] { return bench.engine().hits().workload().measured(); }));
+  EXPECT_DOUBLE_EQ(bench.engine().hits().workload().hit_ratio, 0.25);
+}
+
+// The system clock of the engine is a number of the test's; the boot clock is the real one.
+TEST_F(EngineTest, setting_the_system_clock_ends_no_entry_before_its_time) {
+  std::atomic<std::uint64_t> wall_s = now_s();
+  bench.adjust = [&wall_s](EngineOptions &options) {
+    options.clock.wall_s = [&wall_s] { return wall_s.load(); };
+  };
+  bench.restart();
+  begin("10.0.0.0/8\n");
+  const auto added = bench.add("bans", "203.0.113.1", 3600);
+  ASSERT_TRUE(added && bench.add("bans", "203.0.113.2", 1));
+  EXPECT_EQ(added->expires_at, wall_s + 3600);
+  wall_s += 86'400;
+  EXPECT_TRUE(bench.run_until([&] { return dataplane.denies("203.0.113.2").empty(); })) << "its time is over";
+  EXPECT_EQ(dataplane.denies("203.0.113.1"), "bans");
+  const auto again = bench.add("bans", "203.0.113.3", 3600);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->expires_at, wall_s + 3600) << "people are told the system clock";
+  bench.restart();
+  ASSERT_TRUE(bench.run_until_live());
+  ASSERT_TRUE(bench.add("bans", "203.0.113.4")) << "the requests of the start are done by now";
+  EXPECT_EQ(dataplane.denies("203.0.113.1"), "bans");
+  EXPECT_EQ(dataplane.denies("203.0.113.3"), "bans");
+  wall_s -= 40'000;
+  ASSERT_TRUE(bench.add("bans", "203.0.113.5", 1));
+  EXPECT_TRUE(bench.run_until([&] { return dataplane.denies("203.0.113.5").empty(); }))
+      << "nor is one prolonged";
 }
 
 TEST_F(EngineTest, a_restart_comes_back_to_the_store_and_not_to_the_files) {

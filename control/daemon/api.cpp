@@ -54,12 +54,19 @@ void Api::handle(Request request, const std::function<void(std::string)> &reply)
   };
   Caller caller{.peer = std::move(request.peer), .fds = {}};
   for (OwnedFd &fd : request.fds) caller.fds.push_back(std::make_shared<OwnedFd>(std::move(fd)));
-  if (request.line.size() <= read_at_once_bytes_max) return run(read(request.line), caller, answer);
-  engine_.background().run(
-      [line = std::move(request.line)] { return read(line); },
-      [this, caller = std::move(caller), answer](const Result<std::shared_ptr<const Json>> &fields) {
-        run(fields, caller, answer);
-      });
+  if (request.line.size() <= long_line_bytes) return run(read(request.line), caller, answer);
+  engine_.background().run([line = std::move(request.line)] { return parse_entry_request(line); },
+                           [this, caller = std::move(caller), answer](Result<EntryRequest> read) {
+                             run_entries(std::move(read), caller, answer);
+                           });
+}
+
+void Api::run_entries(Result<EntryRequest> request, Caller caller, const Reply &answer) {
+  if (!request) return answer(std::unexpected(request.error()));
+  const Ask ask{.verb = request->verb, .list = request->list, .entries = request->entries.size()};
+  const auto reply = admit(ask, caller, answer);
+  if (!reply) return answer(std::unexpected(reply.error()));
+  change_entries(std::move(*request), *reply);
 }
 
 void Api::run(const Result<std::shared_ptr<const Json>> &fields, const Caller &caller, const Reply &answer) {

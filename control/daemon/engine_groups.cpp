@@ -302,7 +302,16 @@ void Engine::end_group() {
           give_memory_back();
           return {};
         },
-        [](const Status &) {});
+        [this](const Status &) { // once more when the store has written out what it holds
+          loop_.after(std::chrono::seconds(2), [this] {
+            entries_->writer.run(
+                []() -> Status {
+                  give_memory_back();
+                  return {};
+                },
+                [](const Status &) {});
+          });
+        });
   e.works.clear();
   e.change.reset();
   loop_.post([this] {

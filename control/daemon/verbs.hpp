@@ -5,6 +5,7 @@
 
 #include "control/daemon/access.hpp"
 #include "control/daemon/engine.hpp"
+#include "control/daemon/entry_reader.hpp"
 #include "control/daemon/request.hpp"
 #include "control/daemon/samples.hpp"
 
@@ -40,11 +41,11 @@ public:
       std::chrono::seconds(3); // then the dataplane is asked whether it lives
 
 private:
-  static constexpr std::size_t read_at_once_bytes_max = 64 * 1024; // longer lines are read on a thread
   using Reply = std::function<void(Result<Json>)>;
 
   [[nodiscard]] static Result<std::shared_ptr<const Json>> read(const std::string &line);
   void run(const Result<std::shared_ptr<const Json>> &fields, const Caller &caller, const Reply &answer);
+  void run_entries(Result<EntryRequest> request, Caller caller, const Reply &answer); // of a long line
   // admit.cpp: how to reply to a request that may be carried out, or why it may not
   [[nodiscard]] Result<Reply> admit(const Ask &ask, Caller &caller, Reply reply) const;
 
@@ -60,6 +61,7 @@ private:
   void list_show(const Json &request, const Caller &caller, const Reply &reply);
   void list_add(const Json &request, const Caller &caller, const Reply &reply);
   void list_del(const Json &request, const Caller &caller, const Reply &reply);
+  void change_entries(EntryRequest request, const Reply &reply);
   void list_replace(const Json &request, const Caller &caller, const Reply &reply);
   void list_export(const Json &request, const Caller &caller, const Reply &reply);
   void explain(const Json &request, const Caller &caller, const Reply &reply);

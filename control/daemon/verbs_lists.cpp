@@ -56,7 +56,8 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
   if (!only.empty() && (!rules || rules->find(only) == nullptr))
     return reply(fail(Errc::not_found, fmt::format("no list is named {}", only)));
   Json lists = Json::array();
-  for (const RuleList &list : rules ? rules->lists : std::vector<RuleList>{}) {
+  const std::span<const RuleList> shown = rules ? std::span(rules->lists) : std::span<const RuleList>();
+  for (const RuleList &list : shown) {
     if (!only.empty() && list.definition.name != only) continue;
     const EntryCounts &file = list.body->counts, &dynamic = engine_.dynamic().counts(list.number);
     lists.push_back({{"name", list.definition.name},
@@ -83,7 +84,7 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
 }
 
 void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
-  std::vector<NewEntry> entries;
+  EntryRequest add{.verb = "list_add", .list = request.at("list").get<std::string>(), .entries = {}};
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
     if (!prefix) return reply(std::unexpected(prefix.error()));
@@ -95,32 +96,39 @@ void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
     auto comment = comment_of(entry);
     if (!comment) return reply(std::unexpected(comment.error()));
     added.comment = std::move(*comment);
-    entries.push_back(std::move(added));
+    add.entries.push_back(std::move(added));
   }
-  engine_.add(request.at("list").get<std::string>(), std::move(entries),
-              [reply = in_time(reply)](const Result<EntriesDone> &done) {
-                if (!done) return reply(std::unexpected(done.error()));
-                Json answer = entries_json(*done);
-                answer["added"] = done->added;
-                answer["refreshed"] = done->refreshed;
-                reply(std::move(answer));
-              });
+  change_entries(std::move(add), reply);
 }
 
 void Api::list_del(const Json &request, const Caller &, const Reply &reply) {
-  std::vector<Prefix> prefixes;
+  EntryRequest del{.verb = "list_del", .list = request.at("list").get<std::string>(), .entries = {}};
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
     if (!prefix) return reply(std::unexpected(prefix.error()));
-    prefixes.push_back(*prefix);
+    del.entries.push_back({.prefix = *prefix, .ttl_s = {}, .comment = {}});
   }
-  engine_.remove(request.at("list").get<std::string>(), std::move(prefixes),
-                 [reply = in_time(reply)](const Result<EntriesDone> &done) {
-                   if (!done) return reply(std::unexpected(done.error()));
-                   Json answer = entries_json(*done);
-                   answer["deleted"] = done->deleted;
-                   reply(std::move(answer));
-                 });
+  change_entries(std::move(del), reply);
+}
+
+void Api::change_entries(EntryRequest request, const Reply &reply) {
+  const bool adds = request.verb == "list_add";
+  const auto done = [reply = in_time(reply), adds](const Result<EntriesDone> &result) {
+    if (!result) return reply(std::unexpected(result.error()));
+    Json answer = entries_json(*result);
+    if (adds) {
+      answer["added"] = result->added;
+      answer["refreshed"] = result->refreshed;
+    } else {
+      answer["deleted"] = result->deleted;
+    }
+    reply(std::move(answer));
+  };
+  if (adds) return engine_.add(std::move(request.list), std::move(request.entries), done);
+  std::vector<Prefix> prefixes;
+  prefixes.reserve(request.entries.size());
+  for (const NewEntry &entry : request.entries) prefixes.push_back(entry.prefix);
+  engine_.remove(std::move(request.list), std::move(prefixes), done);
 }
 
 void Api::list_replace(const Json &request, const Caller &caller, const Reply &reply) {

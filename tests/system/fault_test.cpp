@@ -56,6 +56,13 @@ TEST_F(Faults, a_killed_control_leaves_the_gate_as_it_was_and_comes_back_to_its_
 TEST_F(Faults, a_killed_dataplane_comes_back_closed_for_listed_addresses_without_control) {
   ASSERT_NO_FATAL_FAILURE(open(lists));
   pair().must({"list", "add", "bans", GatedNetwork::other4});
+  ASSERT_TRUE(wait_until(
+      [this] {
+        const nlohmann::json status = pair().must({"status"});
+        return status.at("dataplane").at("kept").at("waiting") == 0;
+      },
+      20s))
+      << "the image in force is not on the disk";
   pair().control().signal(SIGSTOP); // nobody can push anything
   pair().dataplane().stop(SIGKILL, 5s);
   EXPECT_FALSE(passes(GatedNetwork::client4)) << "packets pass without a dataplane";

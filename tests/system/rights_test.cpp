@@ -143,7 +143,7 @@ TEST_F(Rights, exports_are_written_with_those_of_the_caller) {
   struct stat status{};
   ASSERT_EQ(stat(mine.c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, reader.uid);
-  for (const std::string &theirs :
+  for (const std::filesystem::path &theirs :
        {folder_ / "daemon/drop.txt", folder_ / "run/new.txt", folder_ / "secret.txt"}) {
     const std::string before = read_text(theirs);
     const Outcome refused = ctl(reader, {"list", "export", "drop", theirs});

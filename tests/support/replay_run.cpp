@@ -136,6 +136,17 @@ void ReplayRun::start_control() {
   control = Child({arguments, dir_ / "control.log", {}, dir_.path()});
 }
 
+namespace {
+
+void take(ControlAnswer &answer, const json &parsed) {
+  answer.ok = parsed.value("ok", false);
+  const auto generation = parsed.find("generation");
+  if (generation != parsed.end() && generation->is_number_unsigned())
+    answer.generation = generation->get<std::uint64_t>();
+}
+
+} // namespace
+
 ControlAnswer ReplayRun::ask(const std::string &line) {
   ControlAnswer answer;
   const auto asked = [&] {
@@ -149,17 +160,18 @@ ControlAnswer ReplayRun::ask(const std::string &line) {
     return answer;
   }
   const json parsed = json::parse(answer.text, nullptr, false);
-  if (parsed.is_object()) {
-    answer.ok = parsed.value("ok", false);
-    answer.generation = parsed.contains("generation") && parsed["generation"].is_number_unsigned()
-                            ? parsed["generation"].get<std::uint64_t>()
-                            : 0;
-  }
+  if (parsed.is_object()) take(answer, parsed);
   return answer;
 }
 
 ControlAnswer ReplayRun::replace_list(const std::string &list, const std::filesystem::path &file) {
-  return ask(json{{"verb", "list_replace"}, {"list", list}, {"file", file.string()}, {"force", true}}.dump());
+  const Outcome done = run({program("weirctl"), "-j", "-s", dir_ / "run/control.sock", "list", "replace",
+                            list, dir_.path() / file, "--force"});
+  ControlAnswer answer;
+  answer.text = done.out;
+  const json parsed = json::parse(answer.text, nullptr, false);
+  if (parsed.is_object()) take(answer, parsed);
+  return answer;
 }
 
 std::uint64_t ReplayRun::packets_judged() {

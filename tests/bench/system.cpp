@@ -95,7 +95,7 @@ SystemFigures measure(std::uint32_t entries, unsigned adds) {
   weir.start_control();
   weir.wait_in_step();
 
-  const Json apply{{"verb", "apply"}, {"config", weir.config().string()}};
+  const Json apply{{"verb", "apply"}}; // what control was started with
   weir.write_config(Traffic::none, lists_with(file, ""));
   auto start = Clock::now();
   if (const Json answer = weir.ask(apply); !answer.value("in_force", false))

@@ -506,8 +506,10 @@ Result<Groups> groups(const std::string &text, const std::filesystem::path &name
 Result<std::string> read(const std::filesystem::path &file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || text.fail())
+  const bool opened = in.is_open();
+  if (opened) errno = 0; // an empty file leaves the text in the same state as one that cannot be read
+  if (opened) text << in.rdbuf();
+  if (!opened || (text.fail() && errno != 0))
     return fail(Errc::io, fmt::format("{}: cannot read the configuration: {}; give another with -c",
                                       file.string(), std::strerror(errno)));
   return std::move(text).str();

@@ -1,5 +1,6 @@
 #include "control/daemon/candidate.hpp"
 
+#include "control/config/groups.hpp"
 #include "control/rules/bundled_feed.hpp"
 #include "control/rules/comment.hpp"
 #include "weir/base/hash.hpp"
@@ -7,8 +8,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -149,9 +148,7 @@ Result<std::string> read_text(const std::filesystem::path &file, const rules::Bu
     if (!text) return fail(Errc::usage, fmt::format("{}: it did not come with the request", file.string()));
     return std::string(*text);
   }
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return fail(Errc::io, fmt::format("{}: cannot be read", file.string()));
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  return config::read(file);
 }
 
 Result<Candidate> read_candidate(const config::Config &config, std::string config_text, const RuleSet *live,

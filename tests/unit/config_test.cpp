@@ -334,6 +334,11 @@ TEST(ConfigFile, a_file_that_is_not_there_is_an_error_that_names_it) {
   EXPECT_HAS(config.error().message, "/nonexistent/weir.yaml: cannot read the configuration: No such file");
 }
 
+TEST(ConfigFile, an_empty_one_and_a_folder_are_told_as_what_they_are) {
+  EXPECT_HAS(load("/dev/null").error().message, "the file is empty");
+  EXPECT_HAS(load("/").error().message, "/: cannot read the configuration: Is a directory");
+}
+
 TEST(ConfigValues, durations_need_units_in_falling_order) {
   EXPECT_EQ(parse_duration("60s"), 60s);
   EXPECT_EQ(parse_duration("10m"), 10min);

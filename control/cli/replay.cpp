@@ -215,11 +215,6 @@ Result<bool> Replay::wait() {
   if (dataplane && *dataplane != 0) return fail(Errc::io, dataplane_->obituary());
   if (control) return fail(Errc::io, control_->obituary());
   if (dataplane && !applying_) return true;
-  // What a generation judges may be over before weir-control has said that it is live.
-  if (dataplane && !answer_due_) answer_due_ = Clock::now() + last_answer_wait;
-  if (answer_due_ && Clock::now() >= *answer_due_)
-    return fail(Errc::unreachable, fmt::format("weir-control does not say what became of {}.",
-                                               steps_[next_step_].config.string()));
   if (asked_ && (waiting[3].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
     auto line = client_->receive();
     if (!line) { // most likely it has just died; its last words say more than a closed socket
@@ -232,7 +227,13 @@ Result<bool> Replay::wait() {
       if (auto taken = take_answer(**line); !taken) return std::unexpected(std::move(taken.error()));
     }
   }
-  return false;
+  if (!dataplane) return false;
+  if (!applying_) return true;
+  // What a generation judges may be over before weir-control has said that it is live.
+  if (!answer_due_) answer_due_ = Clock::now() + last_answer_wait;
+  if (Clock::now() < *answer_due_) return false;
+  return fail(Errc::unreachable, fmt::format("weir-control does not say what became of {}.",
+                                             steps_[next_step_].config.string()));
 }
 
 // Asks from time to time: at first whether the first generation has come, then for the counters

@@ -71,9 +71,12 @@ std::string policy_text(const Json &policy) {
 }
 
 std::string dataplane_text(const Json &dataplane) {
-  if (!flag_in(dataplane, "connected"))
+  if (!flag_in(dataplane, "connected")) {
+    const auto trouble = text_in(dataplane, "trouble", "");
     return "dataplane not connected: it keeps its last generation; changes are stored and sent when it is "
-           "back";
+           "back" +
+           (trouble.empty() ? "" : "\nwarning: " + trouble);
+  }
   if (const auto silence = text_in(dataplane, "silence", ""); !silence.empty())
     return silence + "; what it counts is not known, changes are stored and sent when it is back";
   std::string text =

@@ -34,6 +34,8 @@
 //               pid, sequence, generation}, store{bytes, sequence, id}, uptime_s, pending_confirm_s (0:
 //               nothing waits), taking_back (how it goes, when nobody confirmed; or null), doing (the change
 //               at hand, or empty), error (why the last change or push failed, or empty)
+//               dataplane.answers is false while no counters come; dataplane.silence? says that it hangs,
+//               dataplane.trouble? why control cannot connect to it
 // list_show     list?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,
 //               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)
@@ -81,8 +83,9 @@
 //               pid, generation
 //
 // Times are seconds since the epoch. `lost` is rx - tx - counted drops, and is 0 or a bug. Without a
-// dataplane changes are stored and answered with in_force false and a note; what only it can answer
-// (explain, stats, drops) is `unreachable`.
+// dataplane, with one that hangs, and while no image can be brought live, changes are stored and answered
+// with in_force false and a note; what only it can answer (explain, stats, drops) is `unreachable` within a
+// second.
 #pragma once
 
 namespace weir::control {

@@ -7,8 +7,11 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 namespace weir::control {
@@ -86,6 +89,16 @@ Json measured_stack(const Engine &engine, const Json &report) {
   return measured;
 }
 
+// Why the dataplane cannot even be asked for a connection; empty: it can.
+std::string trouble_with_sockets() {
+  const OwnedFd one(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (one.get() >= 0) return {};
+  return fmt::format(
+      "weir-control cannot connect to it: {}; close connections that are not needed, or raise its limit "
+      "(LimitNOFILE)",
+      std::strerror(errno));
+}
+
 } // namespace
 
 // Every report also tells the planner how many of the questions find something.
@@ -149,6 +162,9 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
                          {"pid", hello.process},
                          {"sequence", pusher.applied_sequence()},
                          {"generation", pusher.dataplane_generation()}};
+  if (pusher.state() == push::Pusher::State::absent)
+    if (const std::string trouble = trouble_with_sockets(); !trouble.empty())
+      answer["dataplane"]["trouble"] = trouble;
   if (!pusher.displaced().empty()) answer["dataplane"]["displaced"] = pusher.displaced();
   answer["store"] = {{"bytes", engine_.store().bytes()},
                      {"sequence", engine_.store().sequence()},

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -371,6 +372,27 @@ TEST_F(ApiTest, while_the_dataplane_hangs_what_control_knows_is_answered_and_tha
   ASSERT_TRUE(bench.run_until([&] { return ask({{"verb", "status"}})["dataplane"]["answers"] == true; }));
   EXPECT_FALSE(ask({{"verb", "status"}})["dataplane"].contains("silence"));
   EXPECT_EQ(ask({{"verb", "stats"}})["ok"], true);
+}
+
+TEST_F(ApiTest, without_a_descriptor_for_the_dataplane_status_says_so_and_it_is_connected_later) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = 256, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<OwnedFd> all;
+  bench.engine().pusher().channel().retry_wait =
+      std::chrono::milliseconds(200); // to take every one meanwhile
+  dataplane.hang_up();
+  EXPECT_TRUE(bench.run_until([&] {
+    for (int fd = 0; (fd = dup(socket_fd)) >= 0;) all.emplace_back(fd);
+    const Json answer = ask({{"verb", "status"}})["dataplane"];
+    return answer.contains("trouble") &&
+           answer["trouble"].get<std::string>().find("LimitNOFILE") != std::string::npos;
+  }));
+  all.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(bench.run_until_live());
+  EXPECT_FALSE(ask({{"verb", "status"}})["dataplane"].contains("trouble"));
 }
 
 TEST_F(ApiTest, an_entry_is_stored_and_answered_while_the_dataplane_hangs) {

@@ -175,11 +175,11 @@ void Server::on_ready(std::uint64_t id, std::uint32_t events) {
 
 // While a whole line waits for its turn nothing more is read.
 void Server::read_from(Connection &connection) {
-  constexpr std::size_t kernel_fds_max = 253;    // SCM_MAX_FD: what one sendmsg() may carry
-  constexpr std::size_t bytes_at_once = 1 << 20; // then others have their turn
+  constexpr std::size_t kernel_fds_max = 253; // SCM_MAX_FD: what one sendmsg() may carry
+  constexpr int reads_at_once = 16;           // then others have their turn
   char buffer[64 * 1024];
   alignas(cmsghdr) char control[CMSG_SPACE(kernel_fds_max * sizeof(int))];
-  for (std::size_t read_bytes = 0; wants_more(connection) && read_bytes < bytes_at_once;) {
+  for (int reads = 0; wants_more(connection) && reads < reads_at_once; ++reads) {
     iovec part{buffer, sizeof buffer};
     msghdr head{};
     head.msg_iov = &part;
@@ -194,7 +194,6 @@ void Server::read_from(Connection &connection) {
     }
     std::vector<OwnedFd> fds = descriptors_of(head);
     connection.active = push::Clock::now();
-    read_bytes += static_cast<std::size_t>(got);
     connection.in.erase(0, std::exchange(connection.from, 0));
     const std::size_t searched = connection.in.size();
     connection.in.append(buffer, static_cast<std::size_t>(got));
@@ -238,7 +237,14 @@ void Server::give_up(Connection &connection, Error why) {
 void Server::take_descriptors(Connection &connection, std::vector<OwnedFd> fds, bool lost) {
   if (fds.empty() && !lost) return;
   Passed passed{.position = connection.taken_bytes + connection.in.size() - 1, .fds = {}, .lost = lost};
-  if (connection.passed_fds + fds.size() > fds_max || passed_fds_ + fds.size() > limits_.fds_max)
+  // They belong to the line of the last byte; what came before that line began is another's.
+  std::uint64_t line_begin = connection.taken_bytes;
+  if (connection.line_end != no_line && connection.line_end + 1 < connection.in.size())
+    line_begin += connection.in.rfind('\n', connection.in.size() - 2) + 1;
+  std::size_t of_line = fds.size();
+  for (const Passed &earlier : connection.passed)
+    if (earlier.position >= line_begin) of_line += earlier.fds.size();
+  if (of_line > fds_max || passed_fds_ + fds.size() > limits_.fds_max)
     passed.too_many = true;
   else
     passed.fds = std::move(fds);

@@ -21,6 +21,8 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t hosts = 20'000, sources = 2'000, hottest = 50, hot = 200;
 constexpr std::uint64_t memory_bytes = hosts * 6 / 8; // six bits a host
+constexpr double budget =
+    0.005; // of false positives; a source that nobody knows meets 0.13 in a plain filter
 constexpr std::uint32_t phase_packets[2] = {160'000, 200'000}, packets_per_s = 40'000;
 
 std::string dotted(std::uint32_t host) {
@@ -146,11 +148,11 @@ TEST_F(Compact, a_gate_that_hits_hot_sources_learns_them_and_recovers_after_a_sh
   write_text(
       run / "weir.yaml",
       fmt::format(
-          "version: 1\nmode: {{compact: {{false_positive_budget: 1e-3, unknown_budget: 0.2, memory: {}}}}}\n"
+          "version: 1\nmode: {{compact: {{false_positive_budget: {}, unknown_budget: 0.2, memory: {}}}}}\n"
           "samples: {{rate: 1/16}}\nreplan: {{interval: 1s}}\n"
           "lists: [{{name: hosts, action: deny, file: hosts.txt}}, {{name: bans, action: deny, dynamic: "
           "true}}]\n",
-          memory_bytes));
+          budget, memory_bytes));
   run.start({"--rate", std::to_string(packets_per_s)});
   watch();
   ASSERT_EQ(run.finish(), 0) << run.logs();
@@ -177,7 +179,7 @@ TEST_F(Compact, a_gate_that_hits_hot_sources_learns_them_and_recovers_after_a_sh
     EXPECT_LE(stack.at("built").at("bytes").get<double>(), 1.05 * memory_bytes);
     const Seen &in = seen[{last, phase}];
     EXPECT_LE(in.hottest_hit(), 1) << "known sources are hit next to never";
-    EXPECT_LE(in.share(), 2 * stack.at("built").at("efpr").get<double>() + 0.002) << "as predicted";
+    EXPECT_LE(in.share(), budget) << "what was asked for, whatever the plan feared";
   }
 
   // Those of the second phase were strangers to the image that the first one had led to.

@@ -57,7 +57,7 @@ SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane))
 SRC.p4 := $(call find_cpp,p4/swx p4/export)
 SRC.support := $(call find_cpp,tests/support)
-TEST_KINDS := unit property functional system fuzz tidy
+TEST_KINDS := unit property functional system faults fuzz tidy
 SRC.tests := $(foreach k,$(TEST_KINDS),$(call find_cpp,tests/$(k)))
 
 obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
@@ -79,7 +79,7 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call find_cpp,tests/$(k)),$(BI
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libyaml-cpp-dev \
               libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
-              bind9-dnsutils procps
+              bind9-dnsutils procps strace
 DEPS.figures := gnuplot-nox python3
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
 
@@ -168,6 +168,10 @@ bench-docs: ## put the tables of the last `make bench` into docs/performance.md
 fuzz: deps ## run each fuzzer for FUZZ_SECONDS (60), starting from its corpus
 	$(again) PROFILE=fuzz fuzz-now
 
+.PHONY: faults
+faults: deps ## let every call fail in turn for FAULTS_SECONDS (3600): no fault costs a rule
+	$(again) PROFILE=release faults-now
+
 .PHONY: clean
 clean: ## remove build/
 	$(Q)rm -rf build
@@ -222,6 +226,15 @@ run-now: $(PROGRAMS)
 	@$(DEMO)
 
 # ---- tests -------------------------------------------------------------------------------------
+# What a test of faults puts between a weir process and libc.
+$(BIN)/tests/libweirfault.so: tests/faults/preload/weirfault.cpp tests/faults/preload/block.hpp
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CCACHE) $(CXX) $(CPPFLAGS) $(filter-out -fsanitize%,$(CXXFLAGS)) -fPIC -c $< -o $(@:.so=.o)
+	$(Q)$(CXX) -shared $(@:.so=.o) -o $@ -ldl
+
+$(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
+
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call find_cpp,tests/$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL)
 	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
@@ -235,8 +248,8 @@ run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results $(foreach k,$(fi
 
 .PHONY: check-now check-memory-now check-races-now
 check-now: tests
-	$(call run_tests,tidy unit property fuzz functional system)
-check-memory-now: $(filter-out %/functional %/system %/tidy,$(TEST_PROGRAMS))
+	$(call run_tests,tidy unit property fuzz functional system faults)
+check-memory-now: $(filter-out %/functional %/system %/faults %/tidy,$(TEST_PROGRAMS))
 	$(call run_tests,unit property fuzz)
 check-races-now: $(BIN)/tests/races
 	$(Q)TSAN_OPTIONS=suppressions=tests/support/tsan.supp tests/support/run_tests.py --out $(OUT)/results \
@@ -313,6 +326,14 @@ FUZZ_SUPPORT := $(call obj,$(addprefix tests/support/,fake_dataplane.cpp process
 
 $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(FUZZ_SUPPORT) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
+
+# ---- faults ------------------------------------------------------------------------------------
+FAULTS_SECONDS ?= 3600
+
+.PHONY: faults-now
+faults-now: $(BIN)/tests/faults $(PROGRAMS)
+	$(Q)WEIR_FAULTS_SECONDS=$(FAULTS_SECONDS) tests/support/run_tests.py --out $(OUT)/results \
+	  --timeout $$(($(FAULTS_SECONDS) * 2 + 600)) $<
 
 # ---- lab ---------------------------------------------------------------------------------------
 $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL)

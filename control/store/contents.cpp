@@ -9,17 +9,10 @@
 
 #include "weir/base/hash.hpp"
 
-#include <rocksdb/convenience.h>
-#include <rocksdb/sst_file_writer.h>
-
 #include <algorithm>
-#include <cstring>
 #include <optional>
-#include <system_error>
 
 namespace weir::store {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -50,8 +43,7 @@ private:
 
 struct ContentWriter::State {
   Store::State *store = nullptr;
-  fs::path file;
-  std::optional<rocksdb::SstFileWriter> writer; // none before the first entry
+  std::optional<SortedFile> file; // none before the first entry
   std::map<std::uint64_t, ContentSum> sums;
   std::uint64_t version = 0;
   Summing summing;
@@ -64,9 +56,6 @@ struct ContentWriter::State {
 
   ~State() {
     if (finished) return;
-    writer.reset();
-    std::error_code ignored;
-    if (!file.empty()) fs::remove(file, ignored);
     const std::lock_guard lock(store->mutex);
     for (const auto &[number, sum] : sums) store->being_written.erase(number);
   }
@@ -102,23 +91,21 @@ std::uint64_t ContentWriter::begin_version() {
 }
 
 Status ContentWriter::State::open() {
-  file = store->ingest_folder() / fmt::format("{}.sst", version);
-  writer.emplace(rocksdb::EnvOptions(), store->db->GetOptions(store->entries), store->entries);
-  const rocksdb::Status opened = writer->Open(file.string());
-  if (!opened.ok()) return store->io("writing " + file.string(), opened);
+  auto opened = store->database.sorted_file(fmt::format("{}.sst", version));
+  if (!opened) return std::unexpected(opened.error());
+  file.emplace(std::move(*opened));
   return {};
 }
 
 Status ContentWriter::add(const Prefix &prefix, std::string_view comment) {
   State &s = *state_;
-  if (!s.writer)
+  if (!s.file)
     if (const Status opened = s.open(); !opened) return opened;
   s.key.resize(version_bytes);
   s.key.push_back(static_cast<char>(prefix.family()));
   s.key.append(reinterpret_cast<const char *>(prefix.address.bytes.data()), address_bytes(prefix.family()));
   s.key.push_back(static_cast<char>(prefix.length));
-  const rocksdb::Status put = s.writer->Put(s.key, rocksdb::Slice(comment.data(), comment.size()));
-  if (!put.ok()) return s.store->io("writing " + s.file.string(), put);
+  if (const Status put = s.file->put(s.key, comment); !put) return put;
   s.summing.add(std::string_view(s.key).substr(version_bytes), comment);
   return {};
 }
@@ -126,16 +113,9 @@ Status ContentWriter::add(const Prefix &prefix, std::string_view comment) {
 Status ContentWriter::finish() {
   State &s = *state_;
   s.end_version();
-  if (s.writer) {
-    rocksdb::Status status = s.writer->Finish();
-    if (!status.ok()) return s.store->io("writing " + s.file.string(), status);
-    rocksdb::IngestExternalFileOptions options;
-    options.move_files = true;
-    status = s.store->db->IngestExternalFile(s.store->entries, {s.file.string()}, options);
-    if (!status.ok()) return s.store->io("ingesting " + s.file.string(), status);
-    std::error_code ignored;
-    fs::remove(s.file, ignored); // it is a file in the store, and a moved one may be linked
-  }
+  if (s.file)
+    if (const Status taken = s.file->take_in(); !taken) return taken;
+  s.file.reset();
   s.finished = true;
   const std::lock_guard lock(s.store->mutex);
   s.store->sums.merge(s.sums);
@@ -158,16 +138,16 @@ Status Store::read_content(std::uint64_t version,
     wanted = sum->second;
   }
   Summing summing;
-  Status read = state_->scan(state_->entries, number_text(version),
-                             [&](const rocksdb::Slice &key, const rocksdb::Slice &value) {
-                               const std::string_view rest = view(key).substr(version_bytes);
-                               Decoder k(rest);
-                               const Prefix prefix = k.prefix();
-                               if (!k.ok()) return false;
-                               summing.add(rest, view(value));
-                               each(prefix, view(value));
-                               return true;
-                             });
+  Status read = state_->database.scan(Keys::contents, number_text(version),
+                                      [&](std::string_view key, std::string_view value) {
+                                        const std::string_view rest = key.substr(version_bytes);
+                                        Decoder k(rest);
+                                        const Prefix prefix = k.prefix();
+                                        if (!k.ok()) return false;
+                                        summing.add(rest, value);
+                                        each(prefix, value);
+                                        return true;
+                                      });
   const ContentSum found = summing.sum();
   if (read && (wanted.entries == ContentSum::unknown || found == wanted)) return {};
   const std::lock_guard lock(state_->mutex);
@@ -182,11 +162,7 @@ Status Store::read_content(std::uint64_t version,
 }
 
 Result<std::optional<std::string>> Store::content_comment(std::uint64_t version, const Prefix &prefix) const {
-  std::string value;
-  const rocksdb::Status found = state_->db->Get({}, state_->entries, content_key(version, prefix), &value);
-  if (found.IsNotFound()) return std::nullopt;
-  if (!found.ok()) return state_->io("reading", found);
-  return value;
+  return state_->database.get(content_key(version, prefix), Keys::contents);
 }
 
 bool Store::has_content(std::uint64_t version) const {
@@ -226,18 +202,8 @@ void Store::State::drop_versions(const std::vector<std::uint64_t> &versions) {
   }
 }
 
-// Failure leaves garbage, which the next open removes: nobody refers to it.
 void Store::State::drop_range(std::uint64_t first, std::uint64_t end) {
-  const std::string first_key = number_text(first), end_key = number_text(end);
-  const rocksdb::Slice begin_slice(first_key), end_slice(end_key);
-  (void)rocksdb::DeleteFilesInRange(db.get(), entries, &begin_slice, &end_slice, false);
-  std::unique_ptr<rocksdb::Iterator> at(db->NewIterator({}, entries));
-  at->Seek(first_key);
-  if (at->Valid() && view(at->key()) < end_key) {
-    rocksdb::WriteBatch batch;
-    batch.DeleteRange(entries, first_key, end_key);
-    (void)commit(batch);
-  }
+  database.drop_contents(number_text(first), number_text(end));
 }
 
 std::vector<std::uint64_t> Store::State::unreferenced(const std::vector<GenerationRecord> &kept) const {
@@ -263,7 +229,7 @@ void Store::State::compact_when_worth_it() {
     if (entries_dropped < std::max(there, worth_it_min)) return;
     entries_dropped = 0;
   }
-  (void)db->CompactRange({}, entries, nullptr, nullptr);
+  database.compact_contents();
 }
 
 // ---- at the start ------------------------------------------------------------------------------
@@ -276,19 +242,19 @@ Status Store::State::load_contents(const std::vector<GenerationRecord> &kept) {
   if (!has_sums) {
     if (const Status adopted = adopt(wanted); !adopted) return adopted;
   } else {
-    rocksdb::WriteBatch leftover;
-    const Status read =
-        scan(state, std::string(1, sum_tag), [&](const rocksdb::Slice &key, const rocksdb::Slice &value) {
-          const std::uint64_t version = Decoder(view(key).substr(1)).u64();
-          const auto sum = decode_sum(view(value));
-          if (sum && wanted.contains(version))
-            sums.emplace(version, *sum);
-          else
-            leftover.Delete(state, key);
-          return sum.has_value();
-        });
+    Batch leftover(database);
+    const Status read = database.scan(Keys::state, std::string(1, sum_tag),
+                                      [&](std::string_view key, std::string_view value) {
+                                        const std::uint64_t version = Decoder(key.substr(1)).u64();
+                                        const auto sum = decode_sum(value);
+                                        if (sum && wanted.contains(version))
+                                          sums.emplace(version, *sum);
+                                        else
+                                          leftover.erase(key);
+                                        return sum.has_value();
+                                      });
     if (!read) return read;
-    if (leftover.Count() > 0) (void)commit(leftover);
+    if (!leftover.empty()) (void)database.commit(leftover);
   }
   sweep_gaps(wanted);
   return {};
@@ -303,14 +269,11 @@ void Store::State::sweep_gaps(const std::set<std::uint64_t> &wanted) {
     from = version + 1;
   }
   next_version = std::max({next_version, from, std::uint64_t{1}});
-  std::unique_ptr<rocksdb::Iterator> at(db->NewIterator({}, entries));
-  at->SeekToLast();
-  if (at->Valid()) {
-    const std::uint64_t last = Decoder(view(at->key())).u64();
+  if (const auto key = database.last_key(Keys::contents)) {
+    const std::uint64_t last = Decoder(*key).u64();
     next_version = std::max(next_version, last + 1);
     if (last >= from) gaps.emplace_back(from, last + 1);
   }
-  at.reset();
   for (const auto &[first, end] : gaps) drop_range(first, end);
 }
 

@@ -7,8 +7,8 @@ namespace weir::store {
 Result<std::uint64_t> Store::take_generation_number(std::uint64_t above) {
   const std::lock_guard lock(state_->mutex);
   const std::uint64_t id = std::max(state_->next_generation, above + 1);
-  const auto written = state_->put(meta_key("next_generation"), number_text(id + 1));
-  if (!written.ok()) return state_->io("writing", written);
+  const Status written = state_->database.put(meta_key("next_generation"), number_text(id + 1));
+  if (!written) return std::unexpected(written.error());
   state_->next_generation = id + 1;
   return id;
 }
@@ -38,20 +38,19 @@ std::vector<std::uint64_t> make_room(std::vector<GenerationRecord> &kept, unsign
 } // namespace
 
 Status Store::make_live(const GenerationRecord &record, const std::optional<std::string> &unconfirmed) {
-  rocksdb::WriteBatch batch;
-  batch.Put(state_->state, generation_key(record.id), encode(record));
-  batch.Put(state_->state, meta_key("live"), number_text(record.id));
-  if (unconfirmed) state_->put_or_delete(batch, meta_key(unconfirmed_note), *unconfirmed);
+  Batch batch(state_->database);
+  batch.put(generation_key(record.id), encode(record));
+  batch.put(meta_key("live"), number_text(record.id));
+  if (unconfirmed) batch.put_or_erase(meta_key(unconfirmed_note), *unconfirmed);
   {
     const std::lock_guard lock(state_->mutex);
-    batch.Put(state_->state, meta_key("next_version"), number_text(state_->next_version));
+    batch.put(meta_key("next_version"), number_text(state_->next_version));
     for (const ListMeta &l : record.lists)
       if (const auto sum = state_->sums.find(l.content_version);
           sum != state_->sums.end() && state_->being_written.contains(l.content_version))
-        batch.Put(state_->state, sum_key(l.content_version), encode(sum->second));
+        batch.put(sum_key(l.content_version), encode(sum->second));
   }
-  const rocksdb::Status written = state_->commit(batch);
-  if (!written.ok()) return state_->io("writing", written);
+  if (const Status written = state_->database.commit(batch); !written) return written;
   const std::lock_guard lock(state_->mutex);
   state_->live = record.id;
   for (const ListMeta &l : record.lists) {
@@ -63,13 +62,12 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
 
 Status Store::take_back(std::uint64_t undone, const GenerationRecord &before,
                         const std::string &unconfirmed) {
-  rocksdb::WriteBatch batch;
-  if (undone != before.id) batch.Delete(state_->state, generation_key(undone));
-  if (before.id != 0) batch.Put(state_->state, generation_key(before.id), encode(before));
-  batch.Put(state_->state, meta_key("live"), number_text(before.id));
-  state_->put_or_delete(batch, meta_key(unconfirmed_note), unconfirmed);
-  const rocksdb::Status written = state_->commit(batch);
-  if (!written.ok()) return state_->io("writing", written);
+  Batch batch(state_->database);
+  if (undone != before.id) batch.erase(generation_key(undone));
+  if (before.id != 0) batch.put(generation_key(before.id), encode(before));
+  batch.put(meta_key("live"), number_text(before.id));
+  batch.put_or_erase(meta_key(unconfirmed_note), unconfirmed);
+  if (const Status written = state_->database.commit(batch); !written) return written;
   {
     const std::lock_guard lock(state_->mutex);
     state_->live = before.id;
@@ -82,12 +80,10 @@ Status Store::prune(unsigned keep, const std::set<std::uint64_t> &pinned, std::u
   if (!kept) return std::unexpected(kept.error());
   std::set<std::uint64_t> staying = pinned;
   staying.insert(live());
-  rocksdb::WriteBatch batch;
-  for (const std::uint64_t id : make_room(*kept, keep, staying, replaced))
-    batch.Delete(state_->state, generation_key(id));
-  if (batch.Count() == 0) return {};
-  const rocksdb::Status written = state_->commit(batch);
-  if (!written.ok()) return state_->io("writing", written);
+  Batch batch(state_->database);
+  for (const std::uint64_t id : make_room(*kept, keep, staying, replaced)) batch.erase(generation_key(id));
+  if (batch.empty()) return {};
+  if (const Status written = state_->database.commit(batch); !written) return written;
   return state_->drop_unnamed();
 }
 
@@ -101,10 +97,9 @@ Status Store::State::drop_unnamed() {
   }
   const std::vector<std::uint64_t> dropped = unreferenced(*kept);
   if (dropped.empty()) return {};
-  rocksdb::WriteBatch batch;
-  for (const std::uint64_t version : dropped) batch.Delete(state, sum_key(version));
-  const rocksdb::Status written = commit(batch);
-  if (!written.ok()) return io("writing", written);
+  Batch batch(database);
+  for (const std::uint64_t version : dropped) batch.erase(sum_key(version));
+  if (const Status written = database.commit(batch); !written) return written;
   drop_versions(dropped);
   return {};
 }
@@ -113,12 +108,12 @@ Result<std::vector<GenerationRecord>> Store::generations() const { return state_
 
 Result<std::vector<GenerationRecord>> Store::State::read_generations() const {
   std::vector<GenerationRecord> all;
-  const Status read =
-      scan(state, std::string(1, generation_tag), [&](const rocksdb::Slice &, const rocksdb::Slice &value) {
-        auto record = decode_generation(view(value));
-        if (record) all.push_back(std::move(*record));
-        return record.has_value();
-      });
+  const Status read = database.scan(Keys::state, std::string(1, generation_tag),
+                                    [&](std::string_view, std::string_view value) {
+                                      auto record = decode_generation(value);
+                                      if (record) all.push_back(std::move(*record));
+                                      return record.has_value();
+                                    });
   if (!read) return std::unexpected(read.error());
   return all;
 }

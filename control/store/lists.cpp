@@ -15,27 +15,23 @@ constexpr std::string_view never_deny_name = "never_deny";
 Status Store::State::load_lists(const std::vector<GenerationRecord> &kept) {
   take_numbers(kept);
   const std::string key = std::string(1, list_tag) + std::string(never_deny_name);
-  std::string text;
-  const rocksdb::Status found = db->Get({}, state, key, &text);
-  if (found.ok()) {
-    never_deny = Decoder(text).u16();
-  } else if (found.IsNotFound()) {
-    while (taken[never_deny]) ++never_deny;
-    const rocksdb::Status written = put(key, Encoder().u16(never_deny).text);
-    if (!written.ok()) return io("writing", written);
+  const auto found = database.get(key);
+  if (!found) return std::unexpected(found.error());
+  if (*found) {
+    never_deny = Decoder(**found).u16();
   } else {
-    return io("reading", found);
+    while (taken[never_deny]) ++never_deny;
+    if (const Status written = database.put(key, Encoder().u16(never_deny).text); !written) return written;
   }
   // Entries whose list nobody names: a process that was to remove them was killed.
-  std::unique_ptr<rocksdb::Iterator> at(db->NewIterator({}, state));
-  for (at->Seek(std::string(1, dynamic_tag));
-       at->Valid() && at->key().starts_with(std::string(1, dynamic_tag));) {
-    const std::uint16_t number = Decoder({at->key().data() + 1, at->key().size() - 1}).u16();
+  for (std::string from(1, dynamic_tag);;) {
+    const auto next = database.first_key(Keys::state, from);
+    if (!next) return std::unexpected(next.error());
+    if (!*next || (*next)->front() != dynamic_tag) return {};
+    const std::uint16_t number = Decoder(std::string_view(**next).substr(1)).u16();
     if (number >= image::lists_max || !taken[number]) to_forget.insert(number);
-    at->Seek(dynamic_range_end(number));
+    from = dynamic_range_end(number);
   }
-  if (!at->status().ok()) return io("reading", at->status());
-  return {};
 }
 
 // The caller holds the mutex, or nobody else is there yet.
@@ -77,18 +73,16 @@ std::vector<std::uint16_t> Store::numbers_to_forget() const {
 }
 
 Status Store::forget_dynamic(const std::vector<std::uint16_t> &numbers) {
-  rocksdb::WriteBatch batch;
-  std::unique_ptr<rocksdb::Iterator> at(state_->db->NewIterator({}, state_->state));
+  Batch batch(state_->database);
   for (const std::uint16_t number : numbers) {
-    const std::string first = dynamic_range(number), end = dynamic_range_end(number);
-    at->Seek(first); // most lists have none, and each range deletion is a burden for later reads
-    if (at->Valid() && at->key().starts_with(first)) batch.DeleteRange(state_->state, first, end);
+    const std::string first = dynamic_range(number);
+    const auto entry = state_->database.first_key(Keys::state, first);
+    if (!entry) return std::unexpected(entry.error());
+    // Most lists have none, and each range deletion is a burden for later reads.
+    if (*entry && (*entry)->starts_with(first)) batch.erase_range(first, dynamic_range_end(number));
   }
-  if (!at->status().ok()) return state_->io("reading", at->status());
-  if (batch.Count() > 0) {
-    const rocksdb::Status written = state_->commit(batch);
-    if (!written.ok()) return state_->io("writing", written);
-  }
+  if (!batch.empty())
+    if (const Status written = state_->database.commit(batch); !written) return written;
   const std::lock_guard lock(state_->mutex);
   for (const std::uint16_t number : numbers) state_->to_forget.erase(number);
   return {};

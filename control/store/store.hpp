@@ -17,7 +17,7 @@
 // as if there had been none. Content versions that no kept generation refers to are
 // dropped at the next generation and when the store is opened. A content that does not read back as it was
 // written is an error and never a shorter list. Times are seconds since the epoch.
-// Functions may be called from any thread; RocksDB stays inside store.cpp.
+// Functions may be called from any thread; RocksDB stays inside database.cpp.
 #pragma once
 
 #include "weir/base/result.hpp"

@@ -168,7 +168,7 @@ struct Engine::Joint { // image and contents are made side by side
 
 // Entries that are being written would be missing from the snapshot, and were told to the rules before.
 void Engine::build() {
-  at_rest([this] { build_now(); });
+  at_rest([this] { in_change([this] { build_now(); }); });
 }
 
 void Engine::build_now() {

@@ -420,5 +420,26 @@ TEST_F(ApiTest, check_and_plan_change_nothing) {
   EXPECT_EQ(dataplane.stages(), 1u);
 }
 
+TEST_F(ApiTest, diff_shows_a_list_that_turns_and_the_bans_that_go_with_it_and_uses_no_number_up) {
+  ASSERT_EQ(ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", {"203.0.113.1"}}})["ok"], true);
+  bench.configure("version: 1\n"
+                  "lists:\n"
+                  "- {name: more, action: deny, entries: [10.0.0.0/8]}\n"
+                  "- {name: bans, action: allow, dynamic: true}\n");
+  const auto free = bench.engine().store().free_numbers(1).value();
+  const Json lists = ask({{"verb", "diff"}})["lists"];
+  EXPECT_EQ(bench.engine().store().free_numbers(1).value(), free);
+  Json bans, drop;
+  for (const Json &list : lists) {
+    if (list["name"] == "bans") bans = list;
+    if (list["name"] == "drop") drop = list;
+  }
+  EXPECT_EQ(bans["action_before"], "deny");
+  EXPECT_EQ(bans["action"], "allow");
+  EXPECT_EQ(bans["dynamic_left"], 1);
+  EXPECT_EQ(bans["examples"][0], "turns from deny to allow");
+  EXPECT_EQ(drop["examples"][0], "the list itself is gone");
+}
+
 } // namespace
 } // namespace weir::control

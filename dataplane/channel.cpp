@@ -401,8 +401,9 @@ bool Channel::flush(Peer &peer) {
     const auto &message = peer.unsent.front();
     if (::send(peer.fd, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
       if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return true;
+      if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) return true;
       peer.unsent.clear();
+      shutdown(peer.fd, SHUT_RDWR); // an answer is lost: the other side must not wait for it
       return false;
     }
     peer.unsent.pop_front();

@@ -268,7 +268,7 @@ TEST(JhashImage, a_bloom_layer_takes_positions_from_remixed_hashes_by_shifts) {
   for (unsigned i = 0; i < 3; ++i) {
     const filter::BloomView &layer = *view.stack.bloom(i);
     const int log_bits = 6 + std::countr_zero(layer.shape().size);
-    for (std::uint32_t n = 0; n < 2000; ++n) {
+    for (std::uint32_t n = 0; n < 40'000; ++n) {
       const KeyHash key = view.hash(n * 2654435761u, 32);
       std::uint64_t at = jhash_remix(key, layer.salt()), step = std::rotl(at, 32);
       bool all = true;

@@ -64,6 +64,7 @@ struct ContentWriter::State {
     if (version != 0) sums[version] = summing.sum();
   }
   Status open();
+  [[nodiscard]] Status read_back() const;
 };
 
 ContentWriter::ContentWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -113,12 +114,41 @@ Status ContentWriter::add(const Prefix &prefix, std::string_view comment) {
 Status ContentWriter::finish() {
   State &s = *state_;
   s.end_version();
-  if (s.file)
-    if (const Status taken = s.file->take_in(); !taken) return taken;
+  if (s.file) {
+    Status whole = s.file->take_in();
+    if (whole) whole = s.read_back();
+    if (!whole) {
+      std::vector<std::uint64_t> versions;
+      for (const auto &[version, sum] : s.sums) versions.push_back(version);
+      s.store->drop_versions(versions);
+      return whole;
+    }
+  }
   s.file.reset();
   s.finished = true;
   const std::lock_guard lock(s.store->mutex);
   s.store->sums.merge(s.sums);
+  return {};
+}
+
+// A file may be taken in by a database that could not read it then, and shows none of it afterwards.
+Status ContentWriter::State::read_back() const {
+  std::map<std::uint64_t, Summing> found;
+  for (const auto &[number, sum] : sums) found[number];
+  const Status read = store->database.scan(Keys::contents, number_text(sums.begin()->first),
+                                           number_text(sums.rbegin()->first + 1),
+                                           [&](std::string_view entry, std::string_view comment) {
+                                             const auto at = found.find(Decoder(entry).u64());
+                                             if (at != found.end())
+                                               at->second.add(entry.substr(version_bytes), comment);
+                                           });
+  if (!read) return read;
+  for (const auto &[number, sum] : sums)
+    if (const ContentSum there = found[number].sum(); there != sum)
+      return fail(Errc::io,
+                  fmt::format("store {}: what was just written does not read back: {} entries, and {} "
+                              "were written; nothing was changed, try again",
+                              store->folder.string(), there.entries, sum.entries));
   return {};
 }
 

@@ -210,6 +210,18 @@ Status Database::scan(Keys of, std::string_view start,
   return {};
 }
 
+Status Database::scan(Keys of, std::string_view first, std::string_view end,
+                      const std::function<void(std::string_view, std::string_view)> &each) const {
+  rocksdb::ReadOptions read;
+  read.readahead_size = 2u << 20;
+  read.fill_cache = false;
+  const std::unique_ptr<rocksdb::Iterator> at(state_->db->NewIterator(read, state_->handle(of)));
+  for (at->Seek(slice(first)); at->Valid() && view(at->key()) < end; at->Next())
+    each(view(at->key()), view(at->value()));
+  if (!at->status().ok()) return state_->io("reading", at->status());
+  return {};
+}
+
 Result<std::optional<std::string>> Database::first_key(Keys of, std::string_view from) const {
   const std::unique_ptr<rocksdb::Iterator> at(state_->db->NewIterator({}, state_->handle(of)));
   at->Seek(slice(from));

@@ -70,6 +70,9 @@ public:
   // Calls `each(key, value)` for all keys that begin with `start`, until it returns false, which is an error.
   [[nodiscard]] Status scan(Keys of, std::string_view start,
                             const std::function<bool(std::string_view, std::string_view)> &each) const;
+  // All keys from `first` up to `end`, which is not one of them.
+  [[nodiscard]] Status scan(Keys of, std::string_view first, std::string_view end,
+                            const std::function<void(std::string_view, std::string_view)> &each) const;
   // The first key that is not below `from`.
   [[nodiscard]] Result<std::optional<std::string>> first_key(Keys of, std::string_view from) const;
   [[nodiscard]] std::optional<std::string> last_key(Keys of) const;

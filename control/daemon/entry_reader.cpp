@@ -45,8 +45,10 @@ public:
   bool string(std::string &text) override {
     switch (where_) {
     case Where::request:
-      if (key_ == "verb") request_.verb = std::move(text);
-      if (key_ == "list") request_.list = text.substr(0, list_name_bytes_max + 1);
+      if (key_ == "verb")
+        request_.verb = std::move(text);
+      else if (key_ == "list")
+        request_.list = text.substr(0, list_name_bytes_max + 1);
       return key_ == "entries" ? value_of_wrong_type("a text") : true;
     case Where::entries: return take_prefix(text) && end_entry();
     case Where::entry:

@@ -1,5 +1,7 @@
 #include "control/daemon/engine.hpp"
 
+#include "control/daemon/give_back.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -271,7 +273,7 @@ void Engine::swapped(const Result<push::Swapped> &swapped) {
 
 void Engine::finish(std::optional<Error> error) {
   if (error && change_->recorded) take_back();
-  const std::unique_ptr<Change> change = std::move(change_);
+  std::shared_ptr<Change> change = std::move(change_);
   const bool new_rules = change->has_new_rules();
   if (error)
     say(fmt::format("{}: {}", change->cause, error->message));
@@ -292,6 +294,15 @@ void Engine::finish(std::optional<Error> error) {
     warnings.insert(warnings.begin(), change->candidate.warnings.begin(), change->candidate.warnings.end());
     if (change->done) change->done(std::move(change->result));
   }
+  change->done = nullptr;
+  if (new_rules) // to forget the text of a large configuration takes a while
+    background_.run(
+        [old = std::move(change)]() mutable -> Status {
+          old.reset();
+          give_memory_back();
+          return {};
+        },
+        [](const Status &) {});
   next();
   if (change_ != nullptr || live_ == nullptr || pusher_.state() != push::Pusher::State::stale) return;
   // Still not what it should be: at once after somebody's change, later after a failed push.

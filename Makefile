@@ -69,7 +69,7 @@ LIB_DATAPLANE := $(OUT)/libdataplane.a
 LIB_P4 := $(OUT)/libp4.a
 LIB_SUPPORT := $(OUT)/libsupport.a
 
-LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt
+LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt -labsl_raw_logging_internal# the last: where assertions are on
 LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
 
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl

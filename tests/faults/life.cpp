@@ -423,14 +423,7 @@ std::string Life::run(std::size_t step, const Fault &fault) {
   story_ = fmt::format("{}: {}; hit: {}; {}", script().at(step).name, to_string(fault),
                        hit_ ? block(fault.process).what() : "nothing", story_);
   if (wrong.empty()) wrong = after_the_fault(step, fault);
-  if (wrong.empty()) wrong = look_at_kept_image();
-  if (wrong.empty()) {
-    start(Process::control);
-    wrong = ready(ready_time_max)
-                ? look("after both were started anew")
-                : "control does not come up again: " + test::last_lines(log(Process::control), 3);
-  }
-  if (wrong.empty()) wrong = change_again("after both were started anew");
+  if (wrong.empty()) wrong = start_anew();
   end_both();
   return wrong;
 }
@@ -445,7 +438,14 @@ std::string Life::run_traced(std::size_t step, const std::vector<std::string> &s
   end_both();
   traced_calls_ = of_control_->calls();
   tracer_.clear();
-  if (wrong.empty()) wrong = look_at_kept_image();
+  if (wrong.empty()) wrong = start_anew();
+  end_both();
+  return wrong;
+}
+
+// Both once more and without faults: what the kept image, the store and a new change say.
+std::string Life::start_anew() {
+  std::string wrong = look_at_kept_image();
   if (wrong.empty()) {
     start(Process::control);
     wrong = ready(ready_time_max)
@@ -453,7 +453,6 @@ std::string Life::run_traced(std::size_t step, const std::vector<std::string> &s
                 : "control does not come up again: " + test::last_lines(log(Process::control), 3);
   }
   if (wrong.empty()) wrong = change_again("after both were started anew");
-  end_both();
   return wrong;
 }
 

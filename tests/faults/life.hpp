@@ -119,6 +119,7 @@ private:
   std::string after_the_fault(std::size_t step, const Fault &fault);
   std::string look(const std::string &when);
   std::string look_at_kept_image();
+  std::string start_anew();
   std::string change_again(const std::string &when);
   std::string crashed(const Fault *fault);
   [[nodiscard]] bool given(Process process) { return !tracer_.empty() || block(process).given() > 0; }

@@ -103,12 +103,12 @@ void FakeDataplane::run() {
     pollfd wait[2] = {{listening_, POLLIN, 0}, {bell_, POLLIN, 0}};
     poll(wait, 2, -1);
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(mutex_); // who rings afterwards is heard by the next poll
       if (stopping_) return;
       hanging_up_ = false;
+      std::uint64_t count = 0;
+      (void)!read(bell_, &count, sizeof count);
     }
-    std::uint64_t count = 0;
-    (void)!read(bell_, &count, sizeof count);
     if (!(wait[0].revents & POLLIN)) continue;
     const int connection = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
     if (connection < 0) continue;

@@ -5,14 +5,28 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 namespace weir::control {
 
+namespace {
+
+std::string text_of(const Json &answer) {
+  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Written as text on another thread, so that nobody waits for it.
+bool is_long(const Json &answer) {
+  constexpr std::size_t members_max = 1000;
+  return std::ranges::any_of(answer, [](const Json &member) { return member.size() > members_max; });
+}
+
+} // namespace
+
 std::string failure_line(const Error &error) {
-  return Json{{"ok", false}, {"code", name_of(error.code)}, {"message", error.message}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  return text_of(Json{{"ok", false}, {"code", name_of(error.code)}, {"message", error.message}});
 }
 
 Api::Api(Engine &engine, Access access) : engine_(engine), access_(std::move(access)) {
@@ -47,10 +61,13 @@ Result<std::shared_ptr<const Json>> Api::read(const std::string &line) {
 }
 
 void Api::handle(Request request, const std::function<void(std::string)> &reply) {
-  const Reply answer = [reply](Result<Json> result) {
+  const Reply answer = [this, reply](Result<Json> result) {
     if (!result) return reply(failure_line(result.error()));
     (*result)["ok"] = true;
-    reply(result->dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (!is_long(*result)) return reply(text_of(*result));
+    engine_.background().run(
+        [answer = std::move(*result)] { return Result<std::string>(text_of(answer)); },
+        [reply](const Result<std::string> &text) { reply(text ? *text : failure_line(text.error())); });
   };
   Caller caller{.peer = std::move(request.peer), .fds = {}};
   for (OwnedFd &fd : request.fds) caller.fds.push_back(std::make_shared<OwnedFd>(std::move(fd)));

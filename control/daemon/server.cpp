@@ -18,6 +18,8 @@ namespace weir::control {
 
 namespace {
 
+constexpr std::size_t read_bytes = 64 * 1024; // at a time
+
 Peer peer_of(int fd) {
   Peer peer;
   ucred who{};
@@ -177,7 +179,7 @@ void Server::on_ready(std::uint64_t id, std::uint32_t events) {
 void Server::read_from(Connection &connection) {
   constexpr std::size_t kernel_fds_max = 253; // SCM_MAX_FD: what one sendmsg() may carry
   constexpr int reads_at_once = 16;           // then others have their turn
-  char buffer[64 * 1024];
+  char buffer[read_bytes];
   alignas(cmsghdr) char control[CMSG_SPACE(kernel_fds_max * sizeof(int))];
   for (int reads = 0; wants_more(connection) && reads < reads_at_once; ++reads) {
     iovec part{buffer, sizeof buffer};
@@ -213,6 +215,9 @@ void Server::check_size(Connection &connection) {
         {Errc::usage, fmt::format("a request has at most {} bytes, and this one has more; split it. The "
                                   "connection is closed",
                                   limits_.line_bytes_max)});
+  // Room for the longest at once, of which only what is written takes memory: no growing, and no copies of
+  // what has come.
+  connection.in.reserve(limits_.line_bytes_max + read_bytes);
   std::size_t unread_bytes = 0;
   for (const auto &[id, other] : connections_) unread_bytes += other.in.size();
   if (unread_bytes > limits_.unread_bytes_max)
@@ -369,7 +374,7 @@ void Server::answer(std::uint64_t id, const std::string &line) {
 
 void Server::flush(std::uint64_t id) {
   Connection &connection = connections_.at(id);
-  std::size_t sent = 0;
+  std::size_t &sent = connection.out_sent;
   while (sent < connection.out.size()) {
     const ssize_t some =
         send(connection.fd, connection.out.data() + sent, connection.out.size() - sent, MSG_NOSIGNAL);
@@ -383,10 +388,10 @@ void Server::flush(std::uint64_t id) {
     sent += static_cast<std::size_t>(some);
     connection.active = push::Clock::now();
   }
-  if (sent == connection.out.size())
+  if (sent == connection.out.size()) {
     connection.out = {};
-  else
-    connection.out.erase(0, sent);
+    sent = 0;
+  }
   watch_what_matters(connection);
 }
 

@@ -78,6 +78,7 @@ private:
     std::string in, out;
     std::size_t from = 0;           // `in` was handled up to here
     std::size_t line_end = no_line; // where in `in` the first newline after that is
+    std::size_t out_sent = 0;       // of `out`
     std::uint64_t taken_bytes = 0;  // of all that came, before in[from]
     std::deque<Passed> passed;
     std::size_t passed_fds = 0;     // in `passed`

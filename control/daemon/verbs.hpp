@@ -36,7 +36,7 @@ public:
   void handle(Request request, const std::function<void(std::string)> &reply);
 
   // How long a question to the dataplane may stay open: what control knows by itself is answered then.
-  push::Clock::duration dataplane_wait = std::chrono::milliseconds(900);
+  push::Clock::duration dataplane_wait = std::chrono::milliseconds(700);
   push::Clock::duration entries_wait =
       std::chrono::seconds(3); // then the dataplane is asked whether it lives
 

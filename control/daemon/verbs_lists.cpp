@@ -40,6 +40,37 @@ std::string format_of(const RuleList &list) {
   return list.definition.dynamic ? "dynamic" : "inline";
 }
 
+struct ShownList {
+  const RuleList *list;
+  EntryCounts dynamic;
+};
+
+// Each list with what is in it and, where the dataplane says so in `hits`, how often it decided.
+Json lists_json(std::span<const ShownList> shown, const Json &hits) {
+  Json lists = Json::array();
+  for (const auto &[list, dynamic] : shown) {
+    const EntryCounts &file = list->body->counts;
+    const std::string &name = list->definition.name;
+    lists.push_back({{"name", name},
+                     {"action", image::name_of(list->definition.action)},
+                     {"format", format_of(*list)},
+                     {"v4_hosts", file.v4_hosts + dynamic.v4_hosts},
+                     {"v4_prefixes", file.v4_prefixes + dynamic.v4_prefixes},
+                     {"v6", file.v6 + dynamic.v6},
+                     {"dynamic", dynamic.total()},
+                     {"hits", push::count_in(hits, name.c_str())},
+                     {"updated_at", list->updated_at},
+                     {"ttl", list->definition.ttl ? list->definition.ttl->count() : 0}});
+  }
+  return lists;
+}
+
+// Few enough that nobody waits for it; more take their time on another thread.
+bool shown_at_once(const std::shared_ptr<const RuleSet> &rules) {
+  constexpr std::size_t at_once_max = 1000;
+  return !rules || rules->lists.size() <= at_once_max;
+}
+
 Json entries_json(const EntriesDone &done) {
   Json answer{{"sequence", done.sequence}, {"in_force", done.in_force}};
   if (done.in_force) answer["in_force_ms"] = done.in_force_ms;
@@ -55,31 +86,22 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
   const std::string only = request.value("list", "");
   if (!only.empty() && (!rules || rules->find(only) == nullptr))
     return reply(fail(Errc::not_found, fmt::format("no list is named {}", only)));
-  Json lists = Json::array();
-  const std::span<const RuleList> shown = rules ? std::span(rules->lists) : std::span<const RuleList>();
-  for (const RuleList &list : shown) {
-    if (!only.empty() && list.definition.name != only) continue;
-    const EntryCounts &file = list.body->counts, &dynamic = engine_.dynamic().counts(list.number);
-    lists.push_back({{"name", list.definition.name},
-                     {"action", image::name_of(list.definition.action)},
-                     {"format", format_of(list)},
-                     {"v4_hosts", file.v4_hosts + dynamic.v4_hosts},
-                     {"v4_prefixes", file.v4_prefixes + dynamic.v4_prefixes},
-                     {"v6", file.v6 + dynamic.v6},
-                     {"dynamic", dynamic.total()},
-                     {"hits", 0},
-                     {"updated_at", list.updated_at},
-                     {"ttl", list.definition.ttl ? list.definition.ttl->count() : 0}});
-  }
-  Json answer;
-  if (!only.empty()) answer["entries"] = first_entries(engine_, *rules->find(only), entries_shown_max);
-  answer["lists"] = std::move(lists);
-  ask_stats([answer = std::move(answer), reply](const Json &report) mutable {
-    if (report.is_object())
-      for (Json &list : answer["lists"])
-        list["hits"] =
-            push::count_in(push::child(report, "lists"), list["name"].get_ref<const std::string &>().c_str());
-    reply(std::move(answer));
+  Json entries;
+  if (!only.empty()) entries = first_entries(engine_, *rules->find(only), entries_shown_max);
+  ask_stats([this, rules, only, entries = std::move(entries), reply](const Json &report) mutable {
+    std::vector<ShownList> shown;
+    for (const RuleList &list : rules ? std::span(rules->lists) : std::span<const RuleList>())
+      if (only.empty() || list.definition.name == only)
+        shown.push_back({&list, engine_.dynamic().counts(list.number)});
+    Json hits = report.is_object() ? push::child(report, "lists") : Json();
+    auto answer = [rules, shown = std::move(shown), hits = std::move(hits), entries = std::move(entries)] {
+      Json lists = lists_json(shown, hits);
+      Json result{{"lists", std::move(lists)}};
+      if (!entries.is_null()) result["entries"] = entries;
+      return Result<Json>(std::move(result));
+    };
+    if (shown_at_once(rules)) return reply(answer());
+    engine_.background().run(std::move(answer), reply);
   });
 }
 

@@ -6,24 +6,26 @@
 #include "control/rules/bundle.hpp"
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
+#include "tests/support/unix_socket.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <grp.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <thread>
 
 namespace weir::control {
 namespace {
 
+using test::connect_to;
 using test::EngineBench;
 using test::FakeDataplane;
+using test::send_with_fds;
 
 class ApiTest : public testing::Test {
 protected:
@@ -44,15 +46,6 @@ protected:
 
   void admit(Access access) { api = std::make_unique<Api>(bench.engine(), std::move(access)); }
 
-  static int connect_to(const std::filesystem::path &path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
-    return fd;
-  }
-
   // Sends text and turns the loop until `lines` answers have come.
   std::vector<Json> ask_raw(const std::string &text, std::size_t lines = 1) {
     EXPECT_EQ(send(socket_fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
@@ -71,21 +64,9 @@ protected:
   Json ask(const Json &request) { return ask_raw(request.dump() + "\n").at(0); }
   // The same with a descriptor that goes along.
   Json ask(const Json &request, int fd) {
-    std::string line = request.dump() + "\n";
-    const std::string rest = line.substr(1); // ask_raw() sends it
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-    iovec part{line.data(), 1};
-    msghdr head{};
-    head.msg_iov = &part;
-    head.msg_iovlen = 1;
-    head.msg_control = control;
-    head.msg_controllen = sizeof control;
-    CMSG_FIRSTHDR(&head)->cmsg_level = SOL_SOCKET;
-    CMSG_FIRSTHDR(&head)->cmsg_type = SCM_RIGHTS;
-    CMSG_FIRSTHDR(&head)->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(CMSG_FIRSTHDR(&head)), &fd, sizeof fd);
-    EXPECT_EQ(sendmsg(socket_fd, &head, MSG_NOSIGNAL), 1);
-    return ask_raw(rest).at(0);
+    const std::string line = request.dump() + "\n";
+    send_with_fds(socket_fd, line.substr(0, 1), {{fd}});
+    return ask_raw(line.substr(1)).at(0);
   }
   // What weirctl does for `list export`: the text that came back.
   std::string exported(const std::string &list, std::uint64_t entries) {
@@ -118,6 +99,32 @@ TEST_F(ApiTest, status_says_what_is_in_force) {
   EXPECT_EQ(status["dataplane"]["generation"], 1);
   EXPECT_EQ(status["digest"].get<std::string>().size(), 64u);
   EXPECT_EQ(status["policy"]["default"], "pass");
+}
+
+TEST_F(ApiTest, a_list_of_many_lists_is_made_beside_the_loop) {
+  std::string many = "version: 1\nlists:\n";
+  constexpr unsigned count = 5000;
+  for (unsigned i = 0; i < count; ++i)
+    many += fmt::format("- {{name: l{}, action: deny, entries: [10.0.{}.{}]}}\n", i, i / 256, i % 256);
+  bench.configure(many);
+  ASSERT_TRUE(bench.apply(0, true));
+  const auto cpu_ns = [](clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  };
+  std::string shown;
+  const auto loop_before = cpu_ns(CLOCK_THREAD_CPUTIME_ID), all_before = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+  for (int i = 0; i < 5; ++i) {
+    shown.clear();
+    api->handle({.line = R"({"verb":"list_show"})", .fds = {}, .peer = {}},
+                [&](std::string text) { shown = std::move(text); });
+    ASSERT_TRUE(bench.run_until([&] { return !shown.empty(); }));
+  }
+  const auto loop_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - loop_before,
+             all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - all_before;
+  EXPECT_EQ(Json::parse(shown)["lists"].size(), count);
+  EXPECT_LT(loop_ns, all_ns / 2);
 }
 
 TEST_F(ApiTest, list_add_is_in_force_when_it_is_answered_and_shows_its_comment) {

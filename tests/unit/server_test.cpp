@@ -1,6 +1,7 @@
 // control.sock without verbs: what comes in with a line, and what becomes of it.
 #include "control/daemon/server.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/unix_socket.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,45 +12,37 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <stdexcept>
 
 namespace weir::control {
 namespace {
 
-int connect_to(const std::filesystem::path &path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
-  return fd;
-}
+using test::connect_to;
+using test::send_with_fds;
 
 // One sendmsg() with `count` descriptors of the same empty pipe.
-void send_with_fds(int to, const std::string &text, std::size_t count) {
+void send_with_pipes(int to, const std::string &text, std::size_t count) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  std::vector<int> fds(count, ends[0]);
-  iovec part{const_cast<char *>(text.data()), text.size()};
-  std::vector<char> control(CMSG_SPACE(count * sizeof(int)));
-  msghdr head{};
-  head.msg_iov = &part;
-  head.msg_iovlen = 1;
-  head.msg_control = control.data();
-  head.msg_controllen = control.size();
-  cmsghdr *rights = CMSG_FIRSTHDR(&head);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-  std::memcpy(CMSG_DATA(rights), fds.data(), count * sizeof(int));
-  EXPECT_EQ(sendmsg(to, &head, MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  send_with_fds(to, text, std::vector<int>(count, ends[0]));
   close(ends[0]);
   close(ends[1]);
 }
 
 void send_text(int to, const std::string &text) {
   EXPECT_EQ(send(to, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+}
+
+std::size_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word)
+    if (word == "VmHWM:") break;
+  std::size_t kib = 0;
+  status >> kib;
+  return kib * 1024;
 }
 
 std::size_t descriptors_open() {
@@ -126,11 +119,11 @@ TEST_F(ServerTest, descriptors_come_with_the_line_that_they_were_sent_with) {
   const OwnedFd client(connect_to(socket_path()));
   const std::size_t open_before = descriptors_open();
   send_text(client.get(), "first\n");
-  send_with_fds(client.get(), "second\n", 2);
+  send_with_pipes(client.get(), "second\n", 2);
   send_text(client.get(), "third\n");
-  send_with_fds(client.get(), "fourth, ", 1);
+  send_with_pipes(client.get(), "fourth, ", 1);
   send_text(client.get(), "its end\n");
-  send_with_fds(client.get(), std::string(100'000, 'x') + "\n", Server::fds_max);
+  send_with_pipes(client.get(), std::string(100'000, 'x') + "\n", Server::fds_max);
   answers(client.get(), 5);
   const std::vector<std::pair<std::string, std::size_t>> wanted{{"first", 0},
                                                                 {"second", 2},
@@ -145,7 +138,7 @@ TEST_F(ServerTest, a_request_with_too_many_descriptors_is_refused_and_they_are_c
   serve([&](const Request &, const Server::Reply &reply) { reply("done"); });
   const OwnedFd client(connect_to(socket_path()));
   const std::size_t open_before = descriptors_open();
-  send_with_fds(client.get(), "far too many\n", 253);
+  send_with_pipes(client.get(), "far too many\n", 253);
   EXPECT_NE(answers(client.get(), 1).find("at most 16 descriptors"), std::string::npos);
   EXPECT_LE(descriptors_open(), open_before + 1);
   send_text(client.get(), "goes on\n");
@@ -157,7 +150,7 @@ TEST_F(ServerTest, descriptors_without_a_line_do_not_pile_up) {
   const OwnedFd client(connect_to(socket_path()));
   const std::size_t open_before = descriptors_open();
   for (int i = 0; i < 100; ++i) {
-    send_with_fds(client.get(), "x", 10);
+    send_with_pipes(client.get(), "x", 10);
     loop_.turn(std::chrono::milliseconds(0));
   }
   EXPECT_LE(descriptors_open(), open_before + 1 + Server::fds_max);
@@ -171,7 +164,7 @@ TEST_F(ServerTest, descriptors_that_the_process_has_no_room_for_are_refused_with
   const OwnedFd client(connect_to(socket_path()));
   send_text(client.get(), "accepted\n");
   answers(client.get(), 1);
-  send_with_fds(client.get(), "no room\n", 8);
+  send_with_pipes(client.get(), "no room\n", 8);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit few{.rlim_cur = descriptors_open() + 16, .rlim_max = before.rlim_max};
@@ -323,6 +316,23 @@ TEST_F(ServerTest, requests_without_an_end_do_not_take_more_memory_together_than
   EXPECT_TRUE(is_closed(clients[1].get()));
   send_text(clients[0].get(), "\n");
   EXPECT_EQ(answers(clients[0].get(), 1), "done\n");
+}
+
+TEST_F(ServerTest, a_line_that_grows_is_never_copied_to_a_larger_place) {
+  serve([](const Request &, const Server::Reply &reply) { reply("done"); });
+  const OwnedFd client(connect_to(socket_path()));
+  const std::string part(1 << 20, 'x');
+  constexpr std::size_t line_bytes = 70u << 20;   // a place that doubles would hold 64 and 128 MiB at once
+  test::write_text("/proc/self/clear_refs", "5"); // the peak begins here
+  const std::size_t before = peak_bytes();
+  for (std::size_t sent = 0; sent < line_bytes;) {
+    const ssize_t some = send(client.get(), part.data(), part.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (some > 0) sent += static_cast<std::size_t>(some);
+    loop_.turn(std::chrono::milliseconds(0));
+  }
+  EXPECT_LT(peak_bytes() - before, line_bytes + (16u << 20));
+  send_text(client.get(), "\n");
+  EXPECT_EQ(answers(client.get(), 1), "done\n");
 }
 
 TEST_F(ServerTest, one_client_too_many_gets_a_sentence_until_another_leaves) {

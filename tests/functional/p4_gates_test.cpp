@@ -18,6 +18,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -184,8 +185,9 @@ TEST_F(P4Gates, a_single_wrong_bit_in_a_register_is_seen) {
   test::RuleSet rules;
   rules.policy.match = Match::source;
   rules.lists = {{"deny", image::Side::deny, {}}};
-  for (unsigned n = 0; n < 200; ++n)
-    rules.lists[0].prefixes.push_back({test::random_address(random, Family::ipv4), 32});
+  std::set<Prefix> hosts; // each once: an entry is asked for by one packet
+  while (hosts.size() < 200) hosts.insert({test::random_address(random, Family::ipv4), 32});
+  rules.lists[0].prefixes.assign(hosts.begin(), hosts.end());
   const test::TestImage image(rules, {.seed = random.bits(), .family = HashFamily::jhash});
   std::vector<Packet> packets;
   for (const Prefix &p : rules.lists[0].prefixes)

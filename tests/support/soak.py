@@ -18,6 +18,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,6 +96,16 @@ def asks_for_seed(file):
         return re.search(r"\b(seed_or|test_seed)\(", text.read()) is not None
 
 
+def telling(output, most=40):
+    """What a failure is told by: each assertion with what follows it, then the end, `most` lines in all."""
+    asserted = [at for at, line in enumerate(output) if re.search(r"(: Failure|\bERROR: |\bWARNING: )", line)]
+    wanted = sorted({at for first in asserted[:4] for at in range(first, min(first + 8, len(output)))})
+    wanted = wanted[:most]
+    rest = most - len(wanted)
+    wanted += [at for at in range(max(0, len(output) - rest), len(output)) if at not in wanted] if rest else []
+    return [output[at] for at in wanted]
+
+
 class Soak:
     def __init__(self, args):
         self.args = args
@@ -128,8 +139,11 @@ class Soak:
         only = f" --gtest_filter='{test}'" if test else ""
         print(f"FAILED   {program.name}: {test or 'as a whole'}" + (f": {why}" if why else "") +
               f"  (seed {seed}, {'beside busy loops' if busy else 'quiet'})")
-        for line in output[-40:]:
+        for line in telling(output):
             print("         | " + line)
+        kept = os.path.join(self.args.out, f"{program.name}-{seed}.log")
+        shutil.copyfile(os.path.join(self.args.out, program.name + ".log"), kept)
+        print(f"         all it printed: {kept}")
         print(f"         repeat: WEIR_SEED={seed} {program.path}{only}", flush=True)
         self.wrong_seeds.setdefault(f"{program.name}: {test}", []).append(seed)
         if test:

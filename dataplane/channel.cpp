@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t peers_max = 16;
 constexpr int messages_per_turn = 16; // of one peer, before others get theirs
 constexpr std::size_t unsent_max = 4096;
+constexpr auto last_answers_wait = std::chrono::seconds(1);
 
 template <class T> Bytes bytes_of(const T &value) { return std::as_bytes(std::span(&value, 1)); }
 
@@ -89,6 +90,7 @@ Channel::Channel(Generations &generations, Background &background, Answerer answ
 
 Channel::~Channel() {
   while (generations_.tick()) sched_yield(); // acknowledgements that wait for a grace period
+  send_what_is_left();
   while (!peers_.empty()) drop_peer(peers_.begin()->first);
   if (listener_ < 0) return;
   close(listener_);
@@ -394,6 +396,28 @@ void Channel::send(Request request, wire::Type type, Bytes fixed, Bytes rest) {
   if (found->second.unsent.size() < unsent_max) found->second.unsent.push_back(std::move(message));
   // A peer that is gone is noticed by the next poll, not here: callers may still hold it.
   [[maybe_unused]] const bool there = flush(found->second);
+}
+
+// Peers that take their answers get them before the end; those that do not hold it up for a second. Requests
+// that are left unread are thrown away first: with them the kernel would report a reset instead of the
+// answers.
+void Channel::send_what_is_left() {
+  for (const auto &[id, peer] : peers_) {
+    shutdown(peer.fd, SHUT_RD);
+    std::byte ignored{};
+    while (recv(peer.fd, &ignored, 1, MSG_DONTWAIT) > 0) {
+    }
+  }
+  const auto end = std::chrono::steady_clock::now() + last_answers_wait;
+  for (;;) {
+    std::vector<pollfd> waiting;
+    for (auto &[id, peer] : peers_)
+      if (flush(peer) && !peer.unsent.empty()) waiting.push_back({peer.fd, POLLOUT, 0});
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    if (waiting.empty() || left <= 0) return;
+    poll(waiting.data(), waiting.size(), static_cast<int>(left));
+  }
 }
 
 bool Channel::flush(Peer &peer) {

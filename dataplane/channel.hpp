@@ -79,6 +79,7 @@ private:
   void send(Request request, wire::Type type, std::span<const std::byte> fixed,
             std::span<const std::byte> rest = {});
   bool flush(Peer &peer); // false: the peer is gone
+  void send_what_is_left();
 
   Generations &generations_;
   Background &background_;

@@ -31,11 +31,11 @@
 //               hot?, layers[]?, predicted{psi, efpr, efpb, known, single}?, built{efpr, efpb, rates[],
 //               ...}?, measured{asked, denied, checked, errors, relieved, efpr?, psi?, variation?, drift?}?,
 //               advice{}?}, planned_at?, built_for?}, last_swap{ns, at, lost}, dataplane{connected, in_sync,
-//               pid, sequence, generation}, store{bytes, sequence, id}, uptime_s, pending_confirm_s (0:
-//               nothing waits), taking_back (how it goes, when nobody confirmed; or null), doing (the change
-//               at hand, or empty), error (why the last change or push failed, or empty)
-//               dataplane.answers is false while no counters come; dataplane.silence? says that it hangs,
-//               dataplane.trouble? why control cannot connect to it
+//               pid, sequence, generation}, store{bytes, sequence, id, full, free_bytes?}, uptime_s,
+//               pending_confirm_s (0: nothing waits), taking_back (how it goes, when nobody confirmed; or
+//               null), doing (the change at hand, or empty), error (why the last change or push failed, or
+//               empty) dataplane.answers is false while no counters come; dataplane.silence? says that it
+//               hangs, dataplane.trouble? why control cannot connect to it
 // list_show     list?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,
 //               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)

@@ -78,14 +78,15 @@ void Engine::touch(std::uint16_t list, const Prefix &prefix, std::vector<store::
 
 void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done) {
   const std::uint64_t sequence = result.sequence;
-  pusher_.when_applied(sequence, [result = std::move(result), since,
-                                  done = std::move(done)](const Status &applied) mutable {
-    result.in_force = applied.has_value();
-    result.in_force_ms = ms_since(since);
-    if (!applied)
-      result.note = "stored; in force as soon as a dataplane is connected (" + applied.error().message + ")";
-    done(std::move(result));
-  });
+  pusher_.when_applied(
+      sequence, [result = std::move(result), since, done = std::move(done)](const Status &applied) mutable {
+        result.in_force = applied.has_value();
+        result.in_force_ms = ms_since(since);
+        if (!applied)
+          result.note =
+              "stored, and in force as soon as the dataplane takes it (" + applied.error().message + ")";
+        done(std::move(result));
+      });
 }
 
 void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done) {

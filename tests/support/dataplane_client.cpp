@@ -74,6 +74,10 @@ void DataplaneClient::send_empty(int fd) { (void)send_with(fd_, {}, fd); }
 
 void DataplaneClient::send_raw(Bytes message) { send(fd_, message.data(), message.size(), MSG_NOSIGNAL); }
 
+bool DataplaneClient::try_send_raw(Bytes message) {
+  return send(fd_, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
 WireMessage DataplaneClient::receive() {
   constexpr int patience_ms = 10'000;
   pollfd p{fd_, POLLIN, 0};

@@ -44,7 +44,8 @@ public:
   // empty message of type 0.
   WireMessage ask(wire::Type type, Bytes payload, int fd = -1);
   void send_raw(Bytes message);
-  void send_empty(int fd); // a message of no bytes that brings a descriptor
+  bool try_send_raw(Bytes message); // false when it would wait
+  void send_empty(int fd);          // a message of no bytes that brings a descriptor
   WireMessage receive();
 
   // An image with the claims of its own header.

@@ -14,8 +14,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 namespace weir::test {
 namespace {
@@ -195,6 +197,33 @@ TEST_F(ChannelTest, every_other_peer_hears_of_a_commit) {
   const WireMessage heard = other.receive();
   ASSERT_TRUE(heard.is(wire::Type::hello));
   EXPECT_EQ(heard.as<wire::Hello>().generation, 8u);
+}
+
+TEST_F(ChannelTest, what_a_peer_has_not_taken_yet_is_sent_before_the_end) {
+  DataplaneClient slow(gate_->socket());
+  const std::string stats = R"({"what":"stats"})";
+  wire::Header header;
+  header.type = wire::Type::query;
+  header.payload_bytes = static_cast<std::uint32_t>(stats.size());
+  std::vector<std::byte> question(sizeof header + stats.size());
+  std::memcpy(question.data(), &header, sizeof header);
+  std::memcpy(question.data() + sizeof header, stats.data(), stats.size());
+  // Until the dataplane cannot send it more, and so reads no more from it.
+  using Clock = std::chrono::steady_clock;
+  for (auto taken = Clock::now(); Clock::now() - taken < std::chrono::milliseconds(100);)
+    if (slow.try_send_raw(question)) taken = Clock::now();
+  const TestImage image(small_rules(), {.generation = 8});
+  ASSERT_TRUE(control_->stage(image.bytes()).is(wire::Type::staged));
+  ASSERT_TRUE(control_->commit(8, 0).is(wire::Type::committed)); // of which `slow` is told
+  std::thread ending([this] { gate_.reset(); });
+  bool told = false;
+  for (;;) {
+    const WireMessage message = slow.receive();
+    if (message.header.type == wire::Type{}) break;
+    told |= message.is(wire::Type::hello) && message.as<wire::Hello>().generation == 8;
+  }
+  ending.join();
+  EXPECT_TRUE(told);
 }
 
 TEST_F(ChannelTest, a_message_without_a_byte_keeps_no_descriptor) {

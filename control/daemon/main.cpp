@@ -153,7 +153,16 @@ Status serve(const Options &options) {
                     {access.socket_mode(), access.socket_group(), access.socket_group_name()});
   if (!listening) return listening;
   control::notify_ready("serving");
+  std::function<void()> look_at_store = [&] {
+    if (engine.store().damaged()) return loop.stop();
+    loop.after(std::chrono::milliseconds(200), look_at_store);
+  };
+  look_at_store();
   loop.run();
+  if (engine.store().damaged())
+    return fail(Errc::no_memory, "memory was refused in the middle of a write to the store, which can be "
+                                 "trusted again after a restart; what was acknowledged is in it, and "
+                                 "forwarding goes on. Give this process more memory and start it again");
   engine.save_traffic();
   control::notify_stopping();
   loop.forget(signals);

@@ -127,8 +127,14 @@ struct Database::State {
   std::atomic<std::uint64_t> refused_below_bytes = 0; // of free space; 0: the last write found room
   std::atomic<bool> resumed = false;                  // after an error, since it was opened
 
+  std::atomic<bool> damaged = false; // an exception left RocksDB in the middle of a write
+
   ~State() {
     if (!db) return;
+    if (damaged) {
+      (void)db.release(); // closing it would wait for the write that never ends
+      return;
+    }
     db->DestroyColumnFamilyHandle(contents);
     db->DestroyColumnFamilyHandle(state);
     db->Close();
@@ -146,7 +152,22 @@ struct Database::State {
   }
   [[nodiscard]] fs::path ingest_folder() const { return folder / "ingest"; }
 
+  // RocksDB is not made for exceptions. One that leaves it in the middle of a write, when memory was refused,
+  // leaves a queue of writers that nobody serves: every later write would wait for ever.
+  template <class Call> rocksdb::Status write_with(Call call) {
+    if (damaged)
+      return rocksdb::Status::Aborted(
+          "memory was refused in the middle of a write; weir-control must be started again");
+    try {
+      return call();
+    } catch (...) {
+      damaged = true;
+      throw;
+    }
+  }
+
   rocksdb::Status commit(rocksdb::WriteBatch &batch);
+  rocksdb::Status write_or_mend(rocksdb::WriteBatch &batch);
   rocksdb::Status resume();
   void keep_a_record_in_memory();
 };
@@ -282,6 +303,10 @@ Status Database::put(std::string_view key, std::string_view value) {
 // then gone for good, and this one is tried once more.
 rocksdb::Status Database::State::commit(rocksdb::WriteBatch &batch) {
   const std::lock_guard lock(writing);
+  return write_with([&] { return write_or_mend(batch); });
+}
+
+rocksdb::Status Database::State::write_or_mend(rocksdb::WriteBatch &batch) {
   keep_a_record_in_memory();
   rocksdb::Status written = db->Write(synced(), &batch);
   if (!written.ok() && resume().ok()) {
@@ -381,7 +406,7 @@ Status SortedFile::take_in() {
   State &s = *state_;
   rocksdb::Status status = s.writer->Finish();
   if (!status.ok()) return s.database->io("writing " + s.file.string(), status);
-  status = s.database->resumed ? s.copy_in() : s.move_in();
+  status = s.database->resumed ? s.copy_in() : s.database->write_with([&s] { return s.move_in(); });
   if (!status.ok()) return s.database->io("ingesting " + s.file.string(), status);
   return {};
 }
@@ -390,7 +415,9 @@ Status SortedFile::take_in() {
 
 void Database::drop_contents(std::string_view first, std::string_view end) {
   const rocksdb::Slice begin_slice = slice(first), end_slice = slice(end);
-  (void)rocksdb::DeleteFilesInRange(state_->db.get(), state_->contents, &begin_slice, &end_slice, false);
+  (void)state_->write_with([&] {
+    return rocksdb::DeleteFilesInRange(state_->db.get(), state_->contents, &begin_slice, &end_slice, false);
+  });
   const auto left = first_key(Keys::contents, first);
   if (!left || !*left || **left >= end) return;
   Batch batch(*this);
@@ -401,6 +428,8 @@ void Database::drop_contents(std::string_view first, std::string_view end) {
 void Database::compact_contents() { (void)state_->db->CompactRange({}, state_->contents, nullptr, nullptr); }
 
 std::uint64_t Database::bytes() const { return allocated_bytes(state_->folder); }
+
+bool Database::damaged() const { return state_->damaged; }
 
 Space Database::space() const {
   const auto free = free_bytes(state_->folder);

@@ -87,6 +87,8 @@ public:
 
   [[nodiscard]] std::uint64_t bytes() const; // on disk
   [[nodiscard]] Space space() const;
+  // Memory was refused in the middle of a write: nothing can be written until the process starts again.
+  [[nodiscard]] bool damaged() const;
 
 private:
   friend class Batch;

@@ -95,6 +95,8 @@ Store::~Store() = default;
 
 image::StoreId Store::id() const { return state_->id; }
 std::uint64_t Store::bytes() const { return state_->database.bytes(); }
+bool Store::damaged() const { return state_->database.damaged(); }
+
 Space Store::space() const { return state_->database.space(); }
 
 std::uint64_t Store::sequence() const {

@@ -125,6 +125,7 @@ public:
   [[nodiscard]] std::uint64_t sequence() const; // last one written
   [[nodiscard]] std::uint64_t bytes() const;    // that its files take on the disk
   [[nodiscard]] Space space() const;
+  [[nodiscard]] bool damaged() const; // as Database has it
 
   // ---- lists
   [[nodiscard]] std::uint16_t never_deny_number() const;

@@ -482,6 +482,8 @@ std::string Life::after_the_fault(std::size_t step, const Fault &fault) {
   }
   wrong = look("after the fault, both alive");
   if (wrong.empty()) wrong = change_again("after the fault, both alive");
+  // Memory that was refused in the middle of a write to the store ends control, which takes its time.
+  if (!wrong.empty() && fault.kind == Kind::memory) (void)wait_until([&] { return !control_.running(); }, 2s);
   if (!control_.running() || !dataplane_.running()) return crashed(&fault);
   return wrong;
 }

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <thread>
 
 namespace weir::control {
@@ -48,7 +50,8 @@ protected:
 
   // Sends text and turns the loop until `lines` answers have come.
   std::vector<Json> ask_raw(const std::string &text, std::size_t lines = 1) {
-    EXPECT_EQ(send(socket_fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(send(socket_fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()))
+        << std::strerror(errno);
     std::string received;
     EXPECT_TRUE(bench.run_until([&] {
       char buffer[4096];
@@ -382,6 +385,7 @@ TEST_F(ApiTest, while_the_dataplane_hangs_what_control_knows_is_answered_and_tha
 }
 
 TEST_F(ApiTest, without_a_descriptor_for_the_dataplane_status_says_so_and_it_is_connected_later) {
+  ask({{"verb", "ping"}}); // so that this connection has its descriptor
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit few{.rlim_cur = 256, .rlim_max = before.rlim_max};

@@ -118,6 +118,8 @@ TEST_F(ApiTest, status_says_what_is_in_force) {
   EXPECT_EQ(status["dataplane"]["generation"], 1);
   EXPECT_EQ(status["digest"].get<std::string>().size(), 64u);
   EXPECT_EQ(status["policy"]["default"], "pass");
+  EXPECT_EQ(status["policy"]["non_ip"], "pass");
+  EXPECT_EQ(status["policy"]["too_many_tags"], "drop");
 }
 
 TEST_F(ApiTest, list_add_is_in_force_when_it_is_answered_and_shows_its_comment) {

@@ -50,7 +50,7 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   switch (parsed.kind) {
   case PacketKind::malformed: return decide(decision, policy.malformed, Reason::malformed);
   case PacketKind::non_ip: return decide(decision, policy.non_ip, Reason::non_ip);
-  case PacketKind::too_many_tags: return decide(decision, policy.non_ip, Reason::too_many_tags);
+  case PacketKind::too_many_tags: return decide(decision, policy.too_many_tags, Reason::too_many_tags);
   case PacketKind::ipv4:
   case PacketKind::ipv6: break;
   }

@@ -2,7 +2,7 @@
 // dataplane does from an image of hash family jhash; what the image holds stands here in registers, which
 // p4/export/register_map.hpp describes. p4/README.md draws the pipeline and says what it cannot do.
 //
-//   parser    port header, Ethernet, two tags, IPv4 or IPv6  ->  kind: a reason, or "judged by lists"
+//   parser    port header, Ethernet, tags, SNAP, IPv4 or IPv6  ->  kind: a reason, or "judged by lists"
 //   control   policy; deny lists, then allow lists: length map, then of every length from the longest on
 //             hash, Seesaw filter, overlay, stack, predictor, one line; counters
 //   output    port = reason for what passes, 16 + reason for what is dropped
@@ -35,6 +35,7 @@
 #define CFG_VERDICT_NON_IP 3
 #define CFG_VERDICT_LINK_LOCAL 4
 #define CFG_VERDICT_DEFAULT 5
+#define CFG_VERDICT_TOO_MANY_TAGS 8
 #define CFG_LOOKUP 32
 #define CFG_LOOKUP_STRIDE 32
 #define CFG_DEEP_SALT 160
@@ -125,6 +126,12 @@ header tag_t {
     bit<16> ether_type;
 }
 
+header snap_t {
+    bit<32> llc; // DSAP, SSAP, control and the first byte of the organisation
+    bit<16> organisation; // the other two
+    bit<16> ether_type;
+}
+
 header ipv4_t {
     bit<8> version_ihl;
     bit<8> service;
@@ -166,6 +173,13 @@ struct headers_t {
     ethernet_t ethernet;
     tag_t tag1;
     tag_t tag2;
+    tag_t tag3;
+    tag_t tag4;
+    tag_t tag5;
+    tag_t tag6;
+    tag_t tag7;
+    tag_t tag8;
+    snap_t snap;
     ipv4_t ipv4;
     word_t option10; // the last of ten words of options, and so on
     word_t option9;
@@ -236,11 +250,58 @@ struct metadata_t {
     meta.t = meta.left - bytes; \
     meta.t = meta.t >> 31;
 
+#define TAG_TYPES(next) \
+            0x8100: next; \
+            0x88A8: next; \
+            0x9100: next; \
+            0x9200: next; \
+            0x9300: next;
+
+// A tag: meta.n counts those that name a VLAN, meta.s becomes the type of what follows.
+#define TAG(number, next) \
+    state tag##number##_fits { \
+        IS_SHORT(4) \
+        transition select(meta.t) { \
+            0: tag##number; \
+            default: accept; \
+        } \
+    } \
+    state tag##number { \
+        pkt.extract(hdr.tag##number); \
+        meta.left = meta.left - 4; \
+        meta.s = (bit<32>)hdr.tag##number.tci; \
+        meta.s = meta.s & 0xFFF; \
+        meta.s = meta.s + 0xFFF; \
+        meta.s = meta.s >> 12; \
+        meta.n = meta.n + meta.s; \
+        meta.s = (bit<32>)hdr.tag##number.ether_type; \
+        transition select(meta.n) { \
+            3: too_many_tags; \
+            default: tag##number##_type; \
+        } \
+    } \
+    state tag##number##_type { \
+        transition select(hdr.tag##number.ether_type) { \
+            0x0800: ipv4_fits; \
+            0x86DD: ipv6_fits; \
+            TAG_TYPES(next) \
+            default: not_ip; \
+        } \
+    }
+
 #define OPTION(n, next) \
     state option_##n { \
         pkt.extract(hdr.option##n); \
         transition next; \
     }
+
+// The first ten bits of such an address.
+#define OF_THE_LINK \
+            0x3FA: link_local; \
+            0x3FC: link_local; \
+            0x3FD: link_local; \
+            0x3FE: link_local; \
+            0x3FF: link_local;
 
 parser MainParser(packet_in pkt, out headers_t hdr, inout metadata_t meta,
                   in pna_main_parser_input_metadata_t istd) {
@@ -265,56 +326,89 @@ parser MainParser(packet_in pkt, out headers_t hdr, inout metadata_t meta,
     state ethernet {
         pkt.extract(hdr.ethernet);
         meta.left = meta.left - 14;
+        meta.n = 0;
+        meta.s = (bit<32>)hdr.ethernet.ether_type;
         transition select(hdr.ethernet.ether_type) {
             0x0800: ipv4_fits;
             0x86DD: ipv6_fits;
-            0x8100: tag1_fits;
-            0x88A8: tag1_fits;
-            0x9100: tag1_fits;
-            default: non_ip;
+            TAG_TYPES(tag1_fits)
+            default: not_ip;
         }
     }
-    state tag1_fits {
-        IS_SHORT(4)
-        transition select(meta.t) {
-            0: tag1;
-            default: accept;
-        }
-    }
-    state tag1 {
-        pkt.extract(hdr.tag1);
-        meta.left = meta.left - 4;
-        transition select(hdr.tag1.ether_type) {
-            0x0800: ipv4_fits;
-            0x86DD: ipv6_fits;
-            0x8100: tag2_fits;
-            0x88A8: tag2_fits;
-            0x9100: tag2_fits;
-            default: non_ip;
-        }
-    }
-    state tag2_fits {
-        IS_SHORT(4)
-        transition select(meta.t) {
-            0: tag2;
-            default: accept;
-        }
-    }
-    state tag2 {
-        pkt.extract(hdr.tag2);
-        meta.left = meta.left - 4;
-        transition select(hdr.tag2.ether_type) {
-            0x0800: ipv4_fits;
-            0x86DD: ipv6_fits;
-            0x8100: too_many_tags;
-            0x88A8: too_many_tags;
-            0x9100: too_many_tags;
-            default: non_ip;
-        }
-    }
-    state non_ip {
+    TAG(1, tag2_fits)
+    TAG(2, tag3_fits)
+    TAG(3, tag4_fits)
+    TAG(4, tag5_fits)
+    TAG(5, tag6_fits)
+    TAG(6, tag7_fits)
+    TAG(7, tag8_fits)
+    TAG(8, too_many_tags)
+
+    // A length may be followed by a SNAP header, and that by IP.
+    state not_ip {
         meta.kind = NON_IP;
-        transition accept;
+        meta.s = meta.s - 0x0600;
+        meta.s = meta.s >> 31;
+        transition select(meta.s) {
+            1: snap_fits;
+            default: accept;
+        }
+    }
+    state snap_fits {
+        IS_SHORT(8)
+        transition select(meta.t) {
+            0: snap;
+            default: accept;
+        }
+    }
+    state snap {
+        pkt.extract(hdr.snap);
+        meta.left = meta.left - 8;
+        meta.s = (bit<32>)hdr.snap.ether_type;
+        meta.s = meta.s - 0x0600;
+        meta.s = meta.s >> 31;
+        meta.t = hdr.snap.llc >> 8;
+        transition select(meta.t) {
+            0xAAAA03: snap_type;
+            default: accept;
+        }
+    }
+    state snap_type {
+        transition select(hdr.snap.ether_type) {
+            0x0800: snap_ipv4;
+            0x86DD: snap_ipv6;
+            TAG_TYPES(too_many_tags)
+            default: snap_other;
+        }
+    }
+    state snap_ipv4 {
+        meta.kind = MALFORMED;
+        transition ipv4_fits;
+    }
+    state snap_ipv6 {
+        meta.kind = MALFORMED;
+        transition ipv6_fits;
+    }
+    state snap_other {
+        transition select(meta.s) {
+            1: snap_length;
+            default: accept;
+        }
+    }
+    // It is a length only of the organisations 00-00-00 and 00-00-F8.
+    state snap_length {
+        meta.t = hdr.snap.llc & 0xFF;
+        transition select(meta.t) {
+            0: snap_organisation;
+            default: accept;
+        }
+    }
+    state snap_organisation {
+        transition select(hdr.snap.organisation) {
+            0: too_many_tags;
+            0xF8: too_many_tags;
+            default: accept;
+        }
     }
     state too_many_tags {
         meta.kind = TOO_MANY_TAGS;
@@ -362,11 +456,18 @@ parser MainParser(packet_in pkt, out headers_t hdr, inout metadata_t meta,
         meta.b0 = hdr.ipv4.source;
         meta.a0 = hdr.ipv4.destination;
         transition select(hdr.ipv4.source) {
-            0: udp;
+            0: to_everybody;
             default: accept;
         }
     }
-    // A request of a DHCP client: no address yet, UDP, no later fragment, from port 68 to port 67.
+    // A request of a DHCP client: no address yet, to everybody, UDP, no later fragment, from port 68 to
+    // port 67.
+    state to_everybody {
+        transition select(hdr.ipv4.destination) {
+            0xFFFFFFFF: udp;
+            default: accept;
+        }
+    }
     state udp {
         transition select(hdr.ipv4.protocol) {
             17: first_fragment;
@@ -453,7 +554,7 @@ parser MainParser(packet_in pkt, out headers_t hdr, inout metadata_t meta,
             default: accept;
         }
     }
-    // Neighbour and router discovery.
+    // Neighbour and router discovery, of which one address must be of the link: fe80::/10, ff00::/8 or `::`.
     state from_the_link {
         transition select(hdr.ipv6.hops) {
             255: icmp_fits;
@@ -470,11 +571,45 @@ parser MainParser(packet_in pkt, out headers_t hdr, inout metadata_t meta,
     state icmp {
         pkt.extract(hdr.icmp);
         transition select(hdr.icmp.type) {
-            133: link_local;
-            134: link_local;
-            135: link_local;
-            136: link_local;
-            137: link_local;
+            133: from_link;
+            134: from_link;
+            135: from_link;
+            136: from_link;
+            137: from_link;
+            default: accept;
+        }
+    }
+    state from_link {
+        meta.t = meta.b0 >> 22;
+        transition select(meta.t) {
+            OF_THE_LINK
+            0: from_nobody;
+            default: to_link;
+        }
+    }
+    state from_nobody {
+        meta.t = meta.b0 | meta.b1;
+        meta.t = meta.t | meta.b2;
+        meta.t = meta.t | meta.b3;
+        transition select(meta.t) {
+            0: link_local;
+            default: to_link;
+        }
+    }
+    state to_link {
+        meta.t = meta.a0 >> 22;
+        transition select(meta.t) {
+            OF_THE_LINK
+            0: to_nobody;
+            default: accept;
+        }
+    }
+    state to_nobody {
+        meta.t = meta.a0 | meta.a1;
+        meta.t = meta.t | meta.a2;
+        meta.t = meta.t | meta.a3;
+        transition select(meta.t) {
+            0: link_local;
             default: accept;
         }
     }
@@ -736,6 +871,8 @@ control MainControl(inout headers_t hdr, inout metadata_t meta, in pna_main_inpu
             PARAMETER(t, CFG_VERDICT_MALFORMED)
         } else if (meta.kind == LINK_LOCAL) {
             PARAMETER(t, CFG_VERDICT_LINK_LOCAL)
+        } else if (meta.kind == TOO_MANY_TAGS) {
+            PARAMETER(t, CFG_VERDICT_TOO_MANY_TAGS)
         } else if (meta.kind != ALLOW) {
             PARAMETER(t, CFG_VERDICT_NON_IP)
         }
@@ -1184,6 +1321,13 @@ control MainDeparser(packet_out pkt, in headers_t hdr, in metadata_t meta, in pn
         pkt.emit(hdr.ethernet);
         pkt.emit(hdr.tag1);
         pkt.emit(hdr.tag2);
+        pkt.emit(hdr.tag3);
+        pkt.emit(hdr.tag4);
+        pkt.emit(hdr.tag5);
+        pkt.emit(hdr.tag6);
+        pkt.emit(hdr.tag7);
+        pkt.emit(hdr.tag8);
+        pkt.emit(hdr.snap);
         pkt.emit(hdr.ipv4);
         pkt.emit(hdr.option10);
         pkt.emit(hdr.option9);

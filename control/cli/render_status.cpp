@@ -63,7 +63,8 @@ std::string cause_text(const Json &generation) {
 std::string policy_text(const Json &policy) {
   if (!policy.is_object()) return "-";
   std::string text;
-  for (const char *name : {"match", "default", "no_image", "non_ip", "link_local", "malformed"}) {
+  for (const char *name :
+       {"match", "default", "no_image", "non_ip", "too_many_tags", "link_local", "malformed"}) {
     const std::string value = text_in(policy, name, "");
     if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   }

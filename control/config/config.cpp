@@ -261,6 +261,7 @@ void Reader::policy(const Node &node, const std::string &path) {
       {{"match", noted_match},
        {"default", verdict(p.fallthrough)},
        {"non_ip", verdict(p.non_ip)},
+       {"too_many_tags", verdict(p.too_many_tags)},
        {"link_local", verdict(p.link_local)},
        {"malformed", verdict(p.malformed)},
        {"no_image", word<NoImage>(config.no_image, {{"open", NoImage::open}, {"closed", NoImage::closed}})}});

@@ -99,6 +99,7 @@ private:
     const Policy &policy = view.policy;
     set(cfg::verdict_malformed, policy.malformed);
     set(cfg::verdict_non_ip, policy.non_ip);
+    set(cfg::verdict_too_many_tags, policy.too_many_tags);
     set(cfg::verdict_link_local, policy.link_local);
     set(cfg::verdict_default, policy.fallthrough);
     set_wide(cfg::generation, view.generation);

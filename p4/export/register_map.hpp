@@ -123,10 +123,11 @@ inline constexpr std::uint32_t valid = 0; // 1: there is an image; everything el
 inline constexpr std::uint32_t verdict_no_image =
     1; // verdicts: 0 pass, 1 drop. This one is read when valid is 0
 inline constexpr std::uint32_t verdict_malformed = 2;
-inline constexpr std::uint32_t verdict_non_ip = 3; // and of a third tag
+inline constexpr std::uint32_t verdict_non_ip = 3;
 inline constexpr std::uint32_t verdict_link_local = 4;
 inline constexpr std::uint32_t verdict_default = 5;
 inline constexpr std::uint32_t generation = 6; // low half first; for people
+inline constexpr std::uint32_t verdict_too_many_tags = 8;
 
 // Lookups: lookup + lookup_stride * (2 * side + family) + one of the numbers under `side`;
 // side: deny 0, allow 1; family: IPv4 0, IPv6 1.
@@ -222,7 +223,7 @@ struct NamedNumber {
 };
 
 // Every parameter under the name that acl.p4 has for it. acl.p4 may leave out what it does not read.
-inline constexpr std::array<NamedNumber, 60> parameter_names{{
+inline constexpr std::array<NamedNumber, 61> parameter_names{{
     {"CFG_VALID", cfg::valid},
     {"CFG_VERDICT_NO_IMAGE", cfg::verdict_no_image},
     {"CFG_VERDICT_MALFORMED", cfg::verdict_malformed},
@@ -230,6 +231,7 @@ inline constexpr std::array<NamedNumber, 60> parameter_names{{
     {"CFG_VERDICT_LINK_LOCAL", cfg::verdict_link_local},
     {"CFG_VERDICT_DEFAULT", cfg::verdict_default},
     {"CFG_GENERATION", cfg::generation},
+    {"CFG_VERDICT_TOO_MANY_TAGS", cfg::verdict_too_many_tags},
     {"CFG_LOOKUP", cfg::lookup},
     {"CFG_LOOKUP_STRIDE", cfg::lookup_stride},
     {"CFG_LOOKUP_ALLOW", cfg::lookup + 2 * cfg::lookup_stride},

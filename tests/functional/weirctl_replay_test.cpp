@@ -22,6 +22,7 @@ std::string weir_yaml(const RuleSet &rules) {
   std::string text = "version: 1\npolicy: {match: " + std::string(name_of(rules.policy.match));
   const std::pair<const char *, Verdict> verdicts[] = {{"default", rules.policy.fallthrough},
                                                        {"non_ip", rules.policy.non_ip},
+                                                       {"too_many_tags", rules.policy.too_many_tags},
                                                        {"link_local", rules.policy.link_local},
                                                        {"malformed", rules.policy.malformed}};
   for (const auto &[key, verdict] : verdicts)

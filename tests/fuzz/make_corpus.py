@@ -29,9 +29,13 @@ def ipv4(source, destination, payload=b"", protocol=17, options=b"", flags=0):
         bytes(source) + bytes(destination) + options + payload
 
 
-def ipv6(payload, next_header, hop_limit=64):
+def ipv6(payload, next_header, hop_limit=64, source="fe800000000000000000000000000001"):
     return struct.pack(">IHBB", 0x60000000, len(payload), next_header, hop_limit) + \
-        bytes.fromhex("fe80000000000000000000000000000120010db8000000000000000000000002") + payload
+        bytes.fromhex(source) + bytes.fromhex("20010db8000000000000000000000002") + payload
+
+
+def snap(kind, organisation=0, length=60):
+    return struct.pack(">HBBBBHH", length, 0xAA, 0xAA, 3, 0, organisation, kind)
 
 
 def udp(source, destination):
@@ -47,14 +51,29 @@ def frames():
     yield "ipv4_cut", MACS + b"\x08\x00" + four[:19]
     yield "ipv4_later_fragment", MACS + b"\x08\x00" + ipv4((0, 0, 0, 0), b, udp(68, 67), flags=0x2001)
     yield "dhcp_request", MACS + b"\x08\x00" + ipv4((0, 0, 0, 0), (255, 255, 255, 255), udp(68, 67))
+    yield "dhcp_to_one_host", MACS + b"\x08\x00" + ipv4((0, 0, 0, 0), b, udp(68, 67))
     yield "vlan", MACS + tag(0x8100, 100) + b"\x08\x00" + four
     yield "qinq", MACS + tag(0x88A8, 7) + tag(0x8100, 100) + b"\x08\x00" + four
     yield "three_tags", MACS + tag(0x9100, 1) + tag(0x88A8, 7) + tag(0x8100, 100) + b"\x08\x00" + four
+    yield "priority_tags", MACS + tag(0x8100, 0) * 5 + b"\x08\x00" + four
+    yield "eight_tags", MACS + tag(0x8100, 0) * 6 + tag(0x9200, 7) + tag(0x9300, 8) + b"\x08\x00" + four
+    yield "nine_tags", MACS + tag(0x8100, 0xE000) * 9 + b"\x08\x00" + four
+    yield "ninth_tag_cut", MACS + tag(0x8100, 0) * 8 + b"\x81\x00"
+    yield "snap", MACS + snap(0x0800) + four
+    yield "snap_bridged", MACS + tag(0x8100, 0) + snap(0x0800, 0xF8, 0) + four
+    yield "snap_ipv6", MACS + snap(0x86DD) + ipv6(udp(1, 2), 17)
+    yield "snap_cut", MACS + snap(0x0800)[:9]
+    yield "snap_header_cut", MACS + snap(0x0800) + four[:19]
+    yield "snap_then_tag", MACS + snap(0x8100) + b"\x00\x00\x08\x00" + four
+    yield "snap_then_snap", MACS + snap(60) + snap(0x0800)[2:] + four
+    yield "snap_of_another", MACS + snap(0x0800, 0x0C) + four
     yield "tag_cut", MACS + b"\x81\x00\x00"
     yield "ipv6", MACS + b"\x86\xdd" + ipv6(udp(1, 2), 17)
     yield "ipv6_wrong_version", MACS + b"\x86\xdd" + four + bytes(20)
     yield "neighbour_solicitation", MACS + b"\x86\xdd" + ipv6(b"\x87" + bytes(23), 58, 255)
     yield "neighbour_wrong_hops", MACS + b"\x86\xdd" + ipv6(b"\x87" + bytes(23), 58, 254)
+    yield "neighbour_from_nobody", MACS + b"\x86\xdd" + ipv6(b"\x87" + bytes(23), 58, 255, "00" * 16)
+    yield "neighbour_from_afar", MACS + b"\x86\xdd" + ipv6(b"\x87" + bytes(23), 58, 255, "2a00" + "01" * 14)
     yield "arp", MACS + b"\x08\x06" + bytes(28)
     yield "llc", MACS + b"\x00\x26" + b"\x42\x42\x03" + bytes(35)
     yield "empty", b""

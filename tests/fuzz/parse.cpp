@@ -9,13 +9,14 @@ FUZZ_TARGET(parse, data) {
   const auto frame = weir::fuzz::exact_copy(data);
   const weir::ParsedPacket packet = weir::parse_packet(weir::Bytes(frame));
 
-  require(packet.tags <= 2, "at most two tags are stepped over");
+  require(packet.tags <= 8, "at most eight tags are stepped over");
   if (!packet.is_ip()) {
     require(!packet.link_local, "only IP is link local");
     return;
   }
   const std::size_t address_bytes = packet.kind == weir::PacketKind::ipv4 ? 4 : 16;
-  require(packet.header_offset == 14 + 4 * packet.tags, "the header follows Ethernet and the tags");
+  const int behind_tags = packet.header_offset - 14 - 4 * packet.tags;
+  require(behind_tags == 0 || behind_tags == 8, "the header follows Ethernet, the tags and perhaps SNAP");
   require(packet.source_offset + address_bytes <= frame.size(), "the source lies in the frame");
   require(packet.destination_offset + address_bytes <= frame.size(), "the destination lies in the frame");
   require(packet.destination_offset == packet.source_offset + address_bytes, "destination follows source");

@@ -115,13 +115,18 @@ std::vector<test::Frame> frames_with_edges() {
   const auto add = [&](const FrameBuilder &builder) { frames.push_back(builder.frame()); };
   for (unsigned words = 0; words <= 10; ++words)
     for (unsigned fragment : {0u, 1u})
-      add(FrameBuilder()
-              .ethernet()
-              .ipv4({.source = "0.0.0.0", .options_words = words, .fragment_offset = fragment})
-              .udp(68, 67)
-              .payload(4));
-  add(FrameBuilder().ethernet().ipv4({.source = "0.0.0.0"}).udp(67, 68));
-  add(FrameBuilder().ethernet().ipv4({.source = "0.0.0.0"}).tcp(68, 67));
+      for (const char *to : {"255.255.255.255", "255.255.255.254"})
+        add(FrameBuilder()
+                .ethernet()
+                .ipv4({.source = "0.0.0.0",
+                       .destination = to,
+                       .options_words = words,
+                       .fragment_offset = fragment})
+                .udp(68, 67)
+                .payload(4));
+  const test::Ipv4Fields client{.source = "0.0.0.0", .destination = "255.255.255.255"};
+  add(FrameBuilder().ethernet().ipv4(client).udp(67, 68));
+  add(FrameBuilder().ethernet().ipv4(client).tcp(68, 67));
   for (unsigned total : {0u, 19u, 20u, 23u, 24u, 28u})
     add(FrameBuilder().ethernet().ipv4({.options_words = 1, .total_length = total}).udp(1, 2));
   for (unsigned ihl : {0u, 4u, 6u, 15u})
@@ -130,12 +135,42 @@ std::vector<test::Frame> frames_with_edges() {
   for (unsigned version : {4u, 5u}) add(FrameBuilder().ethernet().ipv6({.version = version}).udp(1, 2));
   for (unsigned type = 131; type < 140; ++type)
     for (unsigned hops : {254u, 255u})
-      add(FrameBuilder().ethernet().vlan(3, 0x88A8).ipv6({.hop_limit = hops}).icmp6(type));
-  add(FrameBuilder().ethernet().ipv6({.hop_limit = 255, .extensions = {0}}).icmp6(135));
-  for (unsigned tag : {0x8100u, 0x88A8u, 0x9100u, 0x9200u}) {
+      add(FrameBuilder()
+              .ethernet()
+              .vlan(3, 0x88A8)
+              .ipv6({.source = "fe80::1", .hop_limit = hops})
+              .icmp6(type));
+  for (const char *one : {"fe7f:ffff::1", "fe80::", "febf:ffff::1", "fec0::", "feff::", "ff00::", "ffff::1",
+                          "::", "::1", "0:0:0:1::", "0:1::", "1::", "2001:db8::1"}) {
+    add(FrameBuilder().ethernet().ipv6({.source = one, .hop_limit = 255}).icmp6(135));
+    add(FrameBuilder().ethernet().ipv6({.destination = one, .hop_limit = 255}).icmp6(135));
+  }
+  add(FrameBuilder().ethernet().ipv6({.source = "fe80::1", .hop_limit = 255, .extensions = {0}}).icmp6(135));
+  for (unsigned tag : {0x8100u, 0x88A8u, 0x9100u, 0x9200u, 0x9300u, 0x9400u}) {
     add(FrameBuilder().ethernet().vlan(1, tag).vlan(2, tag).ipv4().udp(1, 2));
     add(FrameBuilder().ethernet().vlan(1, tag).vlan(2, tag).vlan(3, tag).ipv6().udp(1, 2));
+    add(FrameBuilder().ethernet().snap(0, tag).payload(40));
   }
+  FrameBuilder tagged;
+  tagged.ethernet();
+  for (unsigned tags = 1; tags < 10; ++tags) {
+    tagged.vlan(tags % 4 == 0 ? 1 : 0xE000);
+    add(FrameBuilder(tagged).ipv4(client).udp(68, 67));
+    add(FrameBuilder(tagged).vlan(0xFFF).ipv6().udp(1, 2));
+    add(FrameBuilder(tagged).snap().ipv4({.source = "0.0.0.0", .options_words = 10}).udp(68, 67));
+  }
+  for (unsigned organisation : {0u, 0xF8u, 0xF9u, 0x0100u, 0x10000u, 0xFFFFFFu}) {
+    add(FrameBuilder().ethernet().snap(organisation).ipv4().udp(1, 2));
+    add(FrameBuilder()
+            .ethernet()
+            .snap(organisation)
+            .ipv6({.source = "fe80::1", .hop_limit = 255})
+            .icmp6(133));
+    for (unsigned type : {0u, 0x05FFu, 0x0600u, 0x07FFu, 0x8100u})
+      add(FrameBuilder().ethernet().snap(organisation, type).payload(40));
+  }
+  for (unsigned length : {0u, 0x05FFu, 0x0600u})
+    add(FrameBuilder().ethernet().snap(0, {}, length).ipv4().udp(1, 2));
   add(FrameBuilder().ethernet().vlan(1).arp("10.0.0.1", "10.0.0.2"));
   add(FrameBuilder().ethernet().mpls(3));
   add(FrameBuilder().llc());

@@ -52,7 +52,7 @@ private:
     const Policy &policy = view_.policy;
     if (packet.kind == PacketKind::malformed) return {policy.malformed, Reason::malformed, ""};
     if (packet.kind == PacketKind::non_ip) return {policy.non_ip, Reason::non_ip, ""};
-    if (packet.kind == PacketKind::too_many_tags) return {policy.non_ip, Reason::too_many_tags, ""};
+    if (packet.kind == PacketKind::too_many_tags) return {policy.too_many_tags, Reason::too_many_tags, ""};
     if (packet.link_local) return {policy.link_local, Reason::link_local, ""};
     const bool by_destination =
         policy.match == Match::destination || (policy.match == Match::remote && side == PortSide::inside);

@@ -40,17 +40,22 @@ TEST(ParserAgainstOracle, agree_on_the_kind_of_every_random_frame) {
   const RuleSet rules = random_rules(random);
   const Oracle judge; // no lists: what is an ordinary packet falls through
   std::array<unsigned, reason_count> seen{};
+  unsigned under_many_tags = 0, behind_snap = 0;
   for (int i = 0; i < 100'000; ++i) {
     const Frame frame = random_frame(random, rules);
     const Reason wanted = judge.judge(frame.bytes).reason;
-    ASSERT_EQ(name_of(kind_as_reason(parse_exact_copy(frame))), name_of(wanted))
-        << "frame " << i << ", seed " << seed;
+    const ParsedPacket packet = parse_exact_copy(frame);
+    ASSERT_EQ(name_of(kind_as_reason(packet)), name_of(wanted)) << "frame " << i << ", seed " << seed;
+    under_many_tags += packet.is_ip() && packet.tags > 2;
+    behind_snap += packet.is_ip() && packet.header_offset > 14 + 4 * packet.tags;
     ++seen[static_cast<std::size_t>(wanted)];
   }
   for (const Reason reason :
        {Reason::malformed, Reason::non_ip, Reason::too_many_tags, Reason::link_local, Reason::fallthrough})
     EXPECT_GT(seen[static_cast<std::size_t>(reason)], 100u)
         << name_of(reason) << " was hardly tried, seed " << seed;
+  EXPECT_GT(under_many_tags, 100u) << "seed " << seed;
+  EXPECT_GT(behind_snap, 100u) << "seed " << seed;
 }
 
 TEST(ParserAgainstOracle, agree_on_the_addresses_of_every_random_frame) {

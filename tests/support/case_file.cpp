@@ -38,6 +38,7 @@ private:
   [[nodiscard]] std::vector<Frame> frames_of(const Node &node);
   void add_layers(FrameBuilder &builder, const Node &packet);
   void add_ethernet(FrameBuilder &builder, const Node &node);
+  void add_snap(FrameBuilder &builder, const Node &node);
   void add_ip(FrameBuilder &builder, const Node &node);
   void add_ipv6(FrameBuilder &builder, const Node &node);
   void add_ports(FrameBuilder &builder, const std::string &protocol, const Node &node);
@@ -202,6 +203,7 @@ void Loader::add_layers(FrameBuilder &builder, const Node &packet) {
                        {"mpls", [&](const Node &n) { builder.mpls(number(n)); }},
                        {"pppoe", [&](const Node &) { builder.pppoe(); }},
                        {"llc", [&](const Node &) { builder.llc(); }},
+                       {"snap", [&](const Node &n) { add_snap(builder, n); }},
                        {"inner_ip", [&](const Node &n) { add_ip(builder, n); }},
                        {"payload", [&](const Node &n) { builder.payload(number(n)); }},
                        {"hex", [&](const Node &n) { builder.raw(hex(n)); }},
@@ -225,6 +227,18 @@ void Loader::add_ethernet(FrameBuilder &builder, const Node &node) {
                             builder.vlan(number(tag));
                       }},
                  });
+}
+
+void Loader::add_snap(FrameBuilder &builder, const Node &node) {
+  unsigned organisation = 0;
+  std::optional<unsigned> type, length;
+  if (node.IsMap())
+    each_key(node, {
+                       {"oui", [&](const Node &n) { organisation = number(n); }},
+                       {"type", [&](const Node &n) { type = number(n); }},
+                       {"length", [&](const Node &n) { length = number(n); }},
+                   });
+  builder.snap(organisation, type, length);
 }
 
 void Loader::add_ip(FrameBuilder &builder, const Node &node) {
@@ -334,6 +348,7 @@ Oracle Case::oracle(std::size_t step) const {
     const Verdict verdict = word == "drop" ? Verdict::drop : Verdict::pass;
     if (key == "default") words.fallthrough = verdict;
     if (key == "non_ip") words.non_ip = verdict;
+    if (key == "too_many_tags") words.too_many_tags = verdict;
     if (key == "link_local") words.link_local = verdict;
     if (key == "malformed") words.malformed = verdict;
     if (key == "match" && word == "destination") words.match = Match::destination;

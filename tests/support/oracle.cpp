@@ -3,7 +3,9 @@
 #include "weir/key/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
+#include <vector>
 
 namespace weir::test {
 namespace {
@@ -30,8 +32,14 @@ struct Cursor {
   }
 };
 
+Prefix prefix_of(std::string_view text) {
+  const auto prefix = parse_prefix(text);
+  if (!prefix) throw std::invalid_argument(std::string(text) + ": " + prefix.error());
+  return *prefix;
+}
+
 struct Read {
-  enum class Kind { ip, not_ip, third_tag, broken } kind = Kind::broken;
+  enum class Kind { ip, not_ip, too_many_tags, broken } kind = Kind::broken;
   Address source{}, destination{};
   bool link_local = false;
 };
@@ -59,11 +67,19 @@ Read read_ipv4(Cursor cursor) {
   std::copy(destination.begin(), destination.end(), read.destination.bytes.begin());
 
   const bool from_nobody = source[0] == 0 && source[1] == 0 && source[2] == 0 && source[3] == 0;
+  const bool to_all = std::ranges::all_of(destination, [](std::uint8_t byte) { return byte == 255; });
   const bool first_fragment = fragment % 8192 == 0;
   const unsigned from_port = cursor.number(2), to_port = cursor.number(2);
-  read.link_local = from_nobody && protocol == 17 && first_fragment && !cursor.short_of_bytes &&
+  read.link_local = from_nobody && to_all && protocol == 17 && first_fragment && !cursor.short_of_bytes &&
                     from_port == 68 && to_port == 67;
   return read;
+}
+
+bool stays_on_the_link(std::span<const std::uint8_t> address) {
+  static const std::vector<Prefix> kept{prefix_of("fe80::/10"), prefix_of("ff00::/8"), prefix_of("::/128")};
+  return std::ranges::any_of(kept, [&](const Prefix &prefix) {
+    return masked(Address::from_v6(address.data()), prefix.length) == prefix.address;
+  });
 }
 
 Read read_ipv6(Cursor cursor) {
@@ -79,24 +95,45 @@ Read read_ipv6(Cursor cursor) {
   read.destination = Address::from_v6(destination.data());
 
   const unsigned icmp_type = cursor.number(1);
-  read.link_local =
+  const bool discovery =
       next_header == 58 && hop_limit == 255 && !cursor.short_of_bytes && icmp_type >= 133 && icmp_type <= 137;
+  read.link_local = discovery && (stays_on_the_link(source) || stays_on_the_link(destination));
   return read;
+}
+
+Read read_ip(unsigned type, Cursor cursor) {
+  if (type == 0x0800) return read_ipv4(cursor);
+  if (type == 0x86DD) return read_ipv6(cursor);
+  return {.kind = Read::Kind::not_ip};
+}
+
+bool starts_a_tag(unsigned type) {
+  constexpr std::array kinds{0x8100u, 0x88A8u, 0x9100u, 0x9200u, 0x9300u};
+  return std::ranges::find(kinds, type) != kinds.end();
+}
+
+// What follows a length: LLC, and perhaps SNAP.
+Read read_llc(Cursor cursor) {
+  const unsigned llc = cursor.number(3), organisation = cursor.number(3), type = cursor.number(2);
+  if (cursor.short_of_bytes || llc != 0xAAAA03) return {.kind = Read::Kind::not_ip};
+  const bool second_length = type < 0x0600 && (organisation == 0 || organisation == 0xF8);
+  if (second_length || starts_a_tag(type)) return {.kind = Read::Kind::too_many_tags};
+  return read_ip(type, cursor);
 }
 
 Read read_frame(std::span<const std::uint8_t> frame) {
   Cursor cursor{frame};
   cursor.take(12); // MAC addresses
-  unsigned type = cursor.number(2);
-  for (int tags = 0; !cursor.short_of_bytes && (type == 0x8100 || type == 0x88A8 || type == 0x9100); ++tags) {
-    if (tags == 2) return {.kind = Read::Kind::third_tag};
-    cursor.take(2);
+  unsigned type = cursor.number(2), tags = 0, with_vlan = 0;
+  while (!cursor.short_of_bytes && starts_a_tag(type)) {
+    if (++tags > 8) return {.kind = Read::Kind::too_many_tags};
+    const unsigned vlan = cursor.number(2) % 4096;
     type = cursor.number(2);
+    if (vlan != 0) ++with_vlan;
+    if (!cursor.short_of_bytes && with_vlan > 2) return {.kind = Read::Kind::too_many_tags};
   }
   if (cursor.short_of_bytes) return broken;
-  if (type == 0x0800) return read_ipv4(cursor);
-  if (type == 0x86DD) return read_ipv6(cursor);
-  return {.kind = Read::Kind::not_ip};
+  return type < 0x0600 ? read_llc(cursor) : read_ip(type, cursor);
 }
 
 std::string digits(const Address &address, unsigned length) {
@@ -104,12 +141,6 @@ std::string digits(const Address &address, unsigned length) {
   for (unsigned bit = 0; bit < length; ++bit)
     text += (address.bytes[bit / 8] >> (7 - bit % 8)) & 1 ? '1' : '0';
   return text;
-}
-
-Prefix prefix_of(std::string_view text) {
-  const auto prefix = parse_prefix(text);
-  if (!prefix) throw std::invalid_argument(std::string(text) + ": " + prefix.error());
-  return *prefix;
 }
 
 } // namespace
@@ -145,7 +176,7 @@ Judgement Oracle::judge(std::span<const std::uint8_t> frame, PortSide side) cons
   const Read read = read_frame(frame);
   if (read.kind == Read::Kind::broken) return {policy_.malformed, Reason::malformed, ""};
   if (read.kind == Read::Kind::not_ip) return {policy_.non_ip, Reason::non_ip, ""};
-  if (read.kind == Read::Kind::third_tag) return {policy_.non_ip, Reason::too_many_tags, ""};
+  if (read.kind == Read::Kind::too_many_tags) return {policy_.too_many_tags, Reason::too_many_tags, ""};
   if (read.link_local) return {policy_.link_local, Reason::link_local, ""};
   return judge_addresses(read.source, read.destination, side);
 }

@@ -88,7 +88,8 @@ P4Model::Answer P4Model::judge(std::span<const std::uint8_t> frame, unsigned por
   const ParsedPacket parsed = parse_packet(frame.data(), frame.size());
   if (parsed.kind == PacketKind::malformed) return {verdict(at::verdict_malformed), Reason::malformed};
   if (parsed.kind == PacketKind::non_ip) return {verdict(at::verdict_non_ip), Reason::non_ip};
-  if (parsed.kind == PacketKind::too_many_tags) return {verdict(at::verdict_non_ip), Reason::too_many_tags};
+  if (parsed.kind == PacketKind::too_many_tags)
+    return {verdict(at::verdict_too_many_tags), Reason::too_many_tags};
   if (parsed.link_local) return {verdict(at::verdict_link_local), Reason::link_local};
   const bool destination = cfg(at::port_judges + port) != 0;
   return judge_address(

@@ -77,7 +77,7 @@ P4Acl::Answer answer_of_image(const image::ImageView &view, const Frame &frame, 
   switch (packet.kind) {
   case PacketKind::malformed: return {policy.malformed, Reason::malformed, 0};
   case PacketKind::non_ip: return {policy.non_ip, Reason::non_ip, 0};
-  case PacketKind::too_many_tags: return {policy.non_ip, Reason::too_many_tags, 0};
+  case PacketKind::too_many_tags: return {policy.too_many_tags, Reason::too_many_tags, 0};
   case PacketKind::ipv4:
   case PacketKind::ipv6: break;
   }

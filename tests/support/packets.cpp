@@ -172,6 +172,18 @@ FrameBuilder &FrameBuilder::llc() {
   return *this;
 }
 
+FrameBuilder &FrameBuilder::snap(unsigned organisation, std::optional<unsigned> type,
+                                 std::optional<unsigned> length) {
+  if (type_at_ && length) set16(*type_at_, *length);
+  if (type_at_ && !length) lengths_.push_back({*type_at_, *type_at_ + 2});
+  type_at_.reset();
+  put(0xAAAA03, 3);
+  put(organisation, 3);
+  if (!type) type_at_ = bytes_.size();
+  put(type.value_or(0x88B5), 2);
+  return *this;
+}
+
 FrameBuilder &FrameBuilder::payload(std::size_t bytes, std::uint8_t fill) {
   bytes_.insert(bytes_.end(), bytes, fill);
   return *this;

@@ -61,6 +61,9 @@ public:
   FrameBuilder &mpls(unsigned label);
   FrameBuilder &pppoe();
   FrameBuilder &llc();
+  // In front of it stands the length of what follows, unless one is given; behind it a layer or `type`.
+  FrameBuilder &snap(unsigned organisation = 0, std::optional<unsigned> type = {},
+                     std::optional<unsigned> length = {});
   FrameBuilder &payload(std::size_t bytes, std::uint8_t fill = 0x5A);
   FrameBuilder &raw(std::span<const std::uint8_t> bytes);
 

@@ -56,10 +56,37 @@ void add_transport(Random &random, FrameBuilder &builder, bool ipv6) {
   }
 }
 
+// Up to ten tags, most of them without a VLAN where there are many.
+void add_tags(Random &random, FrameBuilder &builder) {
+  static constexpr std::array tag_types{0x8100u, 0x88A8u, 0x9100u, 0x9200u, 0x9300u};
+  const bool many = random.one_in(3);
+  for (unsigned tags = 1 + random.below(many ? 10 : 3); tags > 0; --tags) {
+    const unsigned priority = random.below(8) << 13;
+    const bool names_a_vlan = !random.one_in(4) && (!many || random.one_in(6));
+    builder.vlan(priority | (names_a_vlan ? 1 + random.below(4095) : 0), tag_types[random.below(5)]);
+  }
+}
+
+// Mostly one that IP may follow; now and then a tag or another one behind it.
+void add_snap(Random &random, FrameBuilder &builder) {
+  static constexpr std::array organisations{0u, 0u, 0xF8u, 0x0Cu};
+  static constexpr std::array lengths{0u, 8u, 0x05FFu, 0x0600u};
+  std::optional<unsigned> length;
+  if (random.one_in(4)) length = lengths[random.below(4)];
+  std::optional<unsigned> type;
+  if (random.one_in(8)) type = lengths[random.below(4)];
+  builder.snap(organisations[random.below(4)], type, length);
+  if (random.one_in(6)) add_tags(random, builder);
+  if (random.one_in(6)) builder.snap();
+}
+
 void add_ipv4(Random &random, FrameBuilder &builder, const RuleSet &rules) {
   Ipv4Fields fields;
   fields.source = to_string(interesting_address(random, rules, Family::ipv4));
   fields.destination = to_string(interesting_address(random, rules, Family::ipv4));
+  const unsigned dhcp = random.below(12); // like a request, and half of one
+  if (dhcp <= 1) fields.source = "0.0.0.0";
+  if (dhcp == 1 || dhcp == 2) fields.destination = "255.255.255.255";
   if (random.one_in(5)) fields.options_words = random.below(11);
   if (random.one_in(8)) fields.fragment_offset = random.below(8192);
   fields.more_fragments = random.one_in(8);
@@ -70,10 +97,17 @@ void add_ipv4(Random &random, FrameBuilder &builder, const RuleSet &rules) {
   add_transport(random, builder, false);
 }
 
+// The edges of what stays on a link, from both sides.
+constexpr std::array<const char *, 8> on_the_link{
+    "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fec0::", "fe7f::", "ff00::", "ff02::1", "::",
+    "::1"};
+
 void add_ipv6(Random &random, FrameBuilder &builder, const RuleSet &rules) {
   Ipv6Fields fields;
   fields.source = to_string(interesting_address(random, rules, Family::ipv6));
   fields.destination = to_string(interesting_address(random, rules, Family::ipv6));
+  if (random.one_in(6)) fields.source = on_the_link[random.below(8)];
+  if (random.one_in(6)) fields.destination = on_the_link[random.below(8)];
   if (random.one_in(3)) fields.hop_limit = 255;
   if (random.one_in(4)) fields.extensions = {std::array{0u, 43u, 44u, 60u}[random.below(4)]};
   if (random.one_in(20)) fields.version = random.below(16);
@@ -118,7 +152,8 @@ Address random_address(Random &random, Family family) {
 Policy random_policy(Random &random) {
   Policy policy;
   policy.match = static_cast<Match>(random.below(4));
-  for (Verdict *verdict : {&policy.fallthrough, &policy.non_ip, &policy.link_local, &policy.malformed})
+  for (Verdict *verdict :
+       {&policy.fallthrough, &policy.non_ip, &policy.too_many_tags, &policy.link_local, &policy.malformed})
     if (random.one_in(2)) *verdict = random.one_in(2) ? Verdict::drop : Verdict::pass;
   return policy;
 }
@@ -162,10 +197,8 @@ Address interesting_address(Random &random, const RuleSet &rules, Family family)
 Frame random_frame(Random &random, const RuleSet &rules) {
   FrameBuilder builder;
   builder.ethernet();
-  static constexpr std::array tag_types{0x8100u, 0x88A8u, 0x9100u};
-  if (random.one_in(4))
-    for (unsigned tags = 1 + random.below(3); tags > 0; --tags)
-      builder.vlan(random.below(4096), tag_types[random.below(3)]);
+  if (random.one_in(4)) add_tags(random, builder);
+  if (random.one_in(12)) add_snap(random, builder);
   const std::uint32_t kind = random.below(20);
   if (kind == 0)
     builder.arp("10.0.0.1", "10.0.0.2");

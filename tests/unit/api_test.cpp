@@ -102,6 +102,8 @@ TEST_F(ApiTest, status_says_what_is_in_force) {
   EXPECT_EQ(status["dataplane"]["generation"], 1);
   EXPECT_EQ(status["digest"].get<std::string>().size(), 64u);
   EXPECT_EQ(status["policy"]["default"], "pass");
+  EXPECT_EQ(status["policy"]["non_ip"], "pass");
+  EXPECT_EQ(status["policy"]["too_many_tags"], "drop");
 }
 
 TEST_F(ApiTest, a_list_of_many_lists_is_made_beside_the_loop) {

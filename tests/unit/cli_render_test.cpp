@@ -15,7 +15,7 @@ constexpr std::int64_t now = 1'700'000'000;
 TEST(CliRender, status_reads_as_a_few_lines) {
   const Json answer = Json::parse(R"json({
     "ok": true, "generation": 42, "previous": 41, "applied_at": 1699999820, "digest": "9f2c0011223344",
-    "policy": {"match": "source", "default": "pass", "no_image": "open"}, "mode": "exact",
+    "policy": {"match": "source", "default": "pass", "no_image": "open", "too_many_tags": "drop"}, "mode": "exact",
     "counts": {"ipv4_hosts": 1826004, "ipv4_prefixes": 56211, "ipv6": 41220, "allow": 312},
     "memory": {"image_bytes": 32505856, "kind": "hugepages (2 MiB)"},
     "plan": {"predictor": "chained", "front_filter": "none", "measured_hit_ratio": 0.123,
@@ -26,7 +26,7 @@ TEST(CliRender, status_reads_as_a_few_lines) {
   EXPECT_EQ(
       render_status(answer, now),
       "generation 42 (applied 3m ago, previous 41, rules digest 9f2c0011…)\n"
-      "policy match=source default=pass no_image=open   mode exact\n"
+      "policy match=source default=pass no_image=open too_many_tags=drop   mode exact\n"
       "ipv4 1,826,004 hosts 56,211 prefixes   ipv6 41,220   allow 312   memory 31 MiB hugepages (2 MiB)\n"
       "plan: predictor chained, front filter none, 12.3 % hits, 0.53 bits/key trained in 12 ms\n"
       "last swap 2.1 us, lost 0   control up 3d, store 61 MiB\n"

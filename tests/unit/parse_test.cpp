@@ -46,6 +46,32 @@ Frame neighbour_solicitation(unsigned type = 135, unsigned hop_limit = 255, unsi
   return f;
 }
 
+// Under tags with these TCIs, all of one type.
+Frame ipv4_under(std::initializer_list<unsigned> tcis, unsigned type = 0x8100) {
+  Frame f(12, 0x02);
+  for (const unsigned tci : tcis) append(f, {type >> 8, type & 0xFF, tci >> 8, tci & 0xFF});
+  append(f, {0x08, 0x00});
+  return ipv4(f);
+}
+
+// Behind a length and a SNAP header.
+Frame behind_snap(unsigned type, std::initializer_list<unsigned> organisation = {0, 0, 0},
+                  unsigned length = 36) {
+  Frame f = ethernet(static_cast<std::uint16_t>(length));
+  append(f, {0xAA, 0xAA, 0x03});
+  append(f, organisation);
+  append(f, {type >> 8, type & 0xFF});
+  return f;
+}
+
+Frame solicitation_between(const char *source, const char *destination) {
+  Frame f = neighbour_solicitation();
+  const auto from = parse_address(source), to = parse_address(destination);
+  std::copy_n(from->bytes.begin(), 16, f.begin() + 14 + 8);
+  std::copy_n(to->bytes.begin(), 16, f.begin() + 14 + 24);
+  return f;
+}
+
 // Parses a copy that ends exactly where the frame ends, so that the address sanitizer sees every
 // byte read too far.
 ParsedPacket parse(const Frame &frame) {
@@ -90,12 +116,86 @@ TEST(Parser, steps_over_up_to_two_tags_of_each_kind) {
     }
 }
 
-TEST(Parser, a_third_tag_is_one_too_many) {
-  Frame f = ethernet(0x8100);
-  append(f, {0, 1, 0x81, 0x00, 0, 2, 0x81, 0x00, 0, 3, 0x08, 0x00});
-  EXPECT_EQ(parse(ipv4(f)).kind, PacketKind::too_many_tags);
-  f.resize(22); // the third tag announced, its bytes not captured
+TEST(Parser, a_third_tag_that_names_a_vlan_is_one_too_many) {
+  const Frame f = ipv4_under({1, 2, 3});
   EXPECT_EQ(parse(f).kind, PacketKind::too_many_tags);
+  EXPECT_EQ(parse(ipv4_under({1, 0, 2, 0, 0, 3})).kind, PacketKind::too_many_tags);
+  EXPECT_EQ(parse(ipv4_under({0xE001, 0xE000, 2})).kind, PacketKind::ipv4) << "priority bits name no VLAN";
+  Frame cut = f;
+  cut.resize(26);
+  EXPECT_EQ(parse(cut).kind, PacketKind::too_many_tags);
+  cut.resize(25); // whether it names a VLAN is not known
+  EXPECT_EQ(parse(cut).kind, PacketKind::malformed);
+}
+
+TEST(Parser, tags_without_a_vlan_are_stepped_over_up_to_eight_in_all) {
+  for (const unsigned type : {0x8100u, 0x88A8u, 0x9100u, 0x9200u, 0x9300u}) {
+    SCOPED_TRACE(type);
+    EXPECT_EQ(parse(ipv4_under({0, 0, 0}, type)).kind, PacketKind::ipv4);
+    EXPECT_EQ(parse(ipv4_under({0, 0, 0}, type)).source_offset, 14 + 12 + 12);
+    EXPECT_EQ(parse(ipv4_under({0, 0, 0xE000, 0, 0}, type)).kind, PacketKind::ipv4);
+    const ParsedPacket eight = parse(ipv4_under({0, 7, 0, 0, 0, 0, 7, 0}, type));
+    EXPECT_EQ(eight.kind, PacketKind::ipv4);
+    EXPECT_EQ(eight.tags, 8);
+    EXPECT_EQ(eight.destination_offset, 14 + 32 + 16);
+    Frame nine = ipv4_under({0, 0, 0, 0, 0, 0, 0, 0, 0}, type);
+    EXPECT_EQ(parse(nine).kind, PacketKind::too_many_tags);
+    nine.resize(14 + 32); // the ninth announced, its bytes not captured
+    EXPECT_EQ(parse(nine).kind, PacketKind::too_many_tags);
+  }
+}
+
+TEST(Parser, ip_behind_a_snap_header_is_ip) {
+  for (const auto organisation : {std::initializer_list<unsigned>{0, 0, 0}, {0, 0, 0xF8}, {0xAC, 0xDE, 0x48}})
+    for (const unsigned length : {36u, 0u, 0x05FFu}) { // whatever it says
+      const Frame f = ipv4(behind_snap(0x0800, organisation, length));
+      const ParsedPacket p = parse(f);
+      ASSERT_EQ(p.kind, PacketKind::ipv4);
+      EXPECT_EQ(p.ethertype, 0x0800);
+      EXPECT_EQ(p.header_offset, 22);
+      EXPECT_EQ(to_string(address_at(p, f.data(), p.source_offset)), "10.0.0.7");
+    }
+  Frame six = behind_snap(0x86DD);
+  const Frame plain = neighbour_solicitation();
+  six.insert(six.end(), plain.begin() + 14, plain.end());
+  EXPECT_EQ(parse(six).kind, PacketKind::ipv6);
+  EXPECT_TRUE(parse(six).link_local);
+  Frame tagged = ethernet(0x8100);
+  const Frame snap = ipv4(behind_snap(0x0800));
+  append(tagged, {0, 5});
+  tagged.insert(tagged.end(), snap.begin() + 12, snap.end());
+  EXPECT_EQ(parse(tagged).kind, PacketKind::ipv4);
+  EXPECT_EQ(parse(tagged).source_offset, 14 + 4 + 8 + 12);
+}
+
+TEST(Parser, an_ip_header_that_does_not_fit_behind_snap_is_malformed) {
+  const Frame whole = ipv4(behind_snap(0x0800));
+  for (std::size_t n = 22; n < 22 + 20; ++n)
+    EXPECT_EQ(parse(Frame(whole.begin(), whole.begin() + static_cast<long>(n))).kind, PacketKind::malformed)
+        << n;
+  for (std::size_t n = 14; n < 22; ++n)
+    EXPECT_EQ(parse(Frame(whole.begin(), whole.begin() + static_cast<long>(n))).kind, PacketKind::non_ip)
+        << n;
+}
+
+TEST(Parser, snap_that_leads_to_a_tag_or_a_length_is_one_header_too_many) {
+  for (const unsigned type : {0x8100u, 0x88A8u, 0x9100u, 0x9200u, 0x9300u, 0u, 0x0024u, 0x05FFu})
+    EXPECT_EQ(parse(ipv4(behind_snap(type))).kind, PacketKind::too_many_tags) << type;
+  EXPECT_EQ(parse(ipv4(behind_snap(0x24, {0, 0, 0xF8}))).kind, PacketKind::too_many_tags);
+  EXPECT_EQ(parse(ipv4(behind_snap(0x8100, {0, 0, 0x0C}))).kind, PacketKind::too_many_tags);
+}
+
+TEST(Parser, other_llc_frames_are_not_ip) {
+  for (const auto organisation :
+       {std::initializer_list<unsigned>{0, 0, 0x0C}, {1, 0, 0}, {0, 1, 0}, {0, 0, 0xF9}})
+    EXPECT_EQ(parse(behind_snap(0x010B, organisation)).kind, PacketKind::non_ip) << "a number of its own";
+  EXPECT_EQ(parse(behind_snap(0x809B)).kind, PacketKind::non_ip) << "AppleTalk";
+  EXPECT_EQ(parse(behind_snap(0x809B)).ethertype, 36) << "counted as a length";
+  for (const std::size_t at : {14u, 15u, 16u}) {
+    Frame f = ipv4(behind_snap(0x0800));
+    f[at] = 0x06;
+    EXPECT_EQ(parse(f).kind, PacketKind::non_ip) << "byte " << at;
+  }
 }
 
 TEST(Parser, what_is_not_ip_keeps_its_ethertype) {
@@ -163,6 +263,32 @@ TEST(Parser, neighbour_and_router_discovery_is_link_local) {
   cut.resize(14 + 40);
   EXPECT_EQ(parse(cut).kind, PacketKind::ipv6);
   EXPECT_FALSE(parse(cut).link_local);
+}
+
+TEST(Parser, discovery_between_addresses_that_routers_forward_is_not_link_local) {
+  constexpr const char *far = "2001:db8::1", *farther = "2a00::2";
+  EXPECT_FALSE(parse(solicitation_between(far, farther)).link_local);
+  EXPECT_EQ(parse(solicitation_between(far, farther)).kind, PacketKind::ipv6);
+  for (const char *near : {"fe80::", "fe80::1", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+                           "ff00::", "ff02::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "::"}) {
+    EXPECT_TRUE(parse(solicitation_between(near, far)).link_local) << near;
+    EXPECT_TRUE(parse(solicitation_between(far, near)).link_local) << near;
+  }
+  for (const char *other :
+       {"fe7f:ffff::", "fec0::", "feff::1", "::1", "1::", "0:0:0:1::", "fdff::1", "::ff02:1"}) {
+    EXPECT_FALSE(parse(solicitation_between(other, far)).link_local) << other;
+    EXPECT_FALSE(parse(solicitation_between(far, other)).link_local) << other;
+  }
+}
+
+TEST(Parser, a_dhcp_request_to_one_host_is_judged) {
+  for (std::size_t at = 30; at < 34; ++at)
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      Frame f = dhcp_request();
+      f[at] ^= static_cast<std::uint8_t>(1u << bit);
+      EXPECT_EQ(parse(f).kind, PacketKind::ipv4);
+      EXPECT_FALSE(parse(f).link_local) << "byte " << at << " bit " << bit;
+    }
 }
 
 TEST(Parser, a_dhcp_request_is_link_local) {

@@ -95,10 +95,11 @@ TEST_F(WorkerTest, the_policy_of_the_image_decides_what_no_list_does) {
            .fallthrough = Verdict::drop,
            .non_ip = Verdict::drop,
            .link_local = Verdict::drop,
-           .malformed = Verdict::pass});
+           .malformed = Verdict::pass,
+           .too_many_tags = Verdict::pass});
   expect(wan, from_to("192.0.2.1", "192.0.2.2"), Verdict::drop, Reason::fallthrough);
   expect(wan, FrameBuilder().ethernet().arp("10.0.0.1", "10.0.0.2"), Verdict::drop, Reason::non_ip);
-  expect(wan, FrameBuilder().ethernet().vlan(1).vlan(2).vlan(3).ipv4(), Verdict::drop, Reason::too_many_tags);
+  expect(wan, FrameBuilder().ethernet().vlan(1).vlan(2).vlan(3).ipv4(), Verdict::pass, Reason::too_many_tags);
   expect(wan, FrameBuilder().ethernet().ipv4({.ihl = 3u}), Verdict::pass, Reason::malformed);
   expect(wan, FrameBuilder().ethernet().ipv6({.source = "fe80::1", .hop_limit = 255}).icmp6(133),
          Verdict::drop, Reason::link_local);
@@ -145,8 +146,39 @@ TEST_F(WorkerTest, tags_do_not_hide_an_address) {
   expect(wan, FrameBuilder().ethernet().vlan(100).ipv4(listed), Verdict::drop, Reason::deny);
   expect(wan, FrameBuilder().ethernet().vlan(100, 0x88a8).vlan(7).ipv4(listed), Verdict::drop, Reason::deny);
   expect(wan, FrameBuilder().ethernet().vlan(100, 0x9100).vlan(7).ipv4(), Verdict::pass, Reason::fallthrough);
-  expect(wan, FrameBuilder().ethernet().vlan(1).vlan(2).vlan(3).ipv4(listed), Verdict::pass,
+  FrameBuilder eight;
+  eight.ethernet().vlan(0x2000);
+  for (unsigned tag = 1; tag < 8; ++tag) eight.vlan(0);
+  expect(wan, FrameBuilder(eight).ipv4(listed), Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder(eight).vlan(0).ipv4(listed), Verdict::drop, Reason::too_many_tags);
+  expect(wan, FrameBuilder().ethernet().vlan(1).vlan(2).vlan(3).ipv4(listed), Verdict::drop,
          Reason::too_many_tags);
+}
+
+TEST_F(WorkerTest, a_snap_header_does_not_hide_an_address) {
+  enforce({.match = Match::source, .fallthrough = Verdict::drop});
+  const Ipv4Fields allowed{.source = "10.0.0.7"}, denied{.source = "10.0.0.1"};
+  expect(wan, FrameBuilder().ethernet().snap().ipv4(allowed), Verdict::pass, Reason::allow);
+  expect(wan, FrameBuilder().ethernet().snap().ipv4(denied), Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder().ethernet().vlan(0).snap(0xF8).ipv4(denied), Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder().ethernet().snap().ipv6({.source = "2001:db8::1"}), Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder().ethernet().snap().vlan(0).ipv4(denied), Verdict::drop, Reason::too_many_tags);
+  expect(wan, FrameBuilder().ethernet().snap(0x0C).ipv4(denied), Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder().ethernet().snap(0x0C, 0x010Bu).payload(40), Verdict::pass, Reason::non_ip);
+}
+
+TEST_F(WorkerTest, what_can_leave_the_link_is_judged_by_the_lists) {
+  enforce({.match = Match::source});
+  expect(wan, FrameBuilder().ethernet().ipv4({.source = "0.0.0.0", .destination = "192.0.2.1"}).udp(68, 67),
+         Verdict::drop, Reason::deny);
+  expect(wan, FrameBuilder().ethernet().ipv6({.source = "2001:db8::1", .hop_limit = 255}).icmp6(135),
+         Verdict::drop, Reason::deny);
+  expect(wan,
+         FrameBuilder()
+             .ethernet()
+             .ipv6({.source = "2001:db8::1", .destination = "ff02::1:ff00:1", .hop_limit = 255})
+             .icmp6(135),
+         Verdict::pass, Reason::link_local);
 }
 
 TEST_F(WorkerTest, counts_survive_a_new_generation_and_packets_are_told_apart_by_it) {

@@ -22,7 +22,7 @@
 namespace weir::image {
 
 inline constexpr std::array<char, 8> magic{'W', 'E', 'I', 'R', 'I', 'M', 'G', '1'};
-inline constexpr std::uint32_t format_version = 3;
+inline constexpr std::uint32_t format_version = 4;
 
 using StoreId = std::array<std::uint8_t, 16>;
 using Digest = std::array<std::uint8_t, 32>;

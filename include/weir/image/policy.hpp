@@ -23,11 +23,12 @@ enum class Confirm : std::uint8_t {
 struct Policy {
   Match match = Match::remote;
   Verdict fallthrough = Verdict::pass; // policy.default
-  Verdict non_ip = Verdict::pass;      // and too many VLAN tags
+  Verdict non_ip = Verdict::pass;
   Verdict link_local = Verdict::pass;
   Verdict malformed = Verdict::drop;
   Confirm confirm = Confirm::exact; // on_conflict needs fallthrough = pass
-  std::uint8_t reserved[58] = {};
+  Verdict too_many_tags = Verdict::drop;
+  std::uint8_t reserved[57] = {};
 };
 static_assert(sizeof(Policy) == 64);
 

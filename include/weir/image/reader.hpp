@@ -285,7 +285,7 @@ template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes sect
   const auto *p = header_of<Policy>(section);
   if (!p || section.size() != sizeof *p)
     return bad_section(SectionKind::policy, "missing or of the wrong size");
-  std::array<std::uint8_t, 6> raw;
+  std::array<std::uint8_t, 7> raw;
   std::memcpy(raw.data(), p, raw.size());
   const bool two_valued = std::ranges::all_of(std::span(raw).subspan(1), [](auto v) { return v <= 1; });
   if (raw[0] > 3 || !two_valued || !all_zero(p->reserved))

@@ -1,20 +1,33 @@
 // Header bytes to key: which address does this frame carry, and where? Pure and bounds-checked:
 // nothing beyond `captured` bytes is ever read, whatever the headers claim.
 //
-//   | dst 6 | src 6 | [tag 4] [tag 4] | ethertype 2 | IPv4 or IPv6 header ...
-//                                     ^ header_offset is two bytes further
+//   | dst 6 | src 6 | [tag 4] ... | ethertype 2 | IPv4 or IPv6 header ...
+//   | dst 6 | src 6 | [tag 4] ... | length 2 | AA AA 03 | OUI 3 | ethertype 2 | IPv4 or IPv6 header ...
+//                                 header_offset is that of the IP header ^
 //
-// Up to two VLAN tags (0x8100, 0x88a8, 0x9100) are stepped over; a third is too_many_tags, whether
-// or not its bytes were captured. The outermost IP header counts: tunnels are not looked into.
+// VLAN tags (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300) are stepped over: eight at most, of which two may
+// name a VLAN. Hosts take a packet from under any number of priority tags (VID 0), so these count only
+// toward the eight. A third tag that names a VLAN and a ninth tag, whether or not its bytes were captured,
+// are too_many_tags.
+//
+// A length (below 0x0600) in place of an EtherType, whatever it says, may be followed by a SNAP header of
+// any OUI. It is stepped over when IP follows: access points take it away, and some hosts accept it on a
+// wire without a look at the OUI. One that leads to a tag is too_many_tags, and so is one of OUI 00-00-00
+// or 00-00-F8, behind which an EtherType stands, that leads to another length; any other is non_ip.
+//
+// The outermost IP header counts: tunnels are not looked into.
 //
 // Malformed means: the Ethernet header, a tag or the IP header (IPv4 with its options) does not fit
 // the captured bytes, the version contradicts the EtherType, IHL < 5, or the total length is less
 // than 4 * IHL. A total length beyond the captured bytes is fine (snaplen), as is an IPv6 payload
 // length of any value.
 //
-// link_local: IPv6 neighbour and router discovery (next header 58 directly after the IPv6 header,
-// hop limit 255, ICMPv6 type 133 to 137) and DHCP requests (source 0.0.0.0, UDP, ports 68 to 67,
-// not a later fragment). A transport header that was not captured is not link local.
+// link_local, which no list decides about, is what a link cannot do without, and nothing between hosts
+// that are apart:
+// - IPv6 neighbour and router discovery: next header 58 directly after the IPv6 header, hop limit 255,
+//   ICMPv6 type 133 to 137, and one of the addresses is of the link: fe80::/10, ff00::/8 or `::`.
+// - DHCP requests: from 0.0.0.0 to 255.255.255.255, UDP, ports 68 to 67, not a later fragment.
+// A transport header that was not captured is not link local.
 #pragma once
 
 #include "weir/base/bits.hpp"
@@ -42,9 +55,9 @@ enum class PacketKind : std::uint8_t { ipv4, ipv6, non_ip, malformed, too_many_t
 struct ParsedPacket {
   PacketKind kind = PacketKind::malformed;
   bool link_local = false;
-  std::uint8_t tags = 0;           // VLAN tags stepped over, 0 to 2
-  std::uint8_t header_offset = 0;  // of what follows the EtherType; 14, 18 or 22
-  std::uint16_t ethertype = 0;     // after the tags, host order; below 0x0600 it is an LLC length
+  std::uint8_t tags = 0;           // VLAN tags stepped over, 0 to 8
+  std::uint8_t header_offset = 0;  // of what follows the EtherType: 14, 4 for each tag, 8 for SNAP
+  std::uint16_t ethertype = 0;     // of what is at header_offset, host order; below 0x0600 an LLC length
   std::uint16_t source_offset = 0; // of the address bytes; set for ipv4 and ipv6 only
   std::uint16_t destination_offset = 0;
 
@@ -59,10 +72,11 @@ inline constexpr std::uint16_t ipv4 = 0x0800;
 inline constexpr std::uint16_t ipv6 = 0x86DD;
 inline constexpr std::uint16_t vlan = 0x8100;
 inline constexpr std::uint16_t qinq = 0x88A8;
-inline constexpr std::uint16_t qinq_old = 0x9100;
+inline constexpr std::uint16_t qinq_old = 0x9100; // and 0x9200, 0x9300: before 802.1ad had a number
+inline constexpr std::uint16_t lowest = 0x0600;   // what is below is a length
 
 [[nodiscard]] constexpr bool is_tag(std::uint16_t type) noexcept {
-  return type == vlan || type == qinq || type == qinq_old;
+  return type == vlan || type == qinq || type == qinq_old || type == 0x9200 || type == 0x9300;
 }
 } // namespace ethertype
 
@@ -83,9 +97,16 @@ inline void parse_ipv4(const std::uint8_t *ip, std::size_t left, ParsedPacket &p
   packet.destination_offset = static_cast<std::uint16_t>(packet.header_offset + 16);
 
   const bool later_fragment = (load_be16(ip + 6) & 0x1FFF) != 0;
-  if (load_unaligned<std::uint32_t>(ip + 12) != 0 || ip[9] != 17 || later_fragment) return;
+  const bool to_everybody = load_unaligned<std::uint32_t>(ip + 16) == 0xFFFFFFFF;
+  if (load_unaligned<std::uint32_t>(ip + 12) != 0 || !to_everybody || ip[9] != 17 || later_fragment) return;
   const std::uint8_t *udp = ip + header_bytes;
   packet.link_local = left >= header_bytes + 4 && load_be16(udp) == 68 && load_be16(udp + 2) == 67;
+}
+
+// fe80::/10, ff00::/8 or `::`.
+[[nodiscard]] inline bool is_of_the_link(const std::uint8_t *address) noexcept {
+  if (address[0] == 0xFF || (address[0] == 0xFE && (address[1] & 0xC0) == 0x80)) return true;
+  return (load_unaligned<std::uint64_t>(address) | load_unaligned<std::uint64_t>(address + 8)) == 0;
 }
 
 inline void parse_ipv6(const std::uint8_t *ip, std::size_t left, ParsedPacket &packet) noexcept {
@@ -97,7 +118,36 @@ inline void parse_ipv6(const std::uint8_t *ip, std::size_t left, ParsedPacket &p
   packet.destination_offset = static_cast<std::uint16_t>(packet.header_offset + 24);
 
   const bool icmp_from_the_link = ip[6] == 58 && ip[7] == 255 && left > fixed_bytes;
-  packet.link_local = icmp_from_the_link && ip[fixed_bytes] >= 133 && ip[fixed_bytes] <= 137;
+  if (!icmp_from_the_link || ip[fixed_bytes] < 133 || ip[fixed_bytes] > 137) return;
+  packet.link_local = is_of_the_link(ip + 8) || is_of_the_link(ip + 24);
+}
+
+inline void parse_ip(const std::uint8_t *ip, std::size_t left, ParsedPacket &packet) noexcept {
+  switch (packet.ethertype) {
+  case ethertype::ipv4: return parse_ipv4(ip, left, packet);
+  case ethertype::ipv6: return parse_ipv6(ip, left, packet);
+  default: packet.kind = PacketKind::non_ip;
+  }
+}
+
+// What a length is followed by. Kept apart, so that others do not pay for it.
+[[nodiscard, gnu::noinline]] inline ParsedPacket parse_llc(const std::uint8_t *llc, std::size_t left,
+                                                           ParsedPacket packet) noexcept {
+  constexpr std::size_t snap_bytes = 8;
+  packet.kind = PacketKind::non_ip;
+  if (left < snap_bytes || llc[0] != 0xAA || llc[1] != 0xAA || llc[2] != 0x03) return packet;
+  const std::uint16_t type = load_be16(llc + 6);
+  if (type == ethertype::ipv4 || type == ethertype::ipv6) {
+    packet.kind = PacketKind::malformed; // until its header is seen
+    packet.ethertype = type;
+    packet.header_offset += snap_bytes;
+    parse_ip(llc + snap_bytes, left - snap_bytes, packet);
+    return packet;
+  }
+  const bool holds_an_ethertype = llc[3] == 0 && llc[4] == 0 && (llc[5] == 0 || llc[5] == 0xF8);
+  const bool length_again = holds_an_ethertype && type < ethertype::lowest;
+  if (ethertype::is_tag(type) || length_again) packet.kind = PacketKind::too_many_tags;
+  return packet;
 }
 
 } // namespace detail
@@ -105,31 +155,36 @@ inline void parse_ipv6(const std::uint8_t *ip, std::size_t left, ParsedPacket &p
 // `frame` points at the destination MAC address of `captured` bytes that lie in one piece.
 [[nodiscard]] inline ParsedPacket parse_packet(const std::uint8_t *frame, std::size_t captured) noexcept {
   constexpr std::size_t ethernet_bytes = 14;
-  constexpr unsigned tags_max = 2;
+  constexpr unsigned tags_max = 8, named_max = 2;
   ParsedPacket packet;
   if (captured < ethernet_bytes) return packet;
 
   std::size_t offset = ethernet_bytes;
   std::uint16_t type = detail::load_be16(frame + 12);
+  unsigned tags = 0, named = 0;
   while (ethertype::is_tag(type)) {
     packet.ethertype = type;
-    if (packet.tags == tags_max) {
+    if (tags == tags_max) {
       packet.kind = PacketKind::too_many_tags;
       return packet;
     }
     if (captured < offset + 4) return packet;
+    named += (detail::load_be16(frame + offset) & 0x0FFF) != 0;
+    if (named > named_max) {
+      packet.kind = PacketKind::too_many_tags;
+      return packet;
+    }
     type = detail::load_be16(frame + offset + 2);
     offset += 4;
-    ++packet.tags;
+    ++tags;
   }
+  packet.tags = static_cast<std::uint8_t>(tags);
   packet.ethertype = type;
   packet.header_offset = static_cast<std::uint8_t>(offset);
 
-  switch (type) {
-  case ethertype::ipv4: detail::parse_ipv4(frame + offset, captured - offset, packet); break;
-  case ethertype::ipv6: detail::parse_ipv6(frame + offset, captured - offset, packet); break;
-  default: packet.kind = PacketKind::non_ip;
-  }
+  if (type < ethertype::lowest) [[unlikely]]
+    return detail::parse_llc(frame + offset, captured - offset, packet);
+  detail::parse_ip(frame + offset, captured - offset, packet);
   return packet;
 }
 

@@ -16,7 +16,7 @@ enum class Reason : std::uint8_t {
   no_image,      // no generation attached: policy.no_image
   malformed,     // a header does not fit or contradicts itself: policy.malformed
   non_ip,        // not IPv4 or IPv6: policy.non_ip
-  too_many_tags, // a third VLAN tag: treated as policy.non_ip
+  too_many_tags, // more VLAN tags than any network needs: policy.too_many_tags
   link_local,    // neighbour discovery, DHCP request: policy.link_local
   allow,         // on an allow list
   deny,          // on a deny list
@@ -37,7 +37,8 @@ inline constexpr std::array<ReasonInfo, reason_count> reasons{{
     {Reason::no_image, "no_image", "no generation is attached yet"},
     {Reason::malformed, "malformed", "a header does not fit the packet or contradicts itself"},
     {Reason::non_ip, "non_ip", "neither IPv4 nor IPv6"},
-    {Reason::too_many_tags, "too_many_tags", "more than two VLAN tags"},
+    {Reason::too_many_tags, "too_many_tags",
+     "more than two tags that name a VLAN, more than eight in all, or one behind a SNAP header"},
     {Reason::link_local, "link_local", "IPv6 neighbour or router discovery, or a DHCP request"},
     {Reason::allow, "allow", "the judged address is on an allow list"},
     {Reason::deny, "deny", "the judged address is on a deny list"},

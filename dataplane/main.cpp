@@ -10,6 +10,7 @@
 #include "dataplane/service.hpp"
 #include "dataplane/snapshot.hpp"
 #include "dataplane/telemetry.hpp"
+#include "weir/base/private_folder.hpp"
 
 #include <fmt/format.h>
 
@@ -42,9 +43,7 @@ Result<unsigned> worker_count(const config::Config &config, bool alone) {
 }
 
 Status prepare(Dataplane &dataplane, const Options &options, const config::Config &config) {
-  std::error_code failed;
-  std::filesystem::create_directories(dataplane.setup.state_dir, failed);
-  if (failed)
+  if (const auto failed = make_private(dataplane.setup.state_dir))
     return fail(Errc::io, fmt::format("{}: {}", dataplane.setup.state_dir.string(), failed.message()));
   if (auto opened = dataplane.open_target(config.ports); !opened) return opened;
   // Before any port starts, so that a restart does not open the gate.

@@ -1,7 +1,8 @@
 #include "control/cli/check.hpp"
 
 #include "control/rules/comment.hpp"
-#include "control/rules/guard.hpp"
+#include "control/rules/embedded.hpp"
+#include "control/rules/guards.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,7 +34,27 @@ void warn_of(const config::List &list, const rules::ListContent &content, Json &
   if (content.comments_cut > 0)
     warnings.push_back(fmt::format("list {}: {} comments are cut to {} bytes", list.name,
                                    content.comments_cut, rules::comment_bytes_max));
+  if (std::string told = rules::embedded_text(list, rules::embedded_in(content)); !told.empty())
+    warnings.push_back(std::move(told));
   if (content.empty() && !list.dynamic) warnings.push_back(fmt::format("list {} has no entries", list.name));
+}
+
+// The guards that need no rules in force: an apply to an empty store would refuse the same.
+Status check_guards(const ReadRules &read) {
+  std::vector<rules::ListAtHand> lists;
+  for (std::size_t i = 0; i < read.contents.size(); ++i) {
+    const rules::ListContent &content = read.contents[i];
+    const rules::Entries entries{.v4 = content.v4, .v6 = content.v6};
+    lists.push_back({.list = &read.config.lists[i],
+                     .file = read.config.lists[i].file,
+                     .after = entries,
+                     .before = {},
+                     .covered_after = rules::covered_by(entries),
+                     .covered_before = {}});
+  }
+  const auto told = rules::ask_guards(read.config.guard, lists, {});
+  if (!told) return std::unexpected(told.error());
+  return {};
 }
 
 } // namespace
@@ -49,6 +70,7 @@ Result<ReadRules> read_rules(const std::filesystem::path &file) {
     read.contents.push_back(content ? std::move(*content) : rules::ListContent{});
   }
   if (!faults.empty()) return fail(Errc::parse, faults);
+  if (auto kept = check_guards(read); !kept) return std::unexpected(std::move(kept.error()));
 
   const rules::NeverDeny never_deny(read.config.guard.never_deny);
   std::vector<rules::ListSource> sources{never_deny.source(0)};

@@ -38,7 +38,7 @@ constexpr std::array<VerbHelp, 22> verbs{{
      "on\n"
      "every worker. Adding an entry again refreshes its time to live. On a list with a file they stand\n"
      "beside the content of the file and survive its reload. `-` reads entries from standard input, one a\n"
-     "line.",
+     "line. A prefix shorter than shortest_prefix of the list is refused unless --force is given.",
      "weirctl list add bans 203.0.113.9 2001:db8:bad::/48 --ttl 10m --comment \"ssh\""},
     {"list del", "delete entries that were added",
      "Deletes addresses or prefixes that were added with `list add`. If one of them is not there, nothing "
@@ -48,7 +48,8 @@ constexpr std::array<VerbHelp, 22> verbs{{
     {"list replace", "replace the whole content of a list by a file",
      "Reads the file in any format that a list may have and puts its content in the place of the old one, "
      "as\n"
-     "a new generation. A change beyond guard.max_change is refused unless --force is given.",
+     "a new generation. What a guard objects to (shortest_prefix, max_change, max_covered) is refused, and\n"
+     "its lines are named, unless --force is given.",
      "weirctl list replace drop drop_v4.json"},
     {"list export", "write the content of a list to a file",
      "weir-control writes the whole list to the file, one entry a line, in a form that it reads again.",
@@ -79,7 +80,8 @@ constexpr std::array<VerbHelp, 22> verbs{{
     {"apply", "make a configuration the next generation",
      "Reads the configuration and its lists, builds an image, and swaps it in while traffic flows. With\n"
      "--confirm the change is taken back after that time unless `weirctl confirm` is called before.\n"
-     "A change beyond guard.max_change, or one that leaves no rule, is refused unless --force is given.",
+     "What a guard objects to (shortest_prefix, max_change, max_covered), and a change that leaves no rule,\n"
+     "is refused unless --force is given.",
      "weirctl apply next.yaml --confirm 60s"},
     {"confirm", "keep a change that waits to be confirmed",
      "Keeps the generation that `apply --confirm` made; without this it is taken back.", "weirctl confirm"},

@@ -87,12 +87,14 @@ void CommandLine::add_list_verbs() {
     change->add_option("--ttl", raw.ttl, "how long the entries stay, such as 90s, 10m or 1h30m")
         ->type_name("TIME");
     change->add_option("--comment", options.comment, "kept with the entries and shown by explain");
+    change->add_flag("--force", options.force, "even prefixes shorter than shortest_prefix");
   }
 
   CLI::App *replace = verb(*list, "list replace", Verb::list_replace);
   replace->add_option("LIST", options.list, "name of a list")->required();
   replace->add_option("FILE", options.file, "the new content")->required();
-  replace->add_flag("--force", options.force, "even beyond guard.max_change or with no entry at all");
+  replace->add_flag("--force", options.force,
+                    "even beyond what the guards let through, or with no entry at all");
 
   CLI::App *write = verb(*list, "list export", Verb::list_export);
   write->add_option("LIST", options.list, "name of a list")->required();
@@ -117,7 +119,8 @@ void CommandLine::add_configuration_verbs() {
   CLI::App *apply = with_config("apply", Verb::apply, "configuration to apply");
   apply->add_option("--confirm", raw.confirm, "take the change back after this time unless confirmed")
       ->type_name("TIME");
-  apply->add_flag("--force", options.force, "even beyond guard.max_change or with no rule at all");
+  apply->add_flag("--force", options.force,
+                  "even beyond what the guards let through, or with no rule at all");
 
   verb(app, "confirm", Verb::confirm);
   verb(app, "rollback", Verb::rollback)->add_option("GENERATION", options.generation, "one that is kept");

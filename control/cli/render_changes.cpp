@@ -37,6 +37,13 @@ bool in_force(const Json &answer) {
                            : has_number(answer, "in_force_ms") || has_number(answer, "live_ms");
 }
 
+std::string warnings(const Json &answer) {
+  std::string text;
+  for (const Json &warning : child(answer, "warnings"))
+    if (warning.is_string()) text += "warning: " + config::printable_lines(warning.get<std::string>()) + '\n';
+  return text;
+}
+
 // What weir-control wants people to know besides, a line each.
 std::string notes(const Json &answer) {
   std::string text;
@@ -44,9 +51,7 @@ std::string notes(const Json &answer) {
     text += "note: " + note + '\n';
   else if (!in_force(answer))
     text += "note: the dataplane is not connected and takes it when it is back\n";
-  for (const Json &warning : child(answer, "warnings"))
-    if (warning.is_string()) text += "warning: " + config::printable_lines(warning.get<std::string>()) + '\n';
-  return text;
+  return text + warnings(answer);
 }
 
 // "generation 43 live after 18 ms, swap 2.1 us, lost 0"
@@ -173,7 +178,7 @@ std::string render_plan(const Json &answer) {
   if (has_number(answer, "build_ms"))
     text += fmt::format("build: about {}{}\n", milliseconds_text(number_in(answer, "build_ms")),
                         from_text(answer));
-  return text;
+  return text + warnings(answer);
 }
 
 std::string render_diff(const Json &answer) {
@@ -185,8 +190,7 @@ std::string render_diff(const Json &answer) {
     table.add({text_in(list, "name"), thousands_in(list, "added"), thousands_in(list, "removed"),
                examples_text(child(list, "examples"))});
   }
-  if (changed == 0) return "nothing would change\n";
-  return table.text();
+  return (changed == 0 ? "nothing would change\n" : table.text()) + warnings(answer);
 }
 
 std::string render_confirm(const Json &answer) {

@@ -125,6 +125,32 @@ private:
       fault(n, path, "not available in this version; " + remedy);
     };
   }
+  // {ipv4: VALUE, ipv6: VALUE}; `parse` takes text and the bits of the family.
+  template <class Value, class Parse> auto families(Value &v4, Value &v6, Parse parse) {
+    return [&v4, &v6, parse, this](const Node &n, const std::string &path) {
+      const auto one = [&](Value &out, unsigned bits) {
+        return [&out, bits, parse, this](const Node &at, const std::string &where) {
+          const auto s = scalar(at, where);
+          if (!s) return;
+          const auto value = parse(*s, bits);
+          if (!value) return fault(at, where, value.error().message);
+          out = *value;
+        };
+      };
+      map(n, path, {{"ipv4", one(v4, 32)}, {"ipv6", one(v6, 128)}});
+    };
+  }
+  template <class Value> auto lengths(Value &v4, Value &v6) { return families(v4, v6, parse_length); }
+  template <class Value> auto covered(Value &v4, Value &v6) { return families(v4, v6, parse_covered); }
+  template <class Value> auto share(Value &out) {
+    return [&out, this](const Node &n, const std::string &path) {
+      const auto s = scalar(n, path);
+      if (!s) return;
+      const auto value = parse_share(*s);
+      if (!value) return fault(n, path, value.error().message);
+      out = *value;
+    };
+  }
   auto into(void (Reader::*section)(const Node &, const std::string &)) {
     return [section, this](const Node &n, const std::string &path) { (this->*section)(n, path); };
   }
@@ -306,7 +332,11 @@ void Reader::list(const Node &node, const std::string &path) {
           l.ttl = *duration;
         }},
        {"on_error", word<OnError>(l.on_error, {{"refuse", OnError::refuse}, {"skip", OnError::skip}})},
-       {"comment", text(l.comment)}});
+       {"comment", text(l.comment)},
+       {"shortest_prefix", lengths(l.shortest_v4, l.shortest_v6)},
+       {"max_covered", covered(l.max_covered_v4, l.max_covered_v6)},
+       {"max_change", share(l.max_change)},
+       {"mapped", word<bool>(l.mapped_both, {{"as_written", false}, {"both", true}})}});
   if (node.IsMap() && !node["file"] && !node["entries"] && !l.dynamic)
     fault(node, path, "has no content; give it a file, entries or dynamic: true");
   config.lists.push_back(std::move(l));
@@ -347,6 +377,12 @@ void Reader::allow(const Node &node, const std::string &path) {
 }
 
 void Reader::guard(const Node &node, const std::string &path) {
+  Guard &g = config.guard;
+  const auto by_action = [this](auto deny, auto allow) {
+    return [deny, allow, this](const Node &n, const std::string &where) {
+      map(n, where, {{"deny", deny}, {"allow", allow}});
+    };
+  };
   map(node, path,
       {{"never_deny",
         [this](const Node &n, const std::string &where) {
@@ -354,13 +390,11 @@ void Reader::guard(const Node &node, const std::string &path) {
             if (const auto p = prefix(item, at)) config.guard.never_deny.push_back(*p);
           });
         }},
-       {"max_change", [this](const Node &n, const std::string &where) {
-          const auto s = scalar(n, where);
-          if (!s) return;
-          const auto share = parse_share(*s);
-          if (!share) return fault(n, where, share.error().message);
-          config.guard.max_change = *share;
-        }}});
+       {"max_change", share(g.max_change)},
+       {"shortest_prefix", by_action(lengths(g.shortest_deny.v4, g.shortest_deny.v6),
+                                     lengths(g.shortest_allow.v4, g.shortest_allow.v6))},
+       {"max_covered", by_action(covered(g.covered_deny.v4, g.covered_deny.v6),
+                                 covered(g.covered_allow.v4, g.covered_allow.v6))}});
 }
 
 void Reader::compact(const Node &node, const std::string &path) {

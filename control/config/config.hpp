@@ -49,6 +49,15 @@ enum class Format : std::uint8_t {
   ipset_save,    // create NAME hash:net ..., add NAME 1.2.3.0/24 timeout 600 comment "x"
 };
 
+// What a feed may hold; docs/operating.md tells what the guards are for. Lengths count bits, and a share is
+// one of all addresses of the family.
+struct ShortestPrefix {
+  unsigned v4 = 8, v6 = 16;
+};
+struct MaxCovered {
+  double v4 = 1, v6 = 1;
+};
+
 struct List {
   std::string name;
   image::Side action = image::Side::deny;
@@ -60,6 +69,10 @@ struct List {
   std::optional<std::chrono::seconds> ttl; // default of dynamic entries
   OnError on_error = OnError::refuse;
   std::string comment;
+  std::optional<unsigned> shortest_v4, shortest_v6;     // none: what the guard says for the action
+  std::optional<double> max_covered_v4, max_covered_v6; // none: likewise
+  std::optional<double> max_change;                     // none: guard.max_change
+  bool mapped_both = false; // IPv6 entries that carry an IPv4 prefix stand for that, too
 };
 
 // What stands in front of the allow tables; when they are asked is policy.confirm.
@@ -72,7 +85,10 @@ inline constexpr unsigned allow_bits_per_key_min = 6, allow_bits_per_key_max = 6
 
 struct Guard {
   std::vector<Prefix> never_deny;
-  double max_change = 1.0; // share of a list that may change in one reload; 1 = any
+  double max_change = 1.0; // share of a list that may change within a day; 1 = any
+  ShortestPrefix shortest_deny{8, 16}, shortest_allow{16, 32};
+  MaxCovered covered_deny{0x1p-2, 0x1p-5};   // of all deny lists together; 2000::/3 is all that is in use
+  MaxCovered covered_allow{0x1p-4, 0x1p-12}; // of each allow list
 };
 
 // `mode: compact`: denied hosts stand in a stacked filter alone, without tables [Stacked].
@@ -109,6 +125,21 @@ struct Config {
   std::string metrics_listen; // host:port; empty: off
   unsigned generations_kept = 5;
 };
+
+// What holds for one list: its own settings, else those of its action. A deny list without one of its own
+// is held by the ceiling of all together alone.
+[[nodiscard]] inline ShortestPrefix shortest_prefix(const Guard &guard, const List &list) {
+  const ShortestPrefix &of_action =
+      list.action == image::Side::allow ? guard.shortest_allow : guard.shortest_deny;
+  return {list.shortest_v4.value_or(of_action.v4), list.shortest_v6.value_or(of_action.v6)};
+}
+[[nodiscard]] inline MaxCovered max_covered(const Guard &guard, const List &list) {
+  const MaxCovered of_action = list.action == image::Side::allow ? guard.covered_allow : MaxCovered{};
+  return {list.max_covered_v4.value_or(of_action.v4), list.max_covered_v6.value_or(of_action.v6)};
+}
+[[nodiscard]] inline double max_change(const Guard &guard, const List &list) {
+  return list.max_change.value_or(guard.max_change);
+}
 
 // Reads and checks a configuration. All faults are reported in one error, one per line, each with
 // file, line, key and what would be right.

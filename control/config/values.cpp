@@ -114,6 +114,28 @@ Result<double> parse_share(std::string_view text) {
   return percent ? value / 100 : value;
 }
 
+Result<unsigned> parse_length(std::string_view text, unsigned bits) {
+  const auto length = parse_number(text.starts_with('/') ? text.substr(1) : text);
+  if (!length || *length > bits)
+    return fail(Errc::parse,
+                fmt::format("\"{}\" is not the length of a prefix; write /0 to /{}", shown(text), bits));
+  return static_cast<unsigned>(*length);
+}
+
+Result<double> parse_covered(std::string_view text, unsigned bits) {
+  if (text.starts_with('/')) {
+    const auto length = parse_length(text, bits);
+    if (!length) return std::unexpected(length.error());
+    return std::ldexp(1.0, -static_cast<int>(*length));
+  }
+  const auto share = parse_share(text);
+  if (share) return share;
+  return fail(Errc::parse,
+              fmt::format("\"{}\" is neither a share nor the length of a prefix; write 25%, 0.25, or "
+                          "/2 for as much as one prefix of that length covers",
+                          shown(text)));
+}
+
 std::optional<std::string> name_fault(std::string_view name, std::size_t bytes_max) {
   if (name.empty()) return "a name has at least one letter or digit";
   if (name.size() > bytes_max) return fmt::format("a name has at most {} bytes", bytes_max);

@@ -21,6 +21,13 @@ namespace weir::config {
 // "30%" or "0.3"; from 0 to 1.
 [[nodiscard]] Result<double> parse_share(std::string_view text);
 
+// The length of a prefix: "/8" or "8", at most `bits`.
+[[nodiscard]] Result<unsigned> parse_length(std::string_view text, unsigned bits);
+
+// How much of a family of `bits` bits may be covered: "25%", "0.25", or "/2", which is as much as one prefix
+// of that length covers. A share of all its addresses.
+[[nodiscard]] Result<double> parse_covered(std::string_view text, unsigned bits);
+
 // "64MiB", "512 KiB", "1GiB", "4096"; powers of 1024, never zero.
 [[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include "control/config/groups.hpp"
 #include "control/rules/bundled_feed.hpp"
 #include "control/rules/comment.hpp"
+#include "control/rules/embedded.hpp"
 #include "weir/base/hash.hpp"
 
 #include <fmt/format.h>
@@ -62,10 +63,15 @@ void warn_about(const std::string &name, const rules::ListContent &content,
 }
 
 // Enters what a file said, or what the store has already when that is the same.
-void take_content(Candidate &candidate, std::size_t index, rules::ListContent content, const RuleList *before,
-                  const store::Store &store) {
+void take_content(Candidate &candidate, std::size_t index, rules::ListContent content,
+                  const std::filesystem::path &file, const RuleList *before, const store::Store &store) {
   RuleList &list = candidate.rules->lists[index];
   warn_about(list.definition.name, content, candidate.warnings);
+  if (std::string told = rules::embedded_text(list.definition, rules::embedded_in(content)); !told.empty())
+    candidate.warnings.push_back(std::move(told));
+  if (std::string told = rules::embedded_text(list.definition, rules::embedded_in(content)); !told.empty())
+    candidate.warnings.push_back(std::move(told));
+  if (list.definition.mapped_both) rules::expand_embedded(content);
   list.fingerprint = fingerprint_of(content);
   if (!list.definition.file.empty()) list.format = rules::name_of(content.format);
   if (before != nullptr && before->fingerprint == list.fingerprint &&
@@ -73,8 +79,10 @@ void take_content(Candidate &candidate, std::size_t index, rules::ListContent co
     list.content_version = before->content_version;
     list.updated_at = before->updated_at;
     list.body = before->body;
-    candidate.diffs.push_back({.name = list.definition.name, .change = {}});
-    candidate.diffs.back().change.before = candidate.diffs.back().change.after = list.body->size();
+    candidate.diffs.push_back({.name = list.definition.name, .change = {}, .file = file});
+    rules::ListChange &none = candidate.diffs.back().change;
+    none.before = none.after = list.body->size();
+    none.covered_before = none.covered_after = list.body->covered;
     return;
   }
   auto body = std::make_shared<ListBody>();
@@ -85,7 +93,8 @@ void take_content(Candidate &candidate, std::size_t index, rules::ListContent co
   candidate.diffs.push_back(
       {.name = list.definition.name,
        .first_load = first_load,
-       .change = rules::change_of(source_of(before ? *before->body : *empty_body()), source_of(*body))});
+       .change = rules::change_of(source_of(before ? *before->body : *empty_body()), source_of(*body)),
+       .file = file});
   list.content_version = 0;
   list.updated_at = now_s();
   list.body = std::move(body);
@@ -168,7 +177,8 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
       continue;
     }
     const RuleList *before = live ? live->find(definition.name) : nullptr;
-    take_content(candidate, candidate.rules->lists.size() - 1, std::move(*content), before, store);
+    take_content(candidate, candidate.rules->lists.size() - 1, std::move(*content), definition.file, before,
+                 store);
   }
   if (!faults.message.empty()) return std::unexpected(std::move(faults));
   if (const Status numbered = number_lists(candidate, live, store); !numbered)
@@ -185,13 +195,14 @@ Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list
   if (before == nullptr) return fail(Errc::not_found, fmt::format("no list is named {}", list));
   auto content = rules::load_feed(file, {before->definition.format, before->definition.on_error}, files);
   if (!content) return std::unexpected(content.error());
+  if (before->definition.mapped_both) rules::expand_embedded(*content);
   Candidate candidate;
   candidate.rules = std::make_shared<RuleSet>();
   candidate.rules->config = live.config;
   candidate.rules->config_text = live.config_text;
   candidate.rules->lists = live.lists;
-  take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(*content), before,
-               store);
+  take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(*content), file,
+               before, store);
   candidate.rules->make_sources(store.never_deny_number());
   return candidate;
 }
@@ -236,19 +247,6 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
   find_left(candidate, live);
   candidate.rules->make_sources(store.never_deny_number());
   return candidate;
-}
-
-Status check_changes(const Candidate &candidate, bool force) {
-  Error refusals{Errc::refused, ""};
-  for (const ListDiff &diff : candidate.diffs) {
-    if (diff.first_load) continue;
-    const Status allowed = rules::check_change(diff.name, diff.change, candidate.rules->config.guard, force);
-    if (allowed) continue;
-    if (!refusals.message.empty()) refusals.message += '\n';
-    refusals.message += allowed.error().message;
-  }
-  if (!refusals.message.empty()) return std::unexpected(std::move(refusals));
-  return {};
 }
 
 Result<std::vector<std::string>> check_left(const Candidate &candidate,

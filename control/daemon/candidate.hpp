@@ -3,7 +3,7 @@
 #pragma once
 
 #include "control/daemon/rule_set.hpp"
-#include "control/rules/guard.hpp"
+#include "control/rules/guards.hpp"
 #include "control/store/store.hpp"
 
 #include <cstdint>
@@ -21,8 +21,9 @@ namespace weir::control {
 
 struct ListDiff {
   std::string name;
-  bool first_load = false; // no content before: not guarded
+  bool first_load = false; // no content before: max_change is not asked
   rules::ListChange change;
+  std::filesystem::path file = {}; // what the content was read from; empty: the configuration itself
 };
 
 // A list of the live rules that these lack, or have on the other side. Its dynamic entries stay under its
@@ -63,8 +64,13 @@ struct Candidate {
 [[nodiscard]] Result<Candidate> restore_candidate(const store::GenerationRecord &record, const RuleSet *live,
                                                   store::Store &store);
 
-// guard.max_change of the new rules over all lists.
-[[nodiscard]] Status check_changes(const Candidate &candidate, bool force);
+// The guards over all lists (rules/guards.hpp); `live` may be null.
+[[nodiscard]] Result<std::vector<std::string>> check_changes(const Candidate &candidate, const RuleSet *live,
+                                                             const rules::GuardsAsked &asked);
+
+// Enters what the candidate's lists have changed: it is in force.
+void account(rules::ChangeAccount &spent, const std::vector<ListDiff> &lists, bool forced,
+             std::uint64_t now_s);
 
 // What becomes of entries that were added by hand to lists that leave: a warning each, or a refusal for a
 // list that turns from deny to allow, unless forced. `entries_of` counts them.

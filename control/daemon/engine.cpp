@@ -29,6 +29,10 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
 
 Status Engine::start(OnChange first_load) {
   if (const Status loaded = load_store(); !loaded) return loaded;
+  clock_.resume(store_.note("clock"));
+  note_clock();
+  spent_ = std::make_shared<const rules::ChangeAccount>(
+      rules::ChangeAccount::resume(store_.note(changes_note), clock_.now_s()));
   pusher_.expect(store_.id(), live_record_.id);
   if (live_ == nullptr) {
     Change change;
@@ -38,13 +42,11 @@ Status Engine::start(OnChange first_load) {
       if (!text) return std::unexpected(text.error());
       const auto config = config::parse(*text, options_.config_file);
       if (!config) return std::unexpected(config.error());
-      return read_candidate(*config, std::move(*text), nullptr, store_);
+      return guarded(read_candidate(*config, std::move(*text), nullptr, store_), nullptr);
     };
     change.done = std::move(first_load);
     submit(std::move(change));
   }
-  clock_.resume(store_.note("clock"));
-  note_clock();
   load_traffic();
   expire(); // what ran out while nobody looked
   pusher_.start();

@@ -69,6 +69,9 @@ struct EngineOptions {
   RuleClock::Sources clock = {};
 };
 
+inline constexpr const char *changes_note =
+    "changes"; // in the store: what each list has changed within a day
+
 struct EntriesDone {
   std::uint64_t added = 0, refreshed = 0, deleted = 0;
   std::uint64_t sequence = 0;
@@ -112,7 +115,7 @@ public:
   [[nodiscard]] Status start(OnChange first_load = {});
 
   // ---- dynamic entries
-  void add(std::string list, std::vector<NewEntry> entries, OnEntries done);
+  void add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force = false);
   void remove(std::string list, std::vector<Prefix> prefixes, OnEntries done);
 
   // ---- changes
@@ -139,6 +142,8 @@ public:
   [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
   [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
   [[nodiscard]] plan::HitMeter &hits() { return hits_; } // fed by a timer, and by whoever asks for counters
+  // What of each list has changed within the day; another object after each change.
+  [[nodiscard]] std::shared_ptr<const rules::ChangeAccount> spent() const { return spent_; }
   [[nodiscard]] const RuleClock &clock() const { return clock_; }
   [[nodiscard]] std::uint64_t entry_writes() const { return entry_writes_; } // groups written so far
   [[nodiscard]] const plan::DenyWatch &deny_watch() const { return deny_watch_; }
@@ -203,7 +208,7 @@ private:
   struct Entries; // the requests that wait, and the group under way
   struct EntryWork;
   [[nodiscard]] Status begin_request(EntryWork &work) const;
-  [[nodiscard]] static Status check_never_deny(const RuleSet &rules, const EntryWork &work); // any thread
+  [[nodiscard]] static Status check_guards(const RuleSet &rules, const EntryWork &work); // any thread
   void take_entry(EntryWork &work);
   [[nodiscard]] Status check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const;
   void touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
@@ -263,6 +268,7 @@ private:
 
   // engine_changes.cpp
   void submit(Change change);
+  [[nodiscard]] Result<Candidate> guarded(Result<Candidate> candidate, const rules::Bundle *files) const;
   void next();
   void prepared(Result<Candidate> candidate);
   [[nodiscard]] Status check_left_lists();
@@ -282,6 +288,7 @@ private:
   void take_back();
   void take_back_undone();
   void go_live(bool in_force);
+  void account_for_change();
   void prune();
   [[nodiscard]] std::set<std::uint64_t> pinned() const;
   void forget_left_lists();
@@ -305,6 +312,7 @@ private:
   std::shared_ptr<const RuleSet> live_, staged_;
   store::GenerationRecord live_record_;
   RuleClock clock_;
+  std::shared_ptr<const rules::ChangeAccount> spent_ = std::make_shared<const rules::ChangeAccount>();
   DynamicEntries dynamic_;
   std::deque<store::Touched> log_;
   std::uint64_t log_first_ = 1; // sequence of log_.front()

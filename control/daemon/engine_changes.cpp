@@ -37,16 +37,13 @@ void Engine::apply(const std::filesystem::path &config_file, std::uint64_t confi
   if (confirm_s > 0 && live_ == nullptr)
     return done(fail(Errc::usage, "there is no generation to go back to: apply without --confirm"));
   change.prepare = [this, file = config_file.empty() ? options_.config_file : config_file,
-                    files = asked.files, force]() -> Result<Candidate> {
+                    files = asked.files]() -> Result<Candidate> {
     auto text = read_text(file, files.get());
     if (!text) return std::unexpected(text.error());
     const auto config = config::parse(*text, file);
     if (!config) return std::unexpected(config.error());
-    auto candidate = read_candidate(*config, std::move(*text), change_->rules.get(), store_, files.get());
-    if (!candidate) return candidate;
-    if (const Status allowed = check_changes(*candidate, force); !allowed)
-      return std::unexpected(allowed.error());
-    return candidate;
+    return guarded(read_candidate(*config, std::move(*text), change_->rules.get(), store_, files.get()),
+                   files.get());
   };
   change.done = std::move(done);
   submit(std::move(change));
@@ -61,15 +58,22 @@ void Engine::replace(const std::string &list, const std::filesystem::path &file,
   change.cause = "replace " + list;
   change.by = asked.by;
   change.force = force;
-  change.prepare = [this, list, file, files = asked.files, force]() -> Result<Candidate> {
-    auto candidate = replace_candidate(*change_->rules, list, file, store_, files.get());
-    if (!candidate) return candidate;
-    if (const Status allowed = check_changes(*candidate, force); !allowed)
-      return std::unexpected(allowed.error());
-    return candidate;
+  change.prepare = [this, list, file, files = asked.files]() -> Result<Candidate> {
+    return guarded(replace_candidate(*change_->rules, list, file, store_, files.get()), files.get());
   };
   change.done = std::move(done);
   submit(std::move(change));
+}
+
+// Of the change at hand, which is the only one that may look at the account or enter something there.
+Result<Candidate> Engine::guarded(Result<Candidate> candidate, const rules::Bundle *files) const {
+  if (!candidate) return candidate;
+  auto warnings = check_changes(
+      *candidate, change_->rules.get(),
+      {.files = files, .spent = spent_.get(), .now_s = clock_.now_s(), .force = change_->force});
+  if (!warnings) return std::unexpected(std::move(warnings.error()));
+  candidate->warnings.insert(candidate->warnings.end(), warnings->begin(), warnings->end());
+  return candidate;
 }
 
 // The dataplane lacks what it should run: after a restart, a trimmed log, a full overlay.

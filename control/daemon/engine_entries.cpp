@@ -22,10 +22,16 @@ double ms_since(push::Clock::time_point start) {
 
 } // namespace
 
-Status Engine::check_never_deny(const RuleSet &rules, const EntryWork &work) {
+Status Engine::check_guards(const RuleSet &rules, const EntryWork &work) {
   const RuleList *list = rules.find(work.list_name);
-  if (work.kind != EntryWork::Kind::add || list == nullptr || list->definition.action != image::Side::deny)
-    return {};
+  if (work.kind != EntryWork::Kind::add || list == nullptr) return {};
+  if (!work.force) {
+    rules::ShortEntries too_short(list->definition,
+                                  config::shortest_prefix(rules.config.guard, list->definition));
+    for (const NewEntry &entry : work.entries) too_short.see(entry.prefix);
+    if (const Status refused = too_short.refused(); !refused) return refused;
+  }
+  if (list->definition.action != image::Side::deny) return {};
   for (const NewEntry &entry : work.entries)
     for (const Prefix &guarded : rules.config.guard.never_deny)
       if (guarded.covers(entry.prefix))
@@ -89,10 +95,11 @@ void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point sin
       });
 }
 
-void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done) {
+void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force) {
   EntryWork work;
   work.list_name = std::move(list);
   work.entries = std::move(entries);
+  work.force = force;
   work.done = std::move(done);
   queue_entries(std::move(work));
 }

@@ -13,10 +13,11 @@ struct Engine::EntryWork {
   enum class Kind : std::uint8_t { add, remove, expire } kind = Kind::add;
   std::string list_name;
   std::vector<NewEntry> entries; // of a removal only their prefixes
+  bool force = false;            // even beyond shortest_prefix
   OnEntries done;
   push::Clock::time_point since = push::Clock::now();
 
-  std::shared_ptr<const RuleSet> checked; // against which never_deny was asked, and the entries are sorted
+  std::shared_ptr<const RuleSet> checked; // against which the guards were asked, and the entries are sorted
   const RuleList *list = nullptr;         // of `checked`, while its entries are taken
   std::size_t taken = 0;
   EntriesDone result;

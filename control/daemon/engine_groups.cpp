@@ -112,7 +112,7 @@ void Engine::gather_small() {
 // All of its entries, or none.
 Status Engine::take_small(EntryWork &work) {
   Entries &e = *entries_;
-  if (const Status allowed = check_never_deny(*live_, work); !allowed) return allowed;
+  if (const Status allowed = check_guards(*live_, work); !allowed) return allowed;
   const std::size_t erased = e.change->erase.size(), touched = e.change->touched.size();
   while (work.taken < work.entries.size()) take_entry(work);
   if (!work.absent.empty()) {
@@ -147,7 +147,7 @@ void Engine::check_large(const std::shared_ptr<EntryWork> &work) {
       [work, rules = live_] {
         if (work->checked == nullptr) sort_and_drop_repeated(work->entries);
         work->checked = rules;
-        return check_never_deny(*rules, *work);
+        return check_guards(*rules, *work);
       },
       [this, work](const Status &allowed) {
         Entries &e = *entries_;

@@ -118,6 +118,7 @@ void Engine::go_live(bool in_force) {
           (report.build_ms + report.verify_ms) * 1e6 / static_cast<double>(report.keys_verified);
     begin_deny_watch(change.image->plan.deny_filter);
   }
+  if (new_rules && !change.is_rollback) account_for_change();
   change.result.generation = live_record_.id;
   if (change.to != 0) {
     change.result.from = before;
@@ -137,6 +138,20 @@ void Engine::go_live(bool in_force) {
   if (!undone_.empty()) take_back_undone();
   prune();
   finish(std::nullopt);
+}
+
+// A rollback is somebody's own doing and gives nothing back: what was spent stays spent.
+void Engine::account_for_change() {
+  auto spent = std::make_shared<rules::ChangeAccount>(*spent_);
+  const std::uint64_t now = clock_.now_s();
+  account(*spent, change_->candidate.diffs, change_->force, now);
+  const std::string note = spent->note(now);
+  spent_ = std::move(spent);
+  if (note == store_.note(changes_note)) return;
+  if (const Status noted = store_.set_note(changes_note, note); !noted)
+    change_->result.warnings.push_back(fmt::format(
+        "what this change takes of max_change could not be written, and a restart would forget it: {}",
+        noted.error().message));
 }
 
 // What cannot be forgotten now is forgotten after the next change.

@@ -32,7 +32,11 @@ public:
   bool null() override {
     return where_ == Where::entry && key_ == "ttl" ? true : value_of_wrong_type("null");
   }
-  bool boolean(bool value) override { return value_of_wrong_type(value ? "true" : "false"); }
+  bool boolean(bool value) override {
+    if (where_ != Where::request || key_ != "force") return value_of_wrong_type(value ? "true" : "false");
+    request_.force = value;
+    return true;
+  }
   bool number_integer(std::int64_t value) override { return value_of_wrong_type(std::to_string(value)); }
   bool number_unsigned(std::uint64_t value) override {
     if (where_ != Where::entry || key_ != "ttl" || value > ttl_s_max)
@@ -49,7 +53,7 @@ public:
         request_.verb = std::move(text);
       else if (key_ == "list")
         request_.list = text.substr(0, list_name_bytes_max + 1);
-      return key_ == "entries" ? value_of_wrong_type("a text") : true;
+      return key_ == "entries" || key_ == "force" ? value_of_wrong_type("a text") : true;
     case Where::entries: return take_prefix(text) && end_entry();
     case Where::entry:
       if (key_ == "prefix") return take_prefix(text);
@@ -112,6 +116,7 @@ private:
     case Where::request:
       if (key_ == "verb" || key_ == "list") return wrong(fmt::format("{} is {}; it is a text", key_, value));
       if (key_ == "entries") return wrong(fmt::format("entries is {}; it is an array", value));
+      if (key_ == "force") return wrong(fmt::format("force is {}; it is true or false", value));
       break;
     case Where::entries:
       return wrong(fmt::format("entry {} is {}; it is a prefix or an object", number(), value));

@@ -18,6 +18,7 @@ inline constexpr std::size_t long_line_bytes = 64 * 1024;
 struct EntryRequest {
   std::string verb, list; // list_add or list_del
   std::vector<NewEntry> entries;
+  bool force = false; // even beyond shortest_prefix
 };
 
 // From any thread. Errors name the entry; a line that asks for anything else is one.

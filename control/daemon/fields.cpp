@@ -55,7 +55,7 @@ constexpr std::array verbs{
     Verb{"status", {}},
     Verb{"ping", {}},
     Verb{"list_show", {list_if_any}},
-    Verb{"list_add", {list, to_add}},
+    Verb{"list_add", {list, to_add, force}},
     Verb{"list_del", {list, to_delete}},
     Verb{"list_replace", {list, file, force}},
     Verb{"list_export", {list, file_of_old}},

@@ -8,11 +8,13 @@
 #include "control/daemon/run_lock.hpp"
 #include "control/daemon/server.hpp"
 #include "control/daemon/verbs.hpp"
+#include "weir/base/private_folder.hpp"
 
 #include <fmt/format.h>
 #include <getopt.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -183,6 +185,10 @@ int main(int argc, char **argv) {
   if (const Status settled = settle_access(*options); !settled) return failed(settled.error());
   std::error_code ignored;
   std::filesystem::create_directories(options->run, ignored);
+  umask(0077); // the sockets set theirs
+  if (const auto failed = make_private(options->state))
+    fmt::print(stderr, "weir-control: {}: cannot be created: {}\n", options->state.string(),
+               failed.message());
   if (const Status served = serve(*options); !served) return failed(served.error());
   return 0;
 }

@@ -18,6 +18,7 @@ void ListBody::count() {
   counts.v4_hosts = static_cast<std::uint64_t>(hosts);
   counts.v4_prefixes = v4.size() - counts.v4_hosts;
   counts.v6 = v6.size();
+  covered = rules::covered_by(entries());
 }
 
 void RuleSet::make_sources(std::uint16_t never_deny_number) {

@@ -11,6 +11,7 @@
 
 #include "control/config/config.hpp"
 #include "control/daemon/dynamic_entries.hpp"
+#include "control/rules/coverage.hpp"
 #include "control/rules/feed.hpp"
 #include "control/rules/normalise.hpp"
 
@@ -30,7 +31,9 @@ struct ListBody {
   std::vector<rules::EntryV4> v4;
   std::vector<rules::EntryV6> v6;
   EntryCounts counts;
+  rules::Covered covered;
 
+  [[nodiscard]] rules::Entries entries() const { return {.v4 = v4, .v6 = v6}; }
   [[nodiscard]] std::uint64_t size() const { return v4.size() + v6.size(); }
   void count(); // after filling
 };

@@ -106,7 +106,10 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
 }
 
 void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
-  EntryRequest add{.verb = "list_add", .list = request.at("list").get<std::string>(), .entries = {}};
+  EntryRequest add{.verb = "list_add",
+                   .list = request.at("list").get<std::string>(),
+                   .entries = {},
+                   .force = request.value("force", false)};
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
     if (!prefix) return reply(std::unexpected(prefix.error()));
@@ -146,7 +149,7 @@ void Api::change_entries(EntryRequest request, const Reply &reply) {
     }
     reply(std::move(answer));
   };
-  if (adds) return engine_.add(std::move(request.list), std::move(request.entries), done);
+  if (adds) return engine_.add(std::move(request.list), std::move(request.entries), done, request.force);
   std::vector<Prefix> prefixes;
   prefixes.reserve(request.entries.size());
   for (const NewEntry &entry : request.entries) prefixes.push_back(entry.prefix);

@@ -16,6 +16,7 @@ struct Preview {
   Candidate candidate;
   rules::Effective effective;
   std::map<std::uint16_t, std::uint64_t> dynamic; // entries added by hand, by number of the live list
+  Result<std::vector<std::string>> guards;        // their warnings, or why apply will refuse this
 
   [[nodiscard]] std::uint64_t dynamic_of(std::uint16_t list) const {
     const auto at = dynamic.find(list);
@@ -25,7 +26,8 @@ struct Preview {
 using PreviewPtr = std::shared_ptr<Preview>;
 
 Result<PreviewPtr> preview(const std::filesystem::path &file, const rules::Bundle *files, Snapshot snapshot,
-                           const std::shared_ptr<const RuleSet> &live, store::Store &store) {
+                           const std::shared_ptr<const RuleSet> &live, store::Store &store,
+                           const rules::ChangeAccount &spent, std::uint64_t now_s) {
   auto text = read_text(file, files);
   if (!text) return std::unexpected(text.error());
   const auto config = config::parse(*text, file);
@@ -35,7 +37,16 @@ Result<PreviewPtr> preview(const std::filesystem::path &file, const rules::Bundl
   snapshot.rules = candidate->rules;
   auto effective = effective_of(snapshot);
   if (!effective) return std::unexpected(effective.error());
-  return std::make_shared<Preview>(Preview{std::move(*candidate), std::move(*effective), {}});
+  auto guards = check_changes(*candidate, live.get(), {.files = files, .spent = &spent, .now_s = now_s});
+  return std::make_shared<Preview>(
+      Preview{std::move(*candidate), std::move(*effective), {}, std::move(guards)});
+}
+
+void show_guards(Json &answer, const Preview &seen) {
+  Json &warnings = answer["warnings"];
+  if (!seen.guards) warnings.push_back("apply will refuse this: " + seen.guards.error().message);
+  if (seen.guards)
+    for (const std::string &warning : *seen.guards) warnings.push_back(warning);
 }
 
 Json diff_json(const ListDiff &diff) {
@@ -79,8 +90,9 @@ void run_preview(Engine &engine, const Json &request, const Caller &caller,
   }
   engine.background().run(
       [file, files = std::move(*files), snapshot = std::move(snapshot), live, &store = engine.store(),
-       dynamic = std::move(dynamic), work = std::move(work)]() mutable -> Result<Json> {
-        const auto seen = preview(file, files.get(), std::move(snapshot), live, store);
+       spent = engine.spent(), now = engine.clock().now_s(), dynamic = std::move(dynamic),
+       work = std::move(work)]() mutable -> Result<Json> {
+        const auto seen = preview(file, files.get(), std::move(snapshot), live, store, *spent, now);
         if (!seen) return std::unexpected(seen.error());
         (*seen)->dynamic = std::move(dynamic);
         return work(**seen);
@@ -136,8 +148,7 @@ void Api::check(const Json &request, const Caller &caller, const Reply &reply) {
            {"v6", list.body->counts.v6}});
     for (const rules::Conflict &conflict : seen.effective.conflicts)
       answer["conflicts"].push_back(conflict.text());
-    if (const Status allowed = check_changes(seen.candidate, false); !allowed)
-      answer["warnings"].push_back("apply will refuse this: " + allowed.error().message);
+    show_guards(answer, seen);
     const auto left =
         check_left(seen.candidate, [&seen](std::uint16_t list) { return seen.dynamic_of(list); }, false);
     if (!left) answer["warnings"].push_back("apply will refuse this: " + left.error().message);
@@ -190,7 +201,9 @@ void Api::diff(const Json &request, const Caller &caller, const Reply &reply) {
     Json lists = Json::array();
     for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
     if (live) show_left(lists, seen, *live);
-    return Json{{"lists", std::move(lists)}};
+    Json answer{{"lists", std::move(lists)}, {"warnings", Json::array()}};
+    show_guards(answer, seen);
+    return answer;
   });
 }
 
@@ -229,6 +242,8 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                   Json answer = Json::parse(plan::to_json(*plan), nullptr, false);
                   if (!answer.is_object()) return fail(Errc::io, "the plan cannot be read");
                   answer["control"] = control;
+                  answer["warnings"] = Json::array();
+                  show_guards(answer, seen);
                   return answer;
                 });
   });

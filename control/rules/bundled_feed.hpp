@@ -14,4 +14,8 @@ namespace weir::rules {
                                             const Bundle *files);
 [[nodiscard]] Result<ListContent> load_list(const config::List &list, const Bundle *files);
 
+// lines_of() of a file as load_feed() reads it. Nothing when it cannot be read any more.
+[[nodiscard]] std::vector<FeedLine> lines_of(const std::filesystem::path &file, config::Format format,
+                                             std::span<const Prefix> prefixes, const Bundle *files);
+
 } // namespace weir::rules

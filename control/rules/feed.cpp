@@ -1,6 +1,7 @@
 #include "control/rules/feed.hpp"
 
 #include "control/rules/bundled_feed.hpp"
+#include "control/rules/embedded.hpp"
 #include "control/rules/sink.hpp"
 #include "weir/build/parallel.hpp"
 #include "weir/key/text.hpp"
@@ -123,6 +124,20 @@ Format detect_format(std::string_view text) noexcept {
   return semicolons ? Format::spamhaus_text : Format::plain;
 }
 
+namespace {
+
+void parse_as(Format format, std::string_view text, Sink &sink, unsigned threads) {
+  switch (format) {
+  case Format::automatic:
+  case Format::plain:
+  case Format::spamhaus_text: return parse_plain(text, sink, threads);
+  case Format::spamhaus_json: return parse_spamhaus_json(text, sink);
+  case Format::ipset_save: return parse_ipset_save(text, sink);
+  }
+}
+
+} // namespace
+
 Result<ListContent> parse_feed(std::string_view text, std::string_view file_name,
                                const FeedOptions &options) {
   const std::size_t bytes = text.size();
@@ -131,13 +146,7 @@ Result<ListContent> parse_feed(std::string_view text, std::string_view file_name
     return fail(Errc::parse, fmt::format("{}: {}; nothing of it was used", file_name, reason));
   Sink sink;
   const Format format = options.format == Format::automatic ? detect_format(text) : options.format;
-  switch (format) {
-  case Format::automatic:
-  case Format::plain:
-  case Format::spamhaus_text: parse_plain(text, sink, build::threads_for(options.threads)); break;
-  case Format::spamhaus_json: parse_spamhaus_json(text, sink); break;
-  case Format::ipset_save: parse_ipset_save(text, sink); break;
-  }
+  parse_as(format, text, sink, build::threads_for(options.threads));
   const std::uint64_t lines = sink.content.lines;
   if (sink.fault_count != 0 && options.on_error == OnError::refuse)
     return fail(Errc::parse, fmt::format("{}{}: {} of {}; nothing of it was used. Correct the file, or write "
@@ -175,15 +184,19 @@ Result<OwnedFd> open_feed(const std::filesystem::path &file) {
   return fd;
 }
 
-Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options,
-                              const Bundle *files) {
+namespace {
+
+// Calls `use` with what the file says, whether it came with the request or is read here.
+template <class Use>
+auto with_text(const std::filesystem::path &file, const Bundle *files, Use use)
+    -> decltype(use(std::string_view())) {
   struct stat status{};
   try {
     if (files != nullptr) {
       const auto text = files->find(file);
       if (!text) return unreadable(file, "it did not come with the request");
       status.st_size = static_cast<off_t>(text->size());
-      return parse_feed(*text, file.string(), options);
+      return use(*text);
     }
     const auto fd = open_feed(file);
     if (!fd) return std::unexpected(fd.error());
@@ -191,11 +204,44 @@ Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptio
     std::unique_ptr<char[]> buffer;
     const auto size = read_all(fd->get(), buffer, static_cast<std::size_t>(status.st_size));
     if (!size) return unreadable(file, size.error().message);
-    return parse_feed({buffer.get(), *size}, file.string(), options);
+    return use({buffer.get(), *size});
   } catch (const std::bad_alloc &) {
     return fail(Errc::no_memory,
                 fmt::format("{}: no memory to read {} bytes", file.string(), status.st_size));
   }
+}
+
+} // namespace
+
+Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options,
+                              const Bundle *files) {
+  return with_text(file, files,
+                   [&](std::string_view text) { return parse_feed(text, file.string(), options); });
+}
+
+std::vector<FeedLine> lines_of(std::string_view text, Format format, std::span<const Prefix> prefixes) {
+  LineSearch search{.wanted_v4 = {}, .wanted_v6 = {}};
+  for (const Prefix &p : prefixes) {
+    if (p.family() == Family::ipv4)
+      search.wanted_v4.push_back(to_entry_v4(p));
+    else
+      search.wanted_v6.push_back(to_entry_v6(p));
+  }
+  sort_entries(search.wanted_v4);
+  sort_entries(search.wanted_v6);
+  text = without_mark(text);
+  Sink sink;
+  sink.search = &search;
+  parse_as(format == Format::automatic ? detect_format(text) : format, text, sink, 1);
+  return std::move(search.found);
+}
+
+std::vector<FeedLine> lines_of(const std::filesystem::path &file, Format format,
+                               std::span<const Prefix> prefixes, const Bundle *files) {
+  auto found = with_text(file, files, [&](std::string_view text) -> Result<std::vector<FeedLine>> {
+    return lines_of(text, format, prefixes);
+  });
+  return found ? std::move(*found) : std::vector<FeedLine>{};
 }
 
 Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options) {
@@ -204,7 +250,9 @@ Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptio
 
 Result<ListContent> load_list(const config::List &list) { return load_list(list, nullptr); }
 
-Result<ListContent> load_list(const config::List &list, const Bundle *files) {
+namespace {
+
+Result<ListContent> load_as_written(const config::List &list, const Bundle *files) {
   ListContent content;
   if (!list.file.empty()) {
     auto from_file = load_feed(list.file, {.format = list.format, .on_error = list.on_error}, files);
@@ -218,6 +266,14 @@ Result<ListContent> load_list(const config::List &list, const Bundle *files) {
       parse_feed(text, fmt::format("entries of list {}", list.name), {.format = Format::plain});
   if (!inline_content) return inline_content;
   return list.file.empty() ? std::move(inline_content) : join(std::move(content), *inline_content);
+}
+
+} // namespace
+
+Result<ListContent> load_list(const config::List &list, const Bundle *files) {
+  auto content = load_as_written(list, files);
+  if (content && list.mapped_both) expand_embedded(*content);
+  return content;
 }
 
 ListContent join(ListContent first, const ListContent &second) {

@@ -89,6 +89,16 @@ struct FeedOptions {
 [[nodiscard]] Result<ListContent> parse_feed(std::string_view text, std::string_view file_name,
                                              const FeedOptions &options = {});
 
+struct FeedLine {
+  std::uint64_t line = 0; // from 1
+  Prefix prefix;
+};
+
+// The first line of each of a few prefixes, in the order of the text; those that it does not have are left
+// out.
+[[nodiscard]] std::vector<FeedLine> lines_of(std::string_view text, config::Format format,
+                                             std::span<const Prefix> prefixes);
+
 // Maps the file and parses it. Anything but a regular file is refused.
 [[nodiscard]] Result<ListContent> load_feed(const std::filesystem::path &file,
                                             const FeedOptions &options = {});

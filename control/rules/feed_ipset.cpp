@@ -118,7 +118,7 @@ private:
         return fault(fmt::format("unknown option {}", option.substr(0, 30)));
       }
     }
-    sink_.add(prefix);
+    sink_.add(prefix, number_);
     if (ttl_s != 0 || !comment.empty()) sink_.note(prefix, comment, ttl_s);
   }
 

@@ -24,7 +24,7 @@ void take_object(std::uint64_t number, std::string_view line, const json &object
   if (!cidr->is_string()) return sink.fault(number, line, "\"cidr\" is not a text");
   Prefix prefix;
   if (!sink.take(number, line, cidr->get_ref<const std::string &>(), prefix)) return;
-  sink.add(prefix);
+  sink.add(prefix, number);
   const auto id = object.find("sblid");
   if (id != object.end() && id->is_string()) sink.note(prefix, id->get_ref<const std::string &>(), 0);
 }

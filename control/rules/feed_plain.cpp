@@ -53,7 +53,7 @@ void take_line(std::uint64_t number, std::string_view line, Sink &sink) {
   if (rule.empty()) return;
   Prefix prefix;
   if (!sink.take(number, trim(line), rule, prefix)) return;
-  sink.add(prefix);
+  sink.add(prefix, number);
   if (mark == std::string_view::npos) return;
   std::string_view comment = line.substr(mark);
   comment.remove_prefix(std::min(comment.find_first_not_of("#; \t"), comment.size()));
@@ -66,14 +66,14 @@ namespace {
 
 void parse_lines(std::string_view text, Sink &sink) {
   constexpr std::size_t usual_line_bytes = 14;
-  sink.content.v4.reserve(text.size() / usual_line_bytes + 1);
+  if (sink.search == nullptr) sink.content.v4.reserve(text.size() / usual_line_bytes + 1);
   Lines lines(text);
   std::string_view line;
   EntryV4 entry;
   while (lines.next(line)) {
     if (line.empty()) continue;
     if (take_ipv4(line, entry))
-      sink.add(entry);
+      sink.add(entry, lines.number());
     else
       take_line(lines.number(), line, sink);
   }

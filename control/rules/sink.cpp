@@ -122,6 +122,20 @@ void sort_entries(std::vector<EntryV6> &entries) {
   std::ranges::stable_sort(entries, [](const EntryV6 &a, const EntryV6 &b) { return before(a, b); });
 }
 
+template <class Entry>
+void LineSearch::see(const Entry &entry, std::uint64_t line, std::vector<Entry> &wanted,
+                     std::vector<FeedLine> &found) {
+  const auto at =
+      std::ranges::lower_bound(wanted, entry, [](const Entry &a, const Entry &b) { return before(a, b); });
+  if (at == wanted.end() || !same_prefix(*at, entry)) return;
+  found.push_back({line, to_prefix(entry)});
+  wanted.erase(at);
+}
+template void LineSearch::see(const EntryV4 &, std::uint64_t, std::vector<EntryV4> &,
+                              std::vector<FeedLine> &);
+template void LineSearch::see(const EntryV6 &, std::uint64_t, std::vector<EntryV6> &,
+                              std::vector<FeedLine> &);
+
 std::uint32_t Sink::keep(std::string_view comment) {
   if (comment.empty()) return 0;
   std::string &blob = content.comments;
@@ -136,6 +150,7 @@ std::uint32_t Sink::keep(std::string_view comment) {
 }
 
 void Sink::note(const Prefix &prefix, std::string_view comment, std::uint64_t ttl_s) {
+  if (search != nullptr) return;
   const std::uint32_t place = keep(comment);
   if (place == 0 && ttl_s == 0) return;
   const auto ttl =

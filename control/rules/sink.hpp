@@ -42,18 +42,32 @@ private:
   return text;
 }
 
+// Looks for the lines of a few prefixes instead of taking entries.
+struct LineSearch {
+  std::vector<FeedLine> found{};  // in the order of the file
+  std::vector<EntryV4> wanted_v4; // sorted; what was found leaves
+  std::vector<EntryV6> wanted_v6;
+
+  template <class Entry>
+  static void see(const Entry &, std::uint64_t, std::vector<Entry> &, std::vector<FeedLine> &);
+};
+
 class Sink {
 public:
   ListContent content;
-  std::vector<Fault> faults; // the first faults_listed_max
+  LineSearch *search = nullptr; // none: entries are taken
+  std::vector<Fault> faults;    // the first faults_listed_max
   std::uint64_t fault_count = 0;
 
-  void add(const EntryV4 &entry) { content.v4.push_back(entry); }
-  void add(const Prefix &prefix) {
-    if (prefix.family() == Family::ipv4)
-      content.v4.push_back(to_entry_v4(prefix));
-    else
-      content.v6.push_back(to_entry_v6(prefix));
+  void add(const EntryV4 &entry, std::uint64_t line) {
+    if (search != nullptr) [[unlikely]]
+      return search->see(entry, line, search->wanted_v4, search->found);
+    content.v4.push_back(entry);
+  }
+  void add(const Prefix &prefix, std::uint64_t line) {
+    if (prefix.family() == Family::ipv4) return add(to_entry_v4(prefix), line);
+    if (search != nullptr) return search->see(to_entry_v6(prefix), line, search->wanted_v6, search->found);
+    content.v6.push_back(to_entry_v6(prefix));
   }
   // Of the entry added last.
   void note(const Prefix &prefix, std::string_view comment, std::uint64_t ttl_s);

@@ -334,8 +334,12 @@ std::string Case::weir_yaml() const {
     if (!list.format.empty()) text += "  format: " + list.format + '\n';
     for (const std::string &setting : list.settings) text += "  " + setting + '\n';
   }
+  // Cases are about packets and have prefixes of every length in files.
+  text += "guard:\n"
+          "  shortest_prefix: {deny: {ipv4: /0, ipv6: /0}, allow: {ipv4: /0, ipv6: /0}}\n"
+          "  max_covered: {deny: {ipv4: 100%, ipv6: 100%}, allow: {ipv4: 100%, ipv6: 100%}}\n";
   if (!never_deny.empty()) {
-    text += "guard:\n  never_deny:\n";
+    text += "  never_deny:\n";
     for (const std::string &prefix : never_deny) text += "  - \"" + prefix + "\"\n";
   }
   return text;

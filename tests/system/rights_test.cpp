@@ -100,6 +100,25 @@ protected:
 
 } // namespace
 
+TEST_F(Rights, nobody_else_looks_into_the_state_folder) {
+  own_folder("state/store", daemon_user); // as an earlier version has left it
+  own_file("state/calibration.old", "1\n", daemon_user);
+  ASSERT_EQ(chmod((folder_ / "state/calibration.old").c_str(), 0644), 0);
+  ASSERT_NO_FATAL_FAILURE(start_control());
+  const auto mode_of = [](const fs::path &path) { return fs::status(path).permissions() & fs::perms::mask; };
+  EXPECT_EQ(mode_of(folder_ / "state"), fs::perms::owner_all);
+  unsigned files = 0;
+  for (const auto &entry : fs::recursive_directory_iterator(folder_ / "state")) {
+    const bool is_folder = entry.is_directory();
+    files += !is_folder;
+    EXPECT_EQ(mode_of(entry.path()),
+              is_folder ? fs::perms::owner_all : fs::perms::owner_read | fs::perms::owner_write)
+        << entry.path();
+  }
+  EXPECT_GT(files, 3u);
+  EXPECT_EQ(ctl(reader, {"status"}).code, 0) << "the socket's folder is as open as before";
+}
+
 TEST_F(Rights, files_are_read_with_those_of_the_caller) {
   ASSERT_NO_FATAL_FAILURE(start_control());
   own_file("writer/list.txt", "10.0.0.1\n10.0.0.2 # mine\n", writer);

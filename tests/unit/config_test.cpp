@@ -93,6 +93,49 @@ generations_kept: 7
   EXPECT_EQ(c.generations_kept, 7u);
 }
 
+TEST(Config, guards_are_those_of_the_action_unless_a_list_has_its_own) {
+  const Config c =
+      good("version: 1\n"
+           "guard:\n"
+           "  max_change: 30%\n"
+           "  shortest_prefix: {deny: {ipv4: /10}, allow: {ipv6: 40}}\n"
+           "  max_covered: {deny: {ipv4: 10%}, allow: {ipv6: /20}}\n"
+           "lists:\n"
+           "- {name: a, action: deny, entries: [10.0.0.1]}\n"
+           "- {name: b, action: allow, entries: [10.0.0.2], shortest_prefix: {ipv4: /8}, max_change: "
+           "0.5, max_covered: {ipv6: /16}, mapped: both}\n");
+  const ShortestPrefix a = shortest_prefix(c.guard, c.lists[0]), b = shortest_prefix(c.guard, c.lists[1]);
+  EXPECT_EQ(a.v4, 10u);
+  EXPECT_EQ(a.v6, 16u) << "the default";
+  EXPECT_EQ(b.v4, 8u);
+  EXPECT_EQ(b.v6, 40u);
+  EXPECT_EQ(c.guard.covered_deny.v4, 0.1);
+  EXPECT_EQ(max_covered(c.guard, c.lists[0]).v4, 1) << "a deny list without its own";
+  EXPECT_EQ(max_covered(c.guard, c.lists[1]).v4, 0x1p-4) << "the default";
+  EXPECT_EQ(max_covered(c.guard, c.lists[1]).v6, 0x1p-16);
+  EXPECT_EQ(max_change(c.guard, c.lists[0]), 0.3);
+  EXPECT_EQ(max_change(c.guard, c.lists[1]), 0.5);
+  EXPECT_FALSE(c.lists[0].mapped_both);
+  EXPECT_TRUE(c.lists[1].mapped_both);
+}
+
+TEST(Config, guards_that_make_no_sense_are_refused_by_line_and_value) {
+  const std::string words = refused("version: 1\n"
+                                    "guard:\n"
+                                    "  shortest_prefix: {deny: {ipv4: /33}, alow: {}}\n"
+                                    "  max_covered: {deny: {ipv4: much}}\n"
+                                    "lists:\n"
+                                    "- {name: a, action: deny, entries: [10.0.0.1], shortest_prefix: 8}\n");
+  EXPECT_HAS(words,
+             "weir.yaml:3: guard.shortest_prefix.deny.ipv4: \"/33\" is not the length of a prefix; write "
+             "/0 to /32");
+  EXPECT_HAS(words, "weir.yaml:3: guard.shortest_prefix.alow: unknown key; did you mean \"allow\"?");
+  EXPECT_HAS(words,
+             "weir.yaml:4: guard.max_covered.deny.ipv4: \"much\" is neither a share nor the length of a "
+             "prefix");
+  EXPECT_HAS(words, "weir.yaml:6: lists[0].shortest_prefix: ");
+}
+
 TEST(Config, the_version_alone_is_a_configuration) {
   const Config c = good("version: 1\n");
   EXPECT_TRUE(c.lists.empty());

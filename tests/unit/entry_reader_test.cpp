@@ -7,6 +7,14 @@
 namespace weir::control {
 namespace {
 
+TEST(EntryReader, force_is_true_or_false) {
+  const std::string entries = R"("list":"bans","verb":"list_add","entries":["0.0.0.0/1"])";
+  EXPECT_TRUE(parse_entry_request(R"({"force":true,)" + entries + "}")->force);
+  EXPECT_FALSE(parse_entry_request("{" + entries + "}")->force);
+  EXPECT_FALSE(parse_entry_request(R"({"force":1,)" + entries + "}"));
+  EXPECT_FALSE(parse_entry_request(R"({"force":"yes",)" + entries + "}"));
+}
+
 TEST(EntryReader, takes_prefixes_alone_and_with_ttl_and_comment_whatever_the_order_of_fields) {
   const auto read = parse_entry_request(
       R"({"entries":["203.0.113.9",{"comment":"ssh\nx","prefix":"2001:db8::/32","ttl":600},{"ttl":null,"prefix":"10.0.0.0/8"}],)"

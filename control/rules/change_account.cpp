@@ -41,9 +41,12 @@ std::string ChangeAccount::note(std::uint64_t now_s) {
   std::string text;
   for (auto &[list, hours] : lists_) {
     std::erase_if(hours, [now_s](const Hour &h) { return is_over(h.last_s, now_s); });
-    for (const auto &[last_s, s] : hours)
-      text += fmt::format("{} {} {} {} {} {} {}\n", list, last_s, s.lines, s.v4, s.v6, s.v4_addresses,
-                          s.v6_addresses);
+    for (const auto &[last_s, s] : hours) {
+      text += fmt::format("{} {} {}", list, last_s, s.lines);
+      for (const Moved &m : {s.v4, s.v6})
+        text += fmt::format(" {} {} {} {}", m.gained, m.lost, m.gained_share, m.lost_share);
+      text += '\n';
+    }
   }
   std::erase_if(lists_, [](const auto &list) { return list.second.empty(); });
   return text.empty() ? text : std::string(first_line) + '\n' + text;
@@ -58,8 +61,10 @@ ChangeAccount ChangeAccount::resume(std::string_view note, std::uint64_t now_s) 
     std::istringstream in(line);
     std::string list;
     Hour hour;
-    Spent &s = hour.spent;
-    if (!(in >> list >> hour.last_s >> s.lines >> s.v4 >> s.v6 >> s.v4_addresses >> s.v6_addresses)) continue;
+    in >> list >> hour.last_s >> hour.spent.lines;
+    for (Moved *m : {&hour.spent.v4, &hour.spent.v6})
+      in >> m->gained >> m->lost >> m->gained_share >> m->lost_share;
+    if (!in) continue;
     hour.last_s = std::min(hour.last_s, now_s);
     account.lists_[list].push_back(hour);
   }

@@ -68,7 +68,9 @@ Place<Entry> place_of(std::span<const Entry> entries, std::span<const Entry> nam
   return {entries.data(), entries.data() + entries.size(), named.data(), named.data() + named.size()};
 }
 
-std::string share_text(double share) { return fmt::format("{:.2g}%", share * 100); }
+std::string share_text(double share) {
+  return share < 0.1 ? fmt::format("{:.2g}%", share * 100) : fmt::format("{:.0f}%", share * 100);
+}
 
 } // namespace
 

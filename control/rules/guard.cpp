@@ -92,23 +92,30 @@ ListChange change_of(const ListSource &before, const ListSource &after) {
   return change;
 }
 
+Moved &Moved::operator+=(const Moved &other) noexcept {
+  gained += other.gained;
+  lost += other.lost;
+  gained_share += other.gained_share;
+  lost_share += other.lost_share;
+  return *this;
+}
+
 Spent &Spent::operator+=(const Spent &other) noexcept {
   lines += other.lines;
   v4 += other.v4;
   v6 += other.v6;
-  v4_addresses += other.v4_addresses;
-  v6_addresses += other.v6_addresses;
   return *this;
 }
 
 Spent spent_on(const ListChange &change) {
-  Spent spent;
-  spent.lines = change.share();
-  spent.v4_addresses = static_cast<double>(change.gained.v4) + static_cast<double>(change.lost.v4);
-  spent.v6_addresses = static_cast<double>(change.gained.v6) + static_cast<double>(change.lost.v6);
-  spent.v4 = share_of(spent.v4_addresses, static_cast<double>(change.covered_before.v4));
-  spent.v6 = share_of(spent.v6_addresses, static_cast<double>(change.covered_before.v6));
-  return spent;
+  const auto moved = [](double gained, double lost, double before) {
+    return Moved{gained, lost, share_of(gained, before), share_of(lost, before)};
+  };
+  return {.lines = change.share(),
+          .v4 = moved(static_cast<double>(change.gained.v4), static_cast<double>(change.lost.v4),
+                      static_cast<double>(change.covered_before.v4)),
+          .v6 = moved(static_cast<double>(change.gained.v6), static_cast<double>(change.lost.v6),
+                      static_cast<double>(change.covered_before.v6))};
 }
 
 std::optional<Objection> object_to_change(const config::List &list, const ListChange &change,
@@ -125,6 +132,7 @@ std::optional<Objection> object_to_change(const config::List &list, const ListCh
                                  list.name, change.before, let_through));
   if (max_change >= 1.0) return std::nullopt;
   const bool any_size = fed && list.action == image::Side::allow;
+  const bool small = !any_size && std::max(change.before, change.after) <= guarded_entries_min;
   const Spent now = spent_on(change);
   Spent day = now;
   day += earlier;
@@ -133,32 +141,28 @@ std::optional<Objection> object_to_change(const config::List &list, const ListCh
                                  list.name, what, percent(share), earlier_text(before), key, max_change * 100,
                                  let_through));
   };
-  if ((any_size || std::max(change.before, change.after) > guarded_entries_min) && day.lines > max_change &&
-      now.lines > 0)
+  if (!small && day.lines > max_change && now.lines > 0)
     return beyond(fmt::format("+{} -{} on {} entries", change.added, change.removed, change.before),
                   now.lines, earlier.lines);
-  const auto by_addresses = [&](std::string (*text)(double), double gained, double lost, double was,
-                                double now_share, double earlier_share, double addresses,
-                                double free) -> std::optional<Objection> {
-    if (gained + lost == 0) return std::nullopt;
-    const bool from_nothing = was == 0;
-    if ((from_nothing || !any_size) && addresses <= free) return std::nullopt;
-    if (from_nothing)
+  const auto by_addresses = [&](std::string (*text)(double), const Moved &at_once, const Moved &before,
+                                const Moved &in_all, double was, double free) -> std::optional<Objection> {
+    const auto counted = [small](double gained, double lost) { return small ? gained : gained + lost; };
+    if (counted(at_once.gained, at_once.lost) == 0) return std::nullopt;
+    if ((was == 0 || !any_size) && counted(in_all.gained, in_all.lost) <= free) return std::nullopt;
+    if (was == 0)
       return objection(fmt::format("list {}: {} more are covered where none was, more than {}: {:g}% lets "
                                    "through. If it is meant, {}",
-                                   list.name, text(gained), key, max_change * 100, let_through));
-    if (now_share + earlier_share <= max_change) return std::nullopt;
-    return beyond(fmt::format("{} more and {} less on {}", text(gained), text(lost), text(was)), now_share,
-                  earlier_share);
+                                   list.name, text(at_once.gained), key, max_change * 100, let_through));
+    if (counted(in_all.gained_share, in_all.lost_share) <= max_change) return std::nullopt;
+    return beyond(
+        fmt::format("{} more and {} less on {}", text(at_once.gained), text(at_once.lost), text(was)),
+        counted(at_once.gained_share, at_once.lost_share), counted(before.gained_share, before.lost_share));
   };
-  if (auto v4 =
-          by_addresses(covered_text_v4, static_cast<double>(change.gained.v4),
-                       static_cast<double>(change.lost.v4), static_cast<double>(change.covered_before.v4),
-                       now.v4, earlier.v4, day.v4_addresses, guarded_v4_min))
+  if (auto v4 = by_addresses(covered_text_v4, now.v4, earlier.v4, day.v4,
+                             static_cast<double>(change.covered_before.v4), guarded_v4_min))
     return v4;
-  return by_addresses(covered_text_v6, static_cast<double>(change.gained.v6),
-                      static_cast<double>(change.lost.v6), static_cast<double>(change.covered_before.v6),
-                      now.v6, earlier.v6, day.v6_addresses, guarded_v6_min);
+  return by_addresses(covered_text_v6, now.v6, earlier.v6, day.v6,
+                      static_cast<double>(change.covered_before.v6), guarded_v6_min);
 }
 
 namespace {

@@ -43,19 +43,31 @@ struct ListChange {
 
 [[nodiscard]] ListChange change_of(const ListSource &before, const ListSource &after);
 
-// How much of a list has changed: shares of what it was each time, and addresses.
+// Addresses of one family that a list came to cover and no longer covers: how many, and as shares of those
+// that it covered before, each time.
+struct Moved {
+  double gained = 0, lost = 0;
+  double gained_share = 0, lost_share = 0;
+
+  Moved &operator+=(const Moved &other) noexcept;
+};
+
+// How much of a list has changed.
 struct Spent {
-  double lines = 0, v4 = 0, v6 = 0;
-  double v4_addresses = 0, v6_addresses = 0;
+  double lines = 0; // as a share of what there was, each time
+  Moved v4{}, v6{};
 
   Spent &operator+=(const Spent &other) noexcept;
-  [[nodiscard]] bool nothing() const noexcept { return lines == 0 && v4_addresses == 0 && v6_addresses == 0; }
+  [[nodiscard]] bool nothing() const noexcept {
+    return lines == 0 && v4.gained + v4.lost == 0 && v6.gained + v6.lost == 0;
+  }
 };
 [[nodiscard]] Spent spent_on(const ListChange &change);
 
-inline constexpr std::uint64_t guarded_entries_min = 1000; // smaller deny lists may change freely,
-inline constexpr double guarded_v4_min = 0x1p16;           // and by as many addresses as a /16 or,
-inline constexpr double guarded_v6_min = 0x1p96;           // of IPv6, a /32 holds
+inline constexpr std::uint64_t guarded_entries_min =
+    1000;                                        // smaller deny lists may change freely, but not gain
+inline constexpr double guarded_v4_min = 0x1p16; // more addresses than a /16 or,
+inline constexpr double guarded_v6_min = 0x1p96; // of IPv6, a /32; larger ones may not change by more
 
 // The entries that a list of the configuration names itself, sorted.
 struct Named {

@@ -115,6 +115,9 @@ TEST(MaxChange, a_few_addresses_of_a_deny_list_and_what_was_covered_already_are_
   EXPECT_EQ(refusal(change(wide, with(wide, nets({"20.0.0.0/9", "20.128.0.0/9"}))), 0.3), "");
   const std::vector<EntryV4> few = nets({"192.0.2.1"});
   EXPECT_NE(refusal(change(few, with(few, nets({"20.0.0.0/15"}))), 0.3), "") << "small lists as well";
+  EXPECT_EQ(refusal(change(nets({"20.0.0.0/8"}), nets({"40.0.0.0/12"})), 0.3), "")
+      << "a small deny list may lose what it had";
+  EXPECT_NE(refusal(change(nets({"20.0.0.0/8"}), nets({"40.0.0.0/12"})), 0.3, {}, allow), "");
 }
 
 TEST(MaxChange, counts_IPv6_addresses_too) {
@@ -216,7 +219,7 @@ TEST(MaxCovered, refuses_what_grows_beyond_it_and_never_what_shrinks) {
 
 // ---- the account of a day ------------------------------------------------------------------------
 
-Spent lines_spent(double share) { return {.lines = share, .v4_addresses = 1}; }
+Spent lines_spent(double share) { return {.lines = share}; }
 
 TEST(ChangeAccount, adds_up_a_day_and_forgets_what_is_older) {
   ChangeAccount account;
@@ -241,13 +244,12 @@ TEST(ChangeAccount, a_change_each_minute_takes_no_more_room_than_one_an_hour) {
 
 TEST(ChangeAccount, comes_back_from_its_note_and_damage_costs_only_what_is_damaged) {
   ChangeAccount account;
-  account.add("drop", {.lines = 0.1, .v4 = 1.0 / 3, .v6 = 2e30, .v4_addresses = 7, .v6_addresses = 0x1p127},
-              5000);
+  account.add("drop", {.lines = 0.1, .v4 = {7, 0, 1.0 / 3, 0}, .v6 = {0, 0x1p127, 0, 2e30}}, 5000);
   account.add("ops", lines_spent(0.2), 5000);
   const std::string note = account.note(5000);
   const ChangeAccount again = ChangeAccount::resume(note, 6000);
-  EXPECT_EQ(again.of("drop", 6000).v4, 1.0 / 3);
-  EXPECT_EQ(again.of("drop", 6000).v6_addresses, 0x1p127);
+  EXPECT_EQ(again.of("drop", 6000).v4.gained_share, 1.0 / 3);
+  EXPECT_EQ(again.of("drop", 6000).v6.lost, 0x1p127);
   EXPECT_EQ(again.of("ops", 6000).lines, 0.2);
   EXPECT_EQ(ChangeAccount::resume(note.substr(0, note.size() - 20), 6000).of("drop", 6000).lines, 0.1);
   EXPECT_TRUE(ChangeAccount::resume("nonsense", 6000).of("drop", 6000).nothing());

@@ -34,8 +34,9 @@
 //               pid, sequence, generation}, store{bytes, sequence, id, full, free_bytes?}, uptime_s,
 //               pending_confirm_s (0: nothing waits), taking_back (how it goes, when nobody confirmed; or
 //               null), doing (the change at hand, or empty), error (why the last change or push failed, or
-//               empty) dataplane.answers is false while no counters come; dataplane.silence? says that it
-//               hangs, dataplane.trouble? why control cannot connect to it
+//               empty).
+//               dataplane.answers is false while no counters come; dataplane.silence? says that it hangs,
+//               dataplane.trouble? why control cannot connect to it
 // list_show     list?
 //               lists[{name, action, format, v4_hosts, v4_prefixes, v6, dynamic, hits, updated_at,
 //               ttl}]; with `list` also entries[{prefix, comment, added_at, expires_at}] (first 1000)

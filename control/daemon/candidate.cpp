@@ -69,8 +69,6 @@ void take_content(Candidate &candidate, std::size_t index, rules::ListContent co
   warn_about(list.definition.name, content, candidate.warnings);
   if (std::string told = rules::embedded_text(list.definition, rules::embedded_in(content)); !told.empty())
     candidate.warnings.push_back(std::move(told));
-  if (std::string told = rules::embedded_text(list.definition, rules::embedded_in(content)); !told.empty())
-    candidate.warnings.push_back(std::move(told));
   if (list.definition.mapped_both) rules::expand_embedded(content);
   list.fingerprint = fingerprint_of(content);
   if (!list.definition.file.empty()) list.format = rules::name_of(content.format);

@@ -215,9 +215,10 @@ void Server::check_size(Connection &connection) {
         {Errc::usage, fmt::format("a request has at most {} bytes, and this one has more; split it. The "
                                   "connection is closed",
                                   limits_.line_bytes_max)});
-  // Room for the longest at once, of which only what is written takes memory: no growing, and no copies of
-  // what has come.
-  connection.in.reserve(limits_.line_bytes_max + read_bytes);
+  // Room for the longest at once, of which only what is written takes memory: no more copies of what has
+  // come. unread_bytes_max lets so few lines become so long that addresses do not run out.
+  constexpr std::size_t long_bytes = 16 << 20;
+  if (connection.in.size() > long_bytes) connection.in.reserve(limits_.line_bytes_max + read_bytes);
   std::size_t unread_bytes = 0;
   for (const auto &[id, other] : connections_) unread_bytes += other.in.size();
   if (unread_bytes > limits_.unread_bytes_max)

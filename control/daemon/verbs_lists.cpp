@@ -65,11 +65,7 @@ Json lists_json(std::span<const ShownList> shown, const Json &hits) {
   return lists;
 }
 
-// Few enough that nobody waits for it; more take their time on another thread.
-bool shown_at_once(const std::shared_ptr<const RuleSet> &rules) {
-  constexpr std::size_t at_once_max = 1000;
-  return !rules || rules->lists.size() <= at_once_max;
-}
+constexpr std::size_t lists_at_once_max = 1000; // more are made on another thread: nobody waits for them
 
 Json entries_json(const EntriesDone &done) {
   Json answer{{"sequence", done.sequence}, {"in_force", done.in_force}};
@@ -93,15 +89,15 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
     for (const RuleList &list : rules ? std::span(rules->lists) : std::span<const RuleList>())
       if (only.empty() || list.definition.name == only)
         shown.push_back({&list, engine_.dynamic().counts(list.number)});
-    Json hits = report.is_object() ? push::child(report, "lists") : Json();
-    auto answer = [rules, shown = std::move(shown), hits = std::move(hits), entries = std::move(entries)] {
-      Json lists = lists_json(shown, hits);
+    const Json &hits = push::child(report, "lists");
+    const auto answer = [entries = std::move(entries)](Json lists) {
       Json result{{"lists", std::move(lists)}};
       if (!entries.is_null()) result["entries"] = entries;
       return Result<Json>(std::move(result));
     };
-    if (shown_at_once(rules)) return reply(answer());
-    engine_.background().run(std::move(answer), reply);
+    if (shown.size() <= lists_at_once_max) return reply(answer(lists_json(shown, hits)));
+    engine_.background().run(
+        [rules, shown = std::move(shown), hits, answer] { return answer(lists_json(shown, hits)); }, reply);
   });
 }
 

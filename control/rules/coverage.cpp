@@ -15,10 +15,6 @@ AddressCount size_of(const EntryV6 &e) noexcept {
   return e.length == 0 ? std::numeric_limits<AddressCount>::max() : AddressCount{1} << (128 - e.length);
 }
 
-AddressCount sum(AddressCount a, AddressCount b) noexcept {
-  return a + b < a ? std::numeric_limits<AddressCount>::max() : a + b;
-}
-
 // Where a list stands; entries that are named are passed over.
 template <class Entry> struct Place {
   const Entry *at, *end;
@@ -43,7 +39,7 @@ template <class Entry> AddressCount count(std::vector<Place<Entry>> places) {
   const Entry *outer = nullptr; // the last one counted
   const auto see = [&](const Entry *e) {
     if (outer != nullptr && covers(*outer, *e)) return;
-    total = sum(total, size_of(*e));
+    total = saturated_sum(total, size_of(*e));
     outer = e;
   };
   const auto later = [](const Place<Entry> &a, const Place<Entry> &b) { return before(*b.at, *a.at); };

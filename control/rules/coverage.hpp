@@ -15,6 +15,9 @@
 namespace weir::rules {
 
 __extension__ using AddressCount = unsigned __int128;
+[[nodiscard]] constexpr AddressCount saturated_sum(AddressCount a, AddressCount b) noexcept {
+  return a + b < a ? ~AddressCount{0} : a + b;
+}
 
 // All addresses of IPv6 are one more than fit: they count as 2^128 - 1.
 struct Covered {

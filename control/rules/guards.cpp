@@ -40,8 +40,6 @@ Widest widest_of(const ListAtHand &list) {
   return {std::move(change.widest), change.added};
 }
 
-AddressCount sum(AddressCount a, AddressCount b) noexcept { return a + b < a ? ~AddressCount{0} : a + b; }
-
 class Guards {
 public:
   Guards(const config::Guard &guard, std::span<const ListAtHand> lists, const GuardsAsked &asked)
@@ -116,7 +114,7 @@ private:
       const ListAtHand &l = lists_[i];
       if (l.list->action != image::Side::deny) continue;
       const Covered own = covered(i, l.after, l.covered_after);
-      together = {together.v4 + own.v4, sum(together.v6, own.v6)};
+      together = {together.v4 + own.v4, saturated_sum(together.v6, own.v6)};
       after.push_back(unnamed(i, l.after));
       before.push_back(unnamed(i, l.before));
     }

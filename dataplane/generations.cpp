@@ -18,6 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t swaps_kept = 1000;
 constexpr std::size_t retired_kept = 100;
+constexpr unsigned reliefs_displaced_max = 64; // by a message: each costs a grace period
 
 std::uint64_t ns_since(Clock::time_point start) {
   return static_cast<std::uint64_t>(
@@ -214,13 +215,14 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   if (!std::ranges::all_of(addresses, is_sound))
     return fail(Errc::parse, "an address to be relieved has an unknown family or spare bytes");
   RelieveDone done{.relieved = {.generation = image->generation}, .token = {}};
+  unsigned may_displace = reliefs_displaced_max, may_displace_staged = reliefs_displaced_max;
   for (const wire::RelievedAddress &a : addresses) {
     const Address address{a.family, a.address};
-    const image::Change change = image->writer->relieve(address);
+    const image::Change change = image->writer->relieve(address, may_displace);
     done.relieved.relieved += change == image::Change::overlay;
     done.relieved.unchanged += change == image::Change::unchanged;
     done.relieved.no_room += change == image::Change::needs_rebuild;
-    if (staged_) (void)staged_->writer->relieve(address); // no room there: denied until it is found again
+    if (staged_) (void)staged_->writer->relieve(address, may_displace_staged); // no room there: denied until it is found again
   }
   if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
   done.token = slot_.start_grace();

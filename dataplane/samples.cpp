@@ -1,11 +1,16 @@
 #include "dataplane/samples.hpp"
 
+#include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <random>
+#include <span>
 #include <string>
 
 namespace weir::dataplane {
@@ -34,8 +39,12 @@ void touch(rte_ring *ring) {
 }
 } // namespace
 
+Sampler::Sampler(WorkerRings rings, std::uint32_t one_in)
+    : rings_(rings), one_in_(one_in), until_next_(one_in), salt_(std::random_device()()),
+      tick_cycles_(std::max<std::uint64_t>(rte_get_tsc_hz() / SeenLately::ticks_a_second, 1)) {}
+
 void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
-  if (ring_ == nullptr) return;
+  if (rings_.front() == nullptr) return;
   take_some(burst, counters);
   if (burst.image != nullptr && burst.image->view.stack.judges()) take_denials(burst, counters);
 }
@@ -50,36 +59,58 @@ void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
     if (!burst.parsed_as(i).is_ip() || burst.image == nullptr) continue;
     wire::Sample sample = sample_of(burst, i, burst.judges_destination);
     if (burst.decisions[i].reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
-    put(sample, counters);
+    (void)put(SampleSort::traffic, sample, counters);
   }
   until_next_ -= burst.count;
 }
 
 void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcept {
+  struct Met {
+    wire::Sample sample;
+    SeenLately::Place place;
+  };
+  std::array<Met, burst_packets_max> met;
+  std::size_t count = 0;
   for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
     if (burst.decisions[i].list != image::compact_list) continue;
-    if (denials_until_next_ != 0) {
-      --denials_until_next_;
-      continue;
-    }
     const bool either = burst.match == Match::either;
     const bool by_source = either && image::value::list_of(burst.lookup.deny(2 * i)) == image::compact_list;
-    wire::Sample sample = sample_of(burst, i, either ? !by_source : burst.judges_destination);
-    sample.flags = wire::sample_by_stack;
-    sample.one_in = denials_one_in_;
-    put(sample, counters);
-    const unsigned used = rte_ring_count(ring_);
-    if (used > ring_samples / 2)
-      denials_one_in_ = std::min<std::uint16_t>(denials_one_in_ * 2, denials_one_in_max);
-    else if (used < ring_samples / 8)
-      denials_one_in_ = std::max<std::uint16_t>(denials_one_in_ / 2, 1);
-    denials_until_next_ = denials_one_in_ - 1u;
+    Met &now = met[count++];
+    now.sample = sample_of(burst, i, either ? !by_source : burst.judges_destination);
+    now.place = seen_.place_of({now.sample.family, now.sample.address}, burst.image->generation ^ salt_);
+    seen_.prefetch(now.place);
+  }
+  if (count == 0) return;
+  const auto tick = static_cast<std::uint32_t>(rte_rdtsc() / tick_cycles_);
+  for (Met &now : std::span(met).first(count)) {
+    take_denial(now.sample, counters);
+    if (seen_.meet(now.place, tick) != SeenLately::Sight::again) continue;
+    now.sample.flags = wire::sample_again;
+    if (put(SampleSort::again, now.sample, counters)) seen_.told(now.place);
   }
 }
 
-void Sampler::put(wire::Sample sample, WorkerCounters &counters) noexcept {
-  if (rte_ring_sp_enqueue_elem(ring_, &sample, sizeof sample) != 0) counters.samples_dropped.add(1);
+void Sampler::take_denial(wire::Sample sample, WorkerCounters &counters) noexcept {
+  if (denials_until_next_ != 0) {
+    --denials_until_next_;
+    return;
+  }
+  sample.flags = wire::sample_by_stack;
+  sample.one_in = denials_one_in_;
+  (void)put(SampleSort::denials, sample, counters);
+  const unsigned used = rte_ring_count(ring(SampleSort::denials));
+  if (used > ring_samples / 2)
+    denials_one_in_ = std::min<std::uint16_t>(denials_one_in_ * 2, denials_one_in_max);
+  else if (used < ring_samples / 8)
+    denials_one_in_ = std::max<std::uint16_t>(denials_one_in_ / 2, 1);
+  denials_until_next_ = denials_one_in_ - 1u;
+}
+
+bool Sampler::put(SampleSort sort, wire::Sample sample, WorkerCounters &counters) noexcept {
+  if (rte_ring_sp_enqueue_elem(ring(sort), &sample, sizeof sample) == 0) return true;
+  counters.samples_dropped.add(1);
+  return false;
 }
 
 void SampleRings::Free::operator()(rte_ring *ring) const noexcept { rte_ring_free(ring); }
@@ -88,24 +119,34 @@ Result<SampleRings> SampleRings::create(unsigned workers) {
   static std::atomic<unsigned> made{0};
   SampleRings rings;
   for (unsigned i = 0; i < workers; ++i) {
-    const std::string name = "weir_samples_" + std::to_string(made++);
-    rings.rings_.emplace_back(rte_ring_create_elem(name.c_str(), sizeof(wire::Sample), ring_samples,
-                                                   SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
-    if (!rings.rings_.back())
-      return fail(Errc::no_memory, std::string("cannot make a sample ring: ") + rte_strerror(rte_errno));
-    touch(rings.rings_.back().get());
+    Rings &of = rings.workers_.emplace_back();
+    for (auto &ring : of) {
+      const std::string name = "weir_samples_" + std::to_string(made++);
+      ring.reset(rte_ring_create_elem(name.c_str(), sizeof(wire::Sample), ring_samples, SOCKET_ID_ANY,
+                                      RING_F_SP_ENQ | RING_F_SC_DEQ));
+      if (!ring)
+        return fail(Errc::no_memory, std::string("cannot make a sample ring: ") + rte_strerror(rte_errno));
+      touch(ring.get());
+    }
   }
   return rings;
 }
 
-std::vector<wire::Sample> SampleRings::collect(std::size_t max) {
+WorkerRings SampleRings::of(unsigned worker) const noexcept {
+  WorkerRings rings{};
+  for (std::size_t sort = 0; sort < sample_sorts; ++sort) rings[sort] = workers_[worker][sort].get();
+  return rings;
+}
+
+std::vector<wire::Sample> SampleRings::collect(SampleSort sort, std::size_t max) {
   std::vector<wire::Sample> samples(max);
   std::size_t count = 0;
-  for (std::size_t i = 0; i < rings_.size(); ++i)
-    count +=
-        rte_ring_sc_dequeue_burst_elem(rings_[(first_ + i) % rings_.size()].get(), samples.data() + count,
-                                       sizeof(wire::Sample), static_cast<unsigned>(max - count), nullptr);
-  if (!rings_.empty()) first_ = (first_ + 1) % rings_.size();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    rte_ring *ring = workers_[(first_ + i) % workers_.size()][static_cast<std::size_t>(sort)].get();
+    count += rte_ring_sc_dequeue_burst_elem(ring, samples.data() + count, sizeof(wire::Sample),
+                                            static_cast<unsigned>(max - count), nullptr);
+  }
+  if (!workers_.empty()) first_ = (first_ + 1) % workers_.size();
   samples.resize(count);
   return samples;
 }

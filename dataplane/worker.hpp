@@ -11,6 +11,7 @@
 #include "control/config/config.hpp"
 #include "dataplane/counters.hpp"
 #include "dataplane/image_slot.hpp"
+#include "dataplane/sample_sort.hpp"
 #include "weir/key/verdict.hpp"
 
 #include <atomic>
@@ -46,7 +47,7 @@ struct WorkerSetup {
   WhenTxFull when_tx_full = WhenTxFull::drop;
   int note_offset = -1;        // >= 0: fill in each packet's PacketNote (replay_port.hpp)
   rte_ring *denied = nullptr;  // dropped packets go here (waiting while full) and are not freed
-  rte_ring *samples = nullptr; // of wire::Sample elements
+  WorkerRings samples{}; // of wire::Sample elements; null: nothing is sampled
   std::uint32_t sample_one_in = 1024;
   P4Target *p4 = nullptr; // judges in place of the stages, if there is one
 };

@@ -90,10 +90,10 @@ std::string render_drops(const Json &answer) {
 }
 
 std::string render_top(const Json &answer) {
-  Table table({{"ADDRESS"}, {"SAMPLED PACKETS", right}, {"VERDICT"}, {"LIST"}});
+  Table table({{"ADDRESS"}, {"SAMPLED PACKETS", right}, {"AT MOST", right}, {"VERDICT"}, {"LIST"}});
   for (const Json &row : child(answer, "addresses"))
-    table.add({text_in(row, "address"), thousands_in(row, "packets"), text_in(row, "verdict"),
-               text_in(row, "list")});
+    table.add({text_in(row, "address"), thousands_in(row, "packets"), thousands_in(row, "packets_at_most"),
+               text_in(row, "verdict"), text_in(row, "list")});
   return table.empty() ? "no samples yet\n" : table.text();
 }
 

@@ -90,6 +90,25 @@ std::string dataplane_text(const Json &dataplane) {
   return text;
 }
 
+// Nothing when nothing waits.
+std::string held_back_text(const Json &held) {
+  std::string text;
+  const auto what = [&](std::uint64_t count, const char *words) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", thousands(count), words);
+  };
+  what(count_in(held, "samples"), "samples not held against the rules");
+  what(count_in(held, "reliefs"), "sources that were denied in error without a place");
+  if (!text.empty()) {
+    std::string networks;
+    for (const Json &row : child(held, "networks"))
+      networks += (networks.empty() ? ", most from " : ", ") + text_in(row, "network");
+    text = "held back within two minutes: " + text + networks + "\n";
+  }
+  if (const auto image = text_in(held, "image", ""); !image.empty())
+    text += fmt::format("an image waits for {}: {}\n", duration_text(count_in(held, "image_wait_s")), image);
+  return text;
+}
+
 } // namespace
 
 std::string render_status(const Json &answer, std::int64_t now) {
@@ -121,6 +140,7 @@ std::string render_status(const Json &answer, std::int64_t now) {
                       bytes_text(count_in(store, "bytes")));
   text += dataplane_text(child(answer, "dataplane")) + '\n';
   if (flag_in(store, "full")) text += "state folder full: changes are refused, forwarding goes on\n";
+  text += held_back_text(child(answer, "held_back"));
   if (const auto doing = text_in(answer, "doing", ""); !doing.empty())
     text += fmt::format("at work: {}\n", doing);
   if (const auto error = lines_in(answer, "error"); !error.empty())

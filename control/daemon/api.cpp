@@ -42,7 +42,7 @@ Api::Api(Engine &engine, Access access) : engine_(engine), access_(std::move(acc
 std::vector<plan::HotAddress> Api::hot_denied() const {
   std::vector<plan::HotAddress> hot;
   for (const SampleTable::Row &row : samples_.top(SampleTable::rows_max))
-    if (row.denied) hot.push_back({row.address, row.count});
+    if (row.denied) hot.push_back({row.address, row.at_least()});
   return hot;
 }
 
@@ -69,7 +69,7 @@ void Api::handle(Request request, const std::function<void(std::string)> &reply)
         [answer = std::move(*result)] { return Result<std::string>(text_of(answer)); },
         [reply](const Result<std::string> &text) { reply(text ? *text : failure_line(text.error())); });
   };
-  Caller caller{.peer = std::move(request.peer), .fds = {}};
+  Caller caller{.peer = std::move(request.peer), .fds = {}, .arrived = request.arrived};
   for (OwnedFd &fd : request.fds) caller.fds.push_back(std::make_shared<OwnedFd>(std::move(fd)));
   if (request.line.size() <= long_line_bytes) return run(read(request.line), caller, answer);
   engine_.background().run([line = std::move(request.line)] { return parse_entry_request(line); },
@@ -83,6 +83,7 @@ void Api::run_entries(Result<EntryRequest> request, Caller caller, const Reply &
   const Ask ask{.verb = request->verb, .list = request->list, .entries = request->entries.size()};
   const auto reply = admit(ask, caller, answer);
   if (!reply) return answer(std::unexpected(reply.error()));
+  request->arrived = caller.arrived;
   change_entries(std::move(*request), *reply);
 }
 

@@ -32,6 +32,8 @@
 //               ...}?, measured{asked, denied, checked, errors, relieved, efpr?, psi?, variation?, drift?}?,
 //               advice{}?}, planned_at?, built_for?}, last_swap{ns, at, lost}, dataplane{connected, in_sync,
 //               pid, sequence, generation}, store{bytes, sequence, id, full, free_bytes?}, uptime_s,
+//               held_back{samples, reliefs, networks[{network, samples}], image?, image_wait_s?} (within two
+//               minutes; image: why one should be built),
 //               pending_confirm_s (0: nothing waits), taking_back (how it goes, when nobody confirmed; or
 //               null), doing (the change at hand, or empty), error (why the last change or push failed, or
 //               empty).
@@ -79,7 +81,8 @@
 // drops         -
 //               reasons[{reason, packets}], lists[{name, hits}], recent[{address, list, count}]
 // top           n?
-//               addresses[{address, packets, verdict, list?}], from samples
+//               addresses[{address, packets, packets_at_most, verdict, list?}], from samples; older ones count
+//               half each ten minutes
 // ping          -
 //               pid, generation
 //

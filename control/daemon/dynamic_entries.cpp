@@ -77,6 +77,7 @@ DynamicEntries::~DynamicEntries() = default;
 void DynamicEntries::put(std::uint16_t list, const Prefix &prefix, EntryTimes times) {
   std::unique_ptr<List> &of = lists_[list];
   if (!of) of = std::make_unique<List>();
+  lengths_.add(prefix.family(), prefix.length);
   const Times now{kept(times.added_at), kept(times.expires_at)};
   const auto [before, added] = of->of(prefix, [&](auto &tree, const auto &entry) {
     const auto [at, fresh] = tree.try_emplace(entry, now);
@@ -110,6 +111,7 @@ bool DynamicEntries::erase(std::uint16_t list, const Prefix &prefix) {
   }
   of.counts.add(prefix, -1);
   if (of.counts.total() == 0) lists_.erase(known);
+  if (lists_.empty()) lengths_ = {};
   return true;
 }
 
@@ -122,6 +124,7 @@ void DynamicEntries::drop(std::uint16_t list) {
   count_timed(known->second->v4);
   count_timed(known->second->v6);
   lists_.erase(known);
+  if (lists_.empty()) lengths_ = {};
   for (auto at = soon_->expiries.begin(); at != soon_->expiries.end();)
     at = at->list == list ? soon_->expiries.erase(at) : std::next(at);
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "control/rules/entry.hpp"
+#include "control/rules/lengths.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -51,6 +52,8 @@ public:
   [[nodiscard]] const EntryCounts &counts(std::uint16_t list) const;
   [[nodiscard]] EntryCounts counts() const; // of all lists
   [[nodiscard]] std::uint64_t bytes() const;
+  // Of the entries there are, and perhaps of some that have gone.
+  [[nodiscard]] const rules::Lengths &lengths() const { return lengths_; }
 
   // The entries of a list, IPv4 first, in order, until `each` returns false.
   using Each = std::function<bool(const Prefix &, EntryTimes)>;
@@ -76,6 +79,7 @@ private:
   void look_ahead();
 
   std::map<std::uint16_t, std::unique_ptr<List>> lists_; // none of them is empty
+  rules::Lengths lengths_;
   std::unique_ptr<Soon> soon_;
   std::uint64_t timed_ = 0; // entries that expire
 };

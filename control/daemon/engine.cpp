@@ -23,7 +23,7 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
            .displaced = [this](const std::string &why) { say(why); },
            .filling = [this] { image_fills(); }}),
       clock_(options_.clock), started_at_(now_s()), entries_(std::make_unique<Entries>(loop)),
-      background_(loop, 2) {
+      sample_checker_(loop, 1), background_(loop, 2) {
   pusher_.channel().retry_wait = options_.retry_wait;
 }
 
@@ -52,6 +52,7 @@ Status Engine::start(OnChange first_load) {
   pusher_.start();
   watch_filter();
   watch_deny_filter();
+  watch_intervals();
   watch_traffic();
   resume_confirm();
   return {};

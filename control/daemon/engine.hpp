@@ -36,10 +36,14 @@
 #include "control/daemon/entry_request.hpp"
 #include "control/daemon/rule_clock.hpp"
 #include "control/daemon/rule_set.hpp"
+#include "control/daemon/sample_queue.hpp"
 #include "control/plan/deny_watch.hpp"
 #include "control/plan/hit_meter.hpp"
+#include "control/plan/image_budget.hpp"
 #include "control/push/pusher.hpp"
 #include "control/store/store.hpp"
+#include "control/workload/busy_networks.hpp"
+#include "control/workload/second_sight.hpp"
 #include "weir/base/cpus.hpp"
 
 #include <deque>
@@ -115,8 +119,11 @@ public:
   [[nodiscard]] Status start(OnChange first_load = {});
 
   // ---- dynamic entries
-  void add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force = false);
-  void remove(std::string list, std::vector<Prefix> prefixes, OnEntries done);
+  // `since`: from when on the time counts until they are in force.
+  void add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force = false,
+           push::Clock::time_point since = push::Clock::now());
+  void remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
+              push::Clock::time_point since = push::Clock::now());
 
   // ---- changes
   void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done,
@@ -151,6 +158,15 @@ public:
   [[nodiscard]] double build_ns_per_key() const {
     return build_ns_per_key_;
   } // of the last build; 0: none yet
+  // What has to wait for more than weir does for traffic, in the last minute or two.
+  struct HeldBack {
+    std::uint64_t samples = 0;                         // not held against the rules
+    std::uint64_t reliefs = 0;                         // sources denied in error without a place in the overlay
+    std::vector<workload::BusyNetworks::Row> networks; // where both came from, at most three
+    std::string image;                                 // why one should be built; empty: none waits
+    std::uint64_t image_wait_s = 0;
+  };
+  [[nodiscard]] HeldBack held_back();
   void say(const std::string &sentence) const; // in the log
   store::Store &store() { return store_; }
   push::Pusher &pusher() { return pusher_; }
@@ -226,6 +242,9 @@ private:
   void write_group();
   void group_written(const Result<std::uint64_t> &sequence);
   void apply_slice();
+  void put_slice();
+  void tell_dataplane();
+  void answer_group(std::vector<EntryWork> answered);
   void answer_refused();
   void end_group();
   void run_step(void (Engine::*step)());
@@ -248,21 +267,29 @@ private:
   void look_at_counters(const std::string &report);
   void guard_hot_addresses();
 
+  // engine_samples.cpp
+  struct CheckedSamples;
+  [[nodiscard]] bool is_denied(const Address &address) const;
+  void take_samples(std::span<const wire::Sample> samples);
+  void check_samples();
+  void take_checked(const std::shared_ptr<CheckedSamples> &batch);
+  [[nodiscard]] bool take_verdict(const CheckedAddress &one);
+  void relieve(const std::vector<Address> &addresses);
+
   // engine_deny.cpp
   void begin_deny_watch();
   void begin_deny_watch(const plan::DenyFilterPlan &plan);
-  [[nodiscard]] bool is_denied(const Address &address) const;
-  void take_samples(std::span<const wire::Sample> samples);
-  void relieve(const std::vector<Address> &addresses);
   struct KnownSources {
     std::pair<std::uint64_t, std::uint64_t> at; // generation and sequence
     std::vector<Address> sources;
   };
   void ask_known_again();
   void ask_known_from(std::shared_ptr<const KnownSources> known, std::size_t from);
+  void note_no_place(std::span<const wire::RelievedAddress> told, std::uint64_t count);
   void tell_to_let_through(std::span<const wire::RelievedAddress> told,
                            std::function<void(std::optional<std::uint64_t>)> done);
   void watch_deny_filter();
+  void watch_intervals();
   void look_at_deny_filter();
   void replan_for(const plan::DenyWatch::Reason &reason);
 
@@ -270,6 +297,7 @@ private:
   void submit(Change change);
   [[nodiscard]] Result<Candidate> guarded(Result<Candidate> candidate, const rules::Bundle *files) const;
   void next();
+  void begin_change();
   void prepared(Result<Candidate> candidate);
   [[nodiscard]] Status check_left_lists();
   [[nodiscard]] Status take_number();
@@ -280,6 +308,7 @@ private:
   void swapped(const Result<push::Swapped> &swapped);
   void finish(std::optional<Error> error);
   void want_image(const std::string &why);
+  void ask_for_image(plan::ImageCause cause, push::Clock::duration first_wait, const std::string &why);
   template <class Step> void in_change(Step step); // what it throws ends the change with an error
 
   // engine_record.cpp
@@ -335,19 +364,27 @@ private:
   std::uint64_t entry_writes_ = 0, samples_saved_ = 0;
   std::set<Address> guarded_late_; // in generation guarded_generation_
   std::uint64_t guarded_generation_ = 0;
-  push::Clock::time_point filter_rebuild_not_before_{};
-  push::Clock::duration filter_rebuild_wait_{};
+  plan::ImageBudget image_budget_;
+  push::EventLoop::TimerId image_timer_ = 0; // looks again when the budget allows
+  struct Waiting {
+    std::string why;
+    push::Clock::time_point until{};
+  } image_waits_;
   plan::DenyWatch deny_watch_;
+  SampleQueue samples_to_check_;
+  bool checking_samples_ = false;
+  workload::SecondSight<Address> wrong_once_{32'768};
+  workload::BusyNetworks held_back_, no_place_; // of samples that were left out, of sources without a place
   std::map<Address, push::Clock::time_point> relieved_at_;
   std::uint64_t relieved_ = 0;
   bool asking_known_ = false;
   std::pair<std::uint64_t, std::uint64_t> known_asked_at_{}; // generation and sequence
   push::Clock::time_point deny_replan_not_before_{};
-  push::Clock::duration deny_replan_wait_{};
   double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
   std::unique_ptr<Entries> entries_;
-  Background background_; // last, so that its threads have ended before anything else goes
+  Background sample_checker_;
+  Background background_; // these two last, so that their threads have ended before anything else goes
 };
 
 } // namespace weir::control

@@ -96,6 +96,24 @@ void Engine::want_image(const std::string &why) {
   submit(std::move(change));
 }
 
+// The dataplane does without, though worse; the cause is looked at again later.
+void Engine::ask_for_image(plan::ImageCause cause, push::Clock::duration first_wait, const std::string &why) {
+  if (live_ == nullptr || change_ != nullptr || !waiting_.empty()) return;
+  const auto now = push::Clock::now(), at = image_budget_.not_before(cause, now);
+  if (at > now) {
+    image_waits_ = {why, at};
+    loop_.cancel(image_timer_);
+    image_timer_ = loop_.after(at - now, [this] {
+      image_timer_ = 0;
+      image_fills();
+    });
+    return;
+  }
+  image_waits_ = {};
+  image_budget_.begin(cause, first_wait, now);
+  want_image(why);
+}
+
 // ---- one change after the other ----------------------------------------------------------------
 
 void Engine::submit(Change change) {
@@ -119,6 +137,10 @@ void Engine::next() {
   waiting_.pop_front();
   change_->started = push::Clock::now();
   change_->rules = live_;
+  in_change([this] { begin_change(); });
+}
+
+void Engine::begin_change() {
   if (change_->confirm_s > 0 && revert_to_ != 0)
     return finish(
         Error{Errc::refused, "an earlier apply waits for its confirmation: confirm it or roll back first"});
@@ -129,7 +151,7 @@ void Engine::next() {
     change_->generation = live_record_.id;
     if (change_->image && pusher_.dataplane_generation() < live_record_.id) return swap();
     change_->image.reset();
-    return in_change([this] { build(); });
+    return build();
   }
   background_.run(change_->prepare, [this](Result<Candidate> candidate) {
     in_change([&] { prepared(std::move(candidate)); });

@@ -11,8 +11,8 @@
 //
 // And it is held against its plan (plan/deny_watch.hpp): a rate beyond the band, traffic that has shifted, or
 // much more that is known of it lead to a new image, with the reason in `weirctl generations`, no sooner than
-// `replan.interval` after the last one. An image for a bad rate that does not help makes the next one
-// wait twice as long.
+// `replan.interval` after the last one. A cause that goes on asking waits twice as long each time, and
+// what traffic brings about has a budget an hour (plan/image_budget.hpp).
 #include "control/daemon/engine.hpp"
 #include "control/push/answers.hpp"
 
@@ -29,9 +29,6 @@ namespace {
 using Json = nlohmann::json;
 using push::child, push::count_in, push::number_in;
 
-constexpr auto relieve_again = std::chrono::seconds(1);
-constexpr std::size_t relieved_kept = 65'536;
-constexpr unsigned wait_doublings = 64;
 
 // From the record of a generation: after a restart that is all there is.
 plan::DenyForecast forecast_in(const std::string &plan_json) {
@@ -51,13 +48,6 @@ plan::DenyForecast forecast_in(const std::string &plan_json) {
   return forecast;
 }
 
-Address address_in(const wire::Sample &sample) {
-  Address address;
-  address.family = sample.family == Family::ipv6 ? Family::ipv6 : Family::ipv4;
-  address.bytes = sample.address;
-  return address;
-}
-
 } // namespace
 
 void Engine::begin_deny_watch() { deny_watch_.begin(forecast_in(live_record_.plan_json), {}); }
@@ -67,55 +57,6 @@ void Engine::begin_deny_watch(const plan::DenyFilterPlan &plan) {
   deny_watch_.begin(forecast_in(live_record_.plan_json), plan.known_cost, plan.asked_cells);
   deny_replan_not_before_ =
       std::max(deny_replan_not_before_, push::Clock::now() + live_->config.replan_interval);
-}
-
-// By any prefix, of the rules in force or of those about to be.
-bool Engine::is_denied(const Address &address) const {
-  for (const auto &rules : {live_, staged_}) {
-    if (!rules) continue;
-    for (unsigned length = address_bits(address.family) + 1; length-- > 0;)
-      if (effective_list(*rules, dynamic_, image::Side::deny,
-                         {masked(address, length), static_cast<std::uint8_t>(length)}))
-        return true;
-  }
-  return false;
-}
-
-void Engine::take_samples(std::span<const wire::Sample> samples) {
-  std::vector<Address> wrong;
-  for (const wire::Sample &sample : samples) {
-    if (live_ == nullptr) break;
-    const Address address = address_in(sample);
-    if ((sample.flags & wire::sample_by_default) != 0) deny_watch_.negative(address);
-    if (sample.kind != wire::SampleKind::denied || sample.list != image::compact_list) continue;
-    const bool wrongly = !is_denied(address);
-    // Those of the stream of denials are for this alone; the others tell of the traffic, too.
-    if ((sample.flags & wire::sample_by_stack) != 0)
-      deny_watch_.denied(address, wrongly, std::max<double>(sample.one_in, 1));
-    else if (wrongly)
-      deny_watch_.negative(address);
-    if (wrongly) wrong.push_back(address);
-  }
-  if (!wrong.empty()) relieve(wrong);
-  if (on_samples) on_samples(samples);
-}
-
-// At once, and again should it still be denied a while later: another dataplane, another image.
-void Engine::relieve(const std::vector<Address> &addresses) {
-  if (pusher_.state() != push::Pusher::State::live) return;
-  const auto now = push::Clock::now();
-  if (relieved_at_.size() > relieved_kept) relieved_at_.clear();
-  std::vector<wire::RelievedAddress> told;
-  for (const Address &address : addresses) {
-    const auto [at, fresh] = relieved_at_.try_emplace(address, now);
-    if (!fresh && now - at->second < relieve_again) continue;
-    at->second = now;
-    if (told.size() < wire::relieve_max) told.push_back({.family = address.family, .address = address.bytes});
-  }
-  if (told.empty()) return;
-  // A refusal is of no interest: another generation has come, and with it another filter.
-  tell_to_let_through(
-      told, [this](std::optional<std::uint64_t> let_through) { relieved_ += let_through.value_or(0); });
 }
 
 void Engine::ask_known_again() {
@@ -163,14 +104,21 @@ void Engine::tell_to_let_through(std::span<const wire::RelievedAddress> told,
   const auto bytes = std::as_bytes(told);
   payload.insert(payload.end(), bytes.begin(), bytes.end());
   pusher_.channel().request(wire::Type::relieve, std::move(payload),
-                            [this, done = std::move(done)](const Result<push::Message> &answer) {
+                            [this, done = std::move(done), told = std::vector(told.begin(), told.end())](
+                                const Result<push::Message> &answer) {
                               if (!answer || !answer->holds<wire::Relieved>(wire::Type::relieved))
                                 return done(std::nullopt);
                               const auto relieved = answer->as<wire::Relieved>();
-                              if (relieved.no_room > 0)
-                                want_image("the overlay has no room for sources that were denied in error");
+                              note_no_place(told, relieved.no_room);
                               done(relieved.relieved);
                             });
+}
+
+// They are found again when they go on sending. Which of those told they were is not known: the last ones.
+void Engine::note_no_place(std::span<const wire::RelievedAddress> told, std::uint64_t count) {
+  const auto now = push::Clock::now();
+  for (const wire::RelievedAddress &one : told.last(std::min<std::uint64_t>(count, told.size())))
+    no_place_.add({one.family, one.address}, now);
 }
 
 void Engine::watch_deny_filter() {
@@ -179,6 +127,14 @@ void Engine::watch_deny_filter() {
     ask_known_again();
     look_at_deny_filter();
     watch_deny_filter();
+  });
+}
+
+// A burst of spoofed packets is over by then, or lasts.
+void Engine::watch_intervals() {
+  loop_.after(std::chrono::seconds(10), [this] {
+    deny_watch_.next_interval();
+    watch_intervals();
   });
 }
 
@@ -200,18 +156,13 @@ void Engine::look_at_deny_filter() {
 
 void Engine::replan_for(const plan::DenyWatch::Reason &reason) {
   using Kind = plan::DenyWatch::Reason::Kind;
-  const push::Clock::duration first = live_->config.replan_interval;
-  const auto now = push::Clock::now();
-  if (reason.kind == Kind::none) {
-    if (now > deny_replan_not_before_ + deny_replan_wait_) deny_replan_wait_ = {};
-    return;
-  }
-  if (reason.kind == Kind::shift) deny_watch_.forget_what_was_before_the_shift();
-  deny_replan_wait_ = reason.kind == Kind::rate
-                          ? std::clamp(2 * deny_replan_wait_, first, wait_doublings * first)
-                          : push::Clock::duration(first);
-  deny_replan_not_before_ = now + deny_replan_wait_;
-  want_image(reason.words);
+  if (reason.kind == Kind::none) return;
+  const plan::ImageCause cause = reason.kind == Kind::shift  ? plan::ImageCause::deny_shift
+                                 : reason.kind == Kind::rate ? plan::ImageCause::deny_rate
+                                                             : plan::ImageCause::deny_learned;
+  const bool now = image_budget_.not_before(cause, push::Clock::now()) <= push::Clock::now();
+  if (now && reason.kind == Kind::shift) deny_watch_.forget_what_was_before_the_shift();
+  ask_for_image(cause, live_->config.replan_interval, reason.words);
 }
 
 void Engine::replan(OnChange done) {

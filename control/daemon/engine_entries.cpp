@@ -95,8 +95,10 @@ void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point sin
       });
 }
 
-void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force) {
+void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force,
+                 push::Clock::time_point since) {
   EntryWork work;
+  work.since = since;
   work.list_name = std::move(list);
   work.entries = std::move(entries);
   work.force = force;
@@ -104,8 +106,10 @@ void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done
   queue_entries(std::move(work));
 }
 
-void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done) {
+void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
+                    push::Clock::time_point since) {
   EntryWork work;
+  work.since = since;
   work.kind = EntryWork::Kind::remove;
   work.list_name = std::move(list);
   work.entries.reserve(prefixes.size());

@@ -45,6 +45,7 @@ struct Engine::Entries {
   absl::btree_set<store::DynamicKey> keys; // of small requests: the same key twice belongs to two groups
   std::uint64_t sequence = 0;              // as written
   std::size_t applied = 0;                 // of change->put
+  bool logged = false;                     // what it touched stands in the log of deltas
   std::vector<std::pair<EntryWork, Error>> refused; // not yet answered
   std::vector<std::function<void()>> at_rest;
 

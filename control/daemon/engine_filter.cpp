@@ -7,7 +7,7 @@
 // measured hit ratio as well): what the filter of the live generation did, and one that errs clearly more
 // often than predicted (plan/rate_check.hpp) is built anew. That helps whatever the cause: another seed draws
 // other errors, and a Seesaw filter guards the addresses that have become hot. Should it not help, each next
-// try waits twice as long.
+// try waits twice as long (plan/image_budget.hpp).
 #include "control/daemon/engine.hpp"
 #include "control/plan/lookups.hpp"
 #include "control/plan/rate_check.hpp"
@@ -27,7 +27,7 @@ namespace {
 using Json = nlohmann::json;
 using push::child, push::count_in, push::number_in;
 
-constexpr auto rebuild_wait_first = std::chrono::minutes(1), rebuild_wait_most = std::chrono::minutes(64);
+constexpr auto rebuild_wait_first = std::chrono::minutes(1);
 
 struct Rate {
   const char *whose;
@@ -105,17 +105,12 @@ void Engine::look_at_counters(const std::string &text) {
   if (!report.is_object()) return;
   hits_.note(plan::lookups_in(report));
   const bool busy = change_ != nullptr || !waiting_.empty();
-  if (busy || pusher_.state() != push::Pusher::State::live || push::Clock::now() < filter_rebuild_not_before_)
-    return;
+  if (busy || pusher_.state() != push::Pusher::State::live) return;
   const Json plan = Json::parse(live_record_.plan_json, nullptr, false),
              counters = child(report, "guard_generation");
   if (count_in(counters, "generation") != live_record_.id) return;
   const std::string why = excess_of(plan, counters);
-  if (why.empty()) return;
-  filter_rebuild_wait_ =
-      std::clamp<push::Clock::duration>(2 * filter_rebuild_wait_, rebuild_wait_first, rebuild_wait_most);
-  filter_rebuild_not_before_ = push::Clock::now() + filter_rebuild_wait_;
-  want_image(why);
+  if (!why.empty()) ask_for_image(plan::ImageCause::allow_rate, rebuild_wait_first, why);
 }
 
 } // namespace weir::control

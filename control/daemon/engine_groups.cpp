@@ -216,6 +216,7 @@ void Engine::group_written(const Result<std::uint64_t> &sequence) {
     ++entry_writes_;
     e.sequence = *sequence;
     e.applied = 0;
+    e.logged = false;
     return apply_slice();
   }
   for (EntryWork &work : std::exchange(e.works, {})) {
@@ -232,39 +233,58 @@ void Engine::group_written(const Result<std::uint64_t> &sequence) {
 
 // What is written must get into memory, sooner or later.
 void Engine::apply_slice() {
-  Entries &e = *entries_;
-  const store::DynamicChange &change = *e.change;
-  const std::size_t erased = change.erase.size(), all = erased + change.put.size();
-  const std::size_t end = std::min(e.applied + slice_entries, all);
+  std::vector<EntryWork> answered;
   try {
-    for (; e.applied < end; ++e.applied) {
-      if (e.applied < erased) {
-        const store::DynamicKey &key = change.erase[e.applied];
-        dynamic_.erase(key.list, key.prefix);
-        continue;
-      }
-      const store::DynamicEntry &entry = change.put[e.applied - erased];
-      dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});
-    }
-  } catch (const std::bad_alloc &) {
+    put_slice();
+    if (entries_->applied < entries_->change->erase.size() + entries_->change->put.size())
+      return loop_.post([this] { apply_slice(); });
+    answered.reserve(entries_->works.size());
+    tell_dataplane();
+  } catch (const std::bad_alloc &) { // each step goes on where it was
     last_error_ =
         "memory has run out while entries were added: they are stored, and in force when some is free";
     loop_.after(std::chrono::milliseconds(200), [this] { apply_slice(); });
     return;
   }
-  if (e.applied < all) return loop_.post([this] { apply_slice(); });
-  log_touched(e.sequence, change.touched);
+  answer_group(std::move(answered));
+}
+
+void Engine::put_slice() {
+  Entries &e = *entries_;
+  const store::DynamicChange &change = *e.change;
+  const std::size_t erased = change.erase.size(), all = erased + change.put.size();
+  const std::size_t end = std::min(e.applied + slice_entries, all);
+  for (; e.applied < end; ++e.applied) {
+    if (e.applied < erased) {
+      const store::DynamicKey &key = change.erase[e.applied];
+      dynamic_.erase(key.list, key.prefix);
+      continue;
+    }
+    const store::DynamicEntry &entry = change.put[e.applied - erased];
+    dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});
+  }
+}
+
+// All of the group is in memory.
+void Engine::tell_dataplane() {
+  Entries &e = *entries_;
+  if (!e.logged) log_touched(e.sequence, e.change->touched);
+  e.logged = true;
   pusher_.pump();
   trim_log();
   schedule_expiry();
-  const std::uint64_t before = e.sequence - change.touched.size();
-  std::vector<EntryWork> answered;
+}
+
+// `answered` has room for each.
+void Engine::answer_group(std::vector<EntryWork> answered) {
+  Entries &e = *entries_;
+  const std::uint64_t before = e.sequence - e.change->touched.size();
   for (EntryWork &work : e.works) {
     if (!work.done) continue;
     work.result.sequence += before;
     work.result.expires_at = work.for_ever ? 0 : clock_.to_wall(work.result.expires_at);
     EntryWork &answer = answered.emplace_back();
-    answer.result = work.result;
+    answer.result = std::move(work.result);
     answer.since = work.since;
     answer.done = std::move(work.done);
   }

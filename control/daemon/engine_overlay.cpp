@@ -14,6 +14,7 @@ namespace {
 
 constexpr double fill_that_rebuilds = 0.5;
 constexpr auto look_wait = std::chrono::milliseconds(20); // many changes, one look
+constexpr auto entries_wait = std::chrono::seconds(1), strained_wait = std::chrono::seconds(60);
 
 struct Overlay {
   std::string name;
@@ -80,12 +81,15 @@ void Engine::look_at_image() {
   pusher_.channel().query(R"({"what":"info"})", [this](const Result<std::string> &text) {
     looking_at_image_ = false;
     if (!text || pusher_.state() != push::Pusher::State::live) return;
-    if (const std::string why = strain_of(*text); !why.empty()) return want_image(why);
-    if (const std::string why = growth_of(*text); !why.empty()) return want_image(why);
+    if (const std::string why = strain_of(*text); !why.empty())
+      return ask_for_image(plan::ImageCause::allow_strained, strained_wait, why);
+    if (const std::string why = growth_of(*text); !why.empty())
+      return ask_for_image(plan::ImageCause::entries, entries_wait, why);
     const Overlay overlay = fullest(*text);
     const double fill = static_cast<double>(overlay.keys) / static_cast<double>(overlay.room);
     if (fill >= fill_that_rebuilds)
-      want_image(
+      ask_for_image(
+          plan::ImageCause::entries, entries_wait,
           fmt::format("the overlay of {} holds {} of {} entries", overlay.name, overlay.keys, overlay.room));
   });
 }

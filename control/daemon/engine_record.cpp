@@ -106,10 +106,7 @@ void Engine::go_live(bool in_force) {
   live_ = change.rules;
   staged_.reset();
   if (change.record.id != 0) live_record_ = std::move(change.record);
-  if (new_rules) {
-    keep_off_workers();
-    filter_rebuild_wait_ = deny_replan_wait_ = {};
-  }
+  if (new_rules) keep_off_workers();
   if (change.image) {
     const build::BuildReport &report = change.image->report;
     constexpr std::uint64_t keys_that_tell = 10'000;

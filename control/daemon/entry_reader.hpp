@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control/daemon/entry_request.hpp"
+#include "control/push/event_loop.hpp"
 #include "weir/base/result.hpp"
 
 #include <cstddef>
@@ -19,6 +20,7 @@ struct EntryRequest {
   std::string verb, list; // list_add or list_del
   std::vector<NewEntry> entries;
   bool force = false; // even beyond shortest_prefix
+  push::Clock::time_point arrived = push::Clock::now();
 };
 
 // From any thread. Errors name the entry; a line that asks for anything else is one.

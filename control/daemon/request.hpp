@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weir/base/owned_fd.hpp"
+#include "control/push/event_loop.hpp"
 #include "weir/base/result.hpp"
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct Request {
   std::string line;         // without its newline
   std::vector<OwnedFd> fds; // in the order of sending; closed with the request unless they are taken
   Peer peer;
+  push::Clock::time_point arrived = push::Clock::now(); // at the earliest
 };
 
 // Who asks, for verbs: copies share the descriptors, and the last one closes them.
@@ -31,6 +33,7 @@ struct Caller {
   Peer peer;
   std::vector<std::shared_ptr<OwnedFd>> fds;
   bool may_change = true; // and so may see what stands in the daemon's own files
+  push::Clock::time_point arrived = push::Clock::now(); // of the request
 };
 
 // The answer to a request that failed, one JSON line without its newline.

@@ -19,6 +19,8 @@ void ListBody::count() {
   counts.v4_prefixes = v4.size() - counts.v4_hosts;
   counts.v6 = v6.size();
   covered = rules::covered_by(entries());
+  lengths = {};
+  lengths.add(entries());
 }
 
 void RuleSet::make_sources(std::uint16_t never_deny_number) {
@@ -26,12 +28,14 @@ void RuleSet::make_sources(std::uint16_t never_deny_number) {
     never_deny = std::make_unique<rules::NeverDeny>(config.guard.never_deny);
     sources.push_back(never_deny->source(never_deny_number));
   }
-  for (const RuleList &list : lists)
+  for (const RuleList &list : lists) {
     sources.push_back({.name = list.definition.name,
                        .number = list.number,
                        .side = list.definition.action,
                        .v4 = list.body->v4,
                        .v6 = list.body->v6});
+    if (list.definition.action == image::Side::deny) deny_lengths_.add(list.body->lengths);
+  }
   for (std::size_t i = 0; i < lists.size(); ++i) {
     by_name_.emplace(lists[i].definition.name, i);
     by_number_.emplace(lists[i].number, i);
@@ -124,6 +128,23 @@ std::optional<std::uint16_t> effective_list(const RuleSet &rules, const DynamicE
   });
   if (first == rules.sources.size()) return std::nullopt;
   return rules.sources[first].number;
+}
+
+bool RuleSet::denies(const Address &address) const {
+  return deny_lengths_.any_around(address, [this](const Prefix &prefix) {
+    return first_source(image::Side::deny, prefix) < sources.size();
+  });
+}
+
+bool denies_dynamically(const RuleSet &rules, const DynamicEntries &dynamic, const Address &address) {
+  return dynamic.lengths().any_around(address, [&](const Prefix &prefix) {
+    bool found = false;
+    dynamic.holders(prefix, [&](std::uint16_t list) {
+      const std::size_t place = rules.source_of(list);
+      found |= place < rules.sources.size() && rules.sources[place].side == image::Side::deny;
+    });
+    return found;
+  });
 }
 
 } // namespace weir::control

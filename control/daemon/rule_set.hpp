@@ -13,6 +13,7 @@
 #include "control/daemon/dynamic_entries.hpp"
 #include "control/rules/coverage.hpp"
 #include "control/rules/feed.hpp"
+#include "control/rules/lengths.hpp"
 #include "control/rules/normalise.hpp"
 
 #include <cstdint>
@@ -32,6 +33,7 @@ struct ListBody {
   std::vector<rules::EntryV6> v6;
   EntryCounts counts;
   rules::Covered covered;
+  rules::Lengths lengths;
 
   [[nodiscard]] rules::Entries entries() const { return {.v4 = v4, .v6 = v6}; }
   [[nodiscard]] std::uint64_t size() const { return v4.size() + v6.size(); }
@@ -62,6 +64,8 @@ struct RuleSet {
   // The first source of the side whose file holds the prefix; sources.size(): none.
   [[nodiscard]] std::size_t first_source(image::Side side, const Prefix &prefix) const;
   [[nodiscard]] std::size_t source_of(std::uint16_t number) const; // sources.size(): none
+  // Whether the file of a deny list has a prefix around the address.
+  [[nodiscard]] bool denies(const Address &address) const;
 
 private:
   // Prefixes with the place of the first source that has them: asked in place of many lists.
@@ -69,6 +73,7 @@ private:
     std::vector<rules::EntryV4> v4;
     std::vector<rules::EntryV6> v6;
   };
+  rules::Lengths deny_lengths_;
   std::unordered_map<std::string_view, std::size_t> by_name_; // into lists
   std::unordered_map<std::uint16_t, std::size_t> by_number_;  // into lists
   std::unordered_map<std::uint16_t, std::size_t> source_by_number_;
@@ -88,5 +93,8 @@ struct Snapshot {
 // What the image must say about a prefix now.
 [[nodiscard]] std::optional<std::uint16_t> effective_list(const RuleSet &rules, const DynamicEntries &dynamic,
                                                           image::Side side, const Prefix &prefix);
+// Whether an entry of `list add` in a deny list of these rules is around the address.
+[[nodiscard]] bool denies_dynamically(const RuleSet &rules, const DynamicEntries &dynamic,
+                                      const Address &address);
 
 } // namespace weir::control

@@ -196,6 +196,7 @@ void Server::read_from(Connection &connection) {
     }
     std::vector<OwnedFd> fds = descriptors_of(head);
     connection.active = push::Clock::now();
+    connection.arrived = loop_.arrived();
     connection.in.erase(0, std::exchange(connection.from, 0));
     const std::size_t searched = connection.in.size();
     connection.in.append(buffer, static_cast<std::size_t>(got));
@@ -284,6 +285,7 @@ std::string Server::take_text(Connection &connection) {
 // The first line, with what came beside it.
 Status Server::take_line(Connection &connection, Request &request) {
   request.line = take_text(connection);
+  request.arrived = connection.arrived;
   request.peer = connection.peer;
   Status whole;
   for (; !connection.passed.empty() && connection.passed.front().position < connection.taken_bytes;

@@ -83,6 +83,7 @@ private:
     std::deque<Passed> passed;
     std::size_t passed_fds = 0;     // in `passed`
     push::Clock::time_point active; // when bytes came or went
+    push::Clock::time_point arrived; // the last that came, at the earliest
     std::optional<Error> fault;     // why nothing more is taken from it; not answered yet
     bool busy = false;              // a request is being answered
     bool ended = false;             // the peer will send no more, or nothing more is wanted from it

@@ -9,7 +9,7 @@ namespace {
 
 using store::Decoder, store::Encoder;
 
-constexpr std::uint8_t version = 1;
+constexpr std::uint8_t version = 2;
 constexpr std::size_t hash_bytes = 8;
 constexpr std::uint64_t rows_bound = 1u << 20; // what follows a count that is no count is not read
 
@@ -63,7 +63,7 @@ std::string encode_sources(const plan::DenyWatch::Kept &kept) {
   out.u64(kept.negatives.hottest.size());
   for (const auto &row : kept.negatives.hottest) {
     put(out, row.address);
-    out.u64(row.count);
+    out.u64(row.count).u8(row.earned ? 1 : 0);
   }
   put(out, kept.negatives.recent);
   put(out, kept.wrong);
@@ -80,7 +80,8 @@ std::optional<plan::DenyWatch::Kept> decode_sources(std::string_view note) {
   kept.negatives.twice = in.u64();
   get_rows(in, [&] {
     const Address address = get_address(in);
-    kept.negatives.hottest.push_back({address, in.u64()});
+    const std::uint64_t count = in.u64();
+    kept.negatives.hottest.push_back({address, count, in.u8() != 0});
   });
   get_rows(in, [&] { kept.negatives.recent.push_back(get_address(in)); });
   get_rows(in, [&] { kept.wrong.push_back(get_address(in)); });

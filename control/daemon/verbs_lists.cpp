@@ -101,11 +101,12 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
   });
 }
 
-void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
+void Api::list_add(const Json &request, const Caller &caller, const Reply &reply) {
   EntryRequest add{.verb = "list_add",
                    .list = request.at("list").get<std::string>(),
                    .entries = {},
-                   .force = request.value("force", false)};
+                   .force = request.value("force", false),
+                   .arrived = caller.arrived};
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
     if (!prefix) return reply(std::unexpected(prefix.error()));
@@ -122,8 +123,11 @@ void Api::list_add(const Json &request, const Caller &, const Reply &reply) {
   change_entries(std::move(add), reply);
 }
 
-void Api::list_del(const Json &request, const Caller &, const Reply &reply) {
-  EntryRequest del{.verb = "list_del", .list = request.at("list").get<std::string>(), .entries = {}};
+void Api::list_del(const Json &request, const Caller &caller, const Reply &reply) {
+  EntryRequest del{.verb = "list_del",
+                   .list = request.at("list").get<std::string>(),
+                   .entries = {},
+                   .arrived = caller.arrived};
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
     if (!prefix) return reply(std::unexpected(prefix.error()));
@@ -145,11 +149,13 @@ void Api::change_entries(EntryRequest request, const Reply &reply) {
     }
     reply(std::move(answer));
   };
-  if (adds) return engine_.add(std::move(request.list), std::move(request.entries), done, request.force);
+  if (adds)
+    return engine_.add(std::move(request.list), std::move(request.entries), done, request.force,
+                       request.arrived);
   std::vector<Prefix> prefixes;
   prefixes.reserve(request.entries.size());
   for (const NewEntry &entry : request.entries) prefixes.push_back(entry.prefix);
-  engine_.remove(std::move(request.list), std::move(prefixes), done);
+  engine_.remove(std::move(request.list), std::move(prefixes), done, request.arrived);
 }
 
 void Api::list_replace(const Json &request, const Caller &caller, const Reply &reply) {

@@ -89,6 +89,18 @@ Json measured_stack(const Engine &engine, const Json &report) {
   return measured;
 }
 
+Json held_back_json(const Engine::HeldBack &held) {
+  Json networks = Json::array();
+  for (const auto &[network, at_least] : held.networks)
+    networks.push_back({{"network", to_string(network)}, {"samples", at_least}});
+  Json answer{{"samples", held.samples}, {"networks", std::move(networks)}, {"reliefs", held.reliefs}};
+  if (!held.image.empty()) {
+    answer["image"] = held.image;
+    answer["image_wait_s"] = held.image_wait_s;
+  }
+  return answer;
+}
+
 // Why the dataplane cannot even be asked for a connection; empty: it can.
 std::string trouble_with_sockets() {
   const OwnedFd one(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -166,6 +178,7 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
     if (const std::string trouble = trouble_with_sockets(); !trouble.empty())
       answer["dataplane"]["trouble"] = trouble;
   if (!pusher.displaced().empty()) answer["dataplane"]["displaced"] = pusher.displaced();
+  answer["held_back"] = held_back_json(engine_.held_back());
   answer["store"] = {{"bytes", engine_.store().bytes()},
                      {"sequence", engine_.store().sequence()},
                      {"id", [&] {
@@ -264,7 +277,7 @@ void Api::drops(const Json &, const Caller &, const Reply &reply) {
     for (const SampleTable::Row &row : samples_.top(SampleTable::rows_max))
       if (row.denied && recent.size() < 20)
         recent.push_back(
-            {{"address", to_string(row.address)}, {"list", list_name(row.list)}, {"count", row.count}});
+            {{"address", to_string(row.address)}, {"list", list_name(row.list)}, {"count", row.at_least()}});
     reply(Json{{"reasons", std::move(reasons)}, {"lists", std::move(lists)}, {"recent", std::move(recent)}});
   });
 }
@@ -273,7 +286,8 @@ void Api::top(const Json &request, const Caller &, const Reply &reply) {
   Json addresses = Json::array();
   for (const SampleTable::Row &row : samples_.top(request.value("n", std::size_t{20}))) {
     addresses.push_back({{"address", to_string(row.address)},
-                         {"packets", row.count},
+                         {"packets", row.at_least()},
+                         {"packets_at_most", row.count},
                          {"verdict", row.denied ? "drop" : "pass"}});
     if (row.denied) addresses.back()["list"] = list_name(row.list);
   }

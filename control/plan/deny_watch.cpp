@@ -31,12 +31,15 @@ void DenyWatch::begin(DenyForecast forecast, std::span<const workload::HotSource
   planned_[groups] = 1 - forecast_.psi;
 }
 
-void DenyWatch::denied(const Address &address, bool wrongly, double weight) {
+void DenyWatch::denied(bool wrongly, double weight) {
   ++checked_;
   weight_checked_ += weight;
   if (!wrongly) return;
   ++wrong_of_generation_;
   weight_wrong_ += weight;
+}
+
+void DenyWatch::wrong(const Address &address) {
   if (!wrong_.insert(address).second) return;
   if (wrong_in_order_.size() < wrong_kept) {
     wrong_in_order_.push_back(address);

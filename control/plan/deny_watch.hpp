@@ -65,7 +65,9 @@ public:
     if (asked) negatives_.add(address);
   }
   // A denial of the filter, held against the rules; it stands for so many.
-  void denied(const Address &address, bool wrongly, double weight = 1);
+  void denied(bool wrongly, double weight = 1);
+  // A source that it denies in error, and that keeps coming: to be known from now on.
+  void wrong(const Address &address);
 
   struct Rate {
     MeasuredRate sampled;      // as the band is judged by
@@ -92,6 +94,8 @@ public:
   // is not known here, as many of the hottest; and those that were denied wrongly once.
   [[nodiscard]] std::vector<Address> known() const;
   void forget_what_was_before_the_shift() { negatives_.begin_anew(); }
+  // Some seconds have passed: sources that come from now on come again.
+  void next_interval() noexcept { negatives_.next_interval(); }
 
   // What outlives the process: the sources, hottest first, and those denied wrongly.
   struct Kept {

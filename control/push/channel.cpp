@@ -132,9 +132,16 @@ void Channel::request(wire::Type type, std::vector<std::byte> payload, OnAnswer 
   if (next_request_ == 0) next_request_ = 1;
   Outgoing message{pack(header), fd};
   message.bytes.insert(message.bytes.end(), payload.begin(), payload.end());
-  open_.emplace(header.request, Open{std::move(on_answer), Clock::now(), {}});
-  outgoing_.push_back(std::move(message));
   if (age_check_ == 0) age_check_ = loop_.after(answer_wait, [this] { check_age(); });
+  // What throws, for want of memory, leaves nothing behind: the caller asks again or gives up.
+  outgoing_.emplace_back();
+  try {
+    open_.emplace(header.request, Open{std::move(on_answer), Clock::now(), {}});
+  } catch (...) {
+    outgoing_.pop_back();
+    throw;
+  }
+  outgoing_.back() = std::move(message);
   flush();
 }
 

@@ -26,23 +26,26 @@ EventLoop::~EventLoop() {
 }
 
 void EventLoop::watch(int fd, std::uint32_t events, OnReady on_ready) {
-  const bool known = watched_.contains(fd);
   watched_[fd] = std::make_shared<OnReady>(std::move(on_ready));
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = fd;
-  epoll_ctl(epoll_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+  change(fd, events);
 }
 
 void EventLoop::change(int fd, std::uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = fd;
-  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
+  not_told_.erase(fd);
+  if (!tell_kernel(fd, events)) not_told_.emplace(fd, events);
 }
 
 void EventLoop::forget(int fd) {
-  if (watched_.erase(fd) > 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  not_told_.erase(fd);
+  if (watched_.erase(fd) > 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); // close() does it otherwise
+}
+
+bool EventLoop::tell_kernel(int fd, std::uint32_t events) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event) == 0) return true;
+  return errno == ENOENT && epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 EventLoop::TimerId EventLoop::after(Clock::duration delay, Task task) {
@@ -90,10 +93,18 @@ void EventLoop::run() {
 
 void EventLoop::turn(Clock::duration wait) {
   if (!timers_.empty()) wait = std::min(wait, timers_.begin()->first.first - Clock::now());
+  std::erase_if(not_told_, [this](const auto &one) { return tell_kernel(one.first, one.second); });
+  constexpr Clock::duration tell_again = std::chrono::milliseconds(10);
+  if (!not_told_.empty()) wait = std::min(wait, tell_again);
   // Rounded up: waking before the timer is due would spin.
   const auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(std::max(wait, Clock::duration::zero()));
   std::array<epoll_event, 64> events;
+  const Clock::time_point before = Clock::now();
   const int ready = epoll_wait(epoll_, events.data(), events.size(), static_cast<int>(wait_ms.count()));
+  const Clock::time_point now = Clock::now();
+  constexpr auto at_once = std::chrono::microseconds(100); // nothing was waited for
+  arrived_ = now - before < at_once ? woken_ : now;
+  woken_ = now;
   for (int i = 0; i < ready; ++i) {
     // An earlier function of this round may have forgotten the fd; the copy keeps a function alive
     // that forgets itself.

@@ -46,6 +46,9 @@ public:
   // Runs what is ready now, waiting at most `wait`: for tests and start-up.
   void turn(Clock::duration wait);
 
+  // When what is being handled came, at the earliest: while a round works, others wait for it.
+  [[nodiscard]] Clock::time_point arrived() const noexcept { return arrived_; }
+
   // Gets what was thrown; without it, stderr does.
   std::function<void(const std::string &what)> on_fault;
 
@@ -53,13 +56,16 @@ private:
   template <class Function, class... Arguments>
   void call(const Function &function, Arguments... arguments) noexcept;
   void report(const char *what) noexcept;
+  [[nodiscard]] bool tell_kernel(int fd, std::uint32_t events) noexcept;
   void run_posted();
   void run_timers();
   void ring();
 
   int epoll_ = -1, bell_ = -1;
   bool stopped_ = false;
+  Clock::time_point arrived_ = Clock::now(), woken_ = arrived_;
   std::unordered_map<int, std::shared_ptr<OnReady>> watched_;
+  std::map<int, std::uint32_t> not_told_; // what the kernel had no room for: told again until it has
   std::map<std::pair<Clock::time_point, TimerId>, Task> timers_;
   std::unordered_map<TimerId, Clock::time_point> timer_times_;
   TimerId next_timer_ = 1;

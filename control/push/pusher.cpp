@@ -8,7 +8,8 @@
 namespace weir::push {
 
 Pusher::Pusher(EventLoop &loop, std::filesystem::path socket, LogSource log, Events events)
-    : channel_(loop, std::move(socket),
+    : loop_(loop),
+      channel_(loop, std::move(socket),
                {.hello = [this](const wire::Hello &hello) { on_hello(hello); },
                 .lost = [this](const std::string &why) { on_lost(why); },
                 .samples =
@@ -98,24 +99,39 @@ void Pusher::send_from(Cursor &cursor, wire::Target target) {
   }
   while (cursor.sent < last && cursor.open < open_messages_max) {
     const std::uint64_t count = std::min<std::uint64_t>(last - cursor.sent, wire::deltas_max);
-    wire::Deltas head;
-    head.store_id = store_;
-    head.first_sequence = cursor.sent + 1;
-    head.target = target;
-    head.count = static_cast<std::uint32_t>(count);
-    std::vector<std::byte> payload = pack(head);
-    payload.resize(sizeof head + count * sizeof(wire::Delta));
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const wire::Delta delta = log_.delta(head.first_sequence + i, target);
-      std::memcpy(payload.data() + sizeof head + i * sizeof delta, &delta, sizeof delta);
+    try {
+      send_deltas(cursor, count, target);
+    } catch (const std::bad_alloc &) { // it is in the log, and sent when there is memory
+      loop_.after(std::chrono::milliseconds(50), [this] { pump(); });
+      return;
     }
-    cursor.sent += count;
-    ++cursor.open;
-    const std::uint64_t epoch = target == wire::Target::live ? live_epoch_ : stage_epoch_;
+  }
+}
+
+void Pusher::send_deltas(Cursor &cursor, std::uint64_t count, wire::Target target) {
+  wire::Deltas head;
+  head.store_id = store_;
+  head.first_sequence = cursor.sent + 1;
+  head.target = target;
+  head.count = static_cast<std::uint32_t>(count);
+  std::vector<std::byte> payload = pack(head);
+  payload.resize(sizeof head + count * sizeof(wire::Delta));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const wire::Delta delta = log_.delta(head.first_sequence + i, target);
+    std::memcpy(payload.data() + sizeof head + i * sizeof delta, &delta, sizeof delta);
+  }
+  const std::uint64_t epoch = target == wire::Target::live ? live_epoch_ : stage_epoch_;
+  cursor.sent += count;
+  ++cursor.open;
+  try {
     channel_.request(wire::Type::deltas, std::move(payload),
                      [this, target, sent = cursor.sent, epoch](const Result<Message> &answer) {
                        on_applied(target, sent, answer, epoch);
                      });
+  } catch (...) {
+    cursor.sent -= count;
+    --cursor.open;
+    throw;
   }
 }
 

@@ -104,6 +104,7 @@ private:
   void on_hello(const wire::Hello &hello);
   void on_lost(const std::string &why);
   void send_from(Cursor &cursor, wire::Target target);
+  void send_deltas(Cursor &cursor, std::uint64_t count, wire::Target target);
   void on_applied(wire::Target target, std::uint64_t last, const Result<Message> &answer,
                   std::uint64_t epoch);
   void on_staged(const Result<Message> &answer);
@@ -114,6 +115,7 @@ private:
   void wake_waiters();
   void be_displaced(const wire::Hello &hello);
 
+  EventLoop &loop_;
   Channel channel_;
   LogSource log_;
   Events events_;

@@ -50,7 +50,28 @@ public:
   }
 
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+  [[nodiscard]] std::uint64_t at_least(const Key &key) const { // 0: it has no row
+    const auto at = rows_.find(key);
+    return at == rows_.end() ? 0 : at->second.count - at->second.inherited;
+  }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
+
+  // Everything counts half from now on, rounded so that no row promises more than before.
+  void halve() {
+    order_.clear();
+    for (auto at = rows_.begin(); at != rows_.end();) {
+      const std::uint64_t at_least = (at->second.count - at->second.inherited) / 2;
+      at->second.count /= 2;
+      at->second.inherited = at->second.count - at_least;
+      if (at->second.count == 0) {
+        at = rows_.erase(at);
+      } else {
+        order_.emplace(at->second.count, at->first);
+        ++at;
+      }
+    }
+    total_ /= 2;
+  }
 
   // The hottest first; of equal counts the greater key.
   [[nodiscard]] std::vector<Row> top(std::size_t most) const {

@@ -132,6 +132,26 @@ TEST_F(DenyStackGate, samples_each_denial_of_the_filter_apart_from_the_others) {
   }
 }
 
+TEST_F(DenyStackGate, names_a_source_at_once_when_it_comes_again_and_then_keeps_quiet_for_a_while) {
+  enforce(image::StackRole::judge);
+  const std::string wrong = to_string(wrongly_denied());
+  for (unsigned n = 0; n < 5; ++n) EXPECT_EQ(judge(wrong), Verdict::drop);
+  unsigned again = 0, denials = 0;
+  while (denials < 5) {
+    WireMessage message;
+    do message = control_->receive();
+    while (message.header.type != wire::Type{} && !message.is(wire::Type::samples));
+    ASSERT_TRUE(message.is(wire::Type::samples));
+    for (std::size_t at = 0; at < message.payload.size(); at += sizeof(wire::Sample)) {
+      wire::Sample sample;
+      std::memcpy(&sample, message.payload.data() + at, sizeof sample);
+      EXPECT_EQ(to_string(Address{sample.family, sample.address}), wrong);
+      (sample.flags == wire::sample_again ? again : denials) += 1;
+    }
+  }
+  EXPECT_EQ(again, 1u);
+}
+
 TEST_F(DenyStackGate, says_of_every_thousandth_packet_whether_a_list_let_it_pass) {
   enforce(image::StackRole::judge);
   for (const bool allowed : {false, true}) {

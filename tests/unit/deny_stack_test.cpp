@@ -267,6 +267,50 @@ TEST(DenyStack, relieves_whom_it_denies_wrongly_and_nobody_whom_a_delta_denies) 
   EXPECT_EQ(denied_by(view, "10.0.0.1"), "bans");
 }
 
+// Whoever spoofs sources chooses how many are relieved; rules must not feel it.
+TEST(DenyStack, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_for_rules) {
+  Example example;
+  for (std::uint32_t h = 0; h < 1000; ++h) example.v4.push_back({0x0A010000 + h, 32, 0, bans});
+  test::sort_entries(example.v4);
+  const test::ImageMemory m = example.build(StackRole::judge, {.depth = 1, .bits = 4});
+  unsigned graces = 0;
+  auto writer = image::ImageWriter::attach(m.bytes(), [&graces] { ++graces; }).value();
+  const image::ImageView &view = writer.view();
+  const std::uint32_t places = view.v4[0].overlay.count * table::LineV4::slots;
+  std::vector<Address> relieved;
+  for (std::uint32_t h = 0x0A010400; relieved.size() < 2 * places; ++h) {
+    const Address a = Address::from_host(h);
+    if (image::lookup(view, Side::deny, a) == 0) continue;
+    unsigned may_displace = 1;
+    if (writer.relieve(a, may_displace) != Change::overlay) continue;
+    EXPECT_EQ(image::lookup(view, Side::deny, a), 0u);
+    relieved.push_back(a);
+    ASSERT_LE(*view.v4[0].overlay.keys, places / 4);
+  }
+  EXPECT_GT(graces, places) << "the newest took the places of others";
+  const auto still = std::ranges::count_if(
+      relieved, [&](const Address &a) { return image::lookup(view, Side::deny, a) == 0; });
+  EXPECT_EQ(still, places / 4) << "as many as may be are let through, and no more";
+  unsigned none = 0;
+  const Address refused = *std::ranges::find_if(
+      relieved, [&](const Address &a) { return image::lookup(view, Side::deny, a) != 0; });
+  EXPECT_EQ(writer.relieve(refused, none), Change::needs_rebuild);
+
+  // Of the overlay's places rules have as many as without reliefs: deletions take a place each.
+  std::uint32_t deleted = 0;
+  const test::ImageMemory other_memory = example.build(StackRole::judge, {.depth = 1, .bits = 4});
+  auto without = image::ImageWriter::attach(other_memory.bytes(), [] {}).value();
+  for (std::uint32_t h = 0; h < 1000; ++h) {
+    const std::string address = to_string(Address::from_host(0x0A010000 + h));
+    const bool fits = change(without, wire::DeltaOp::unset, address.c_str()) == Change::overlay;
+    EXPECT_EQ(change(writer, wire::DeltaOp::unset, address.c_str()) == Change::overlay, fits) << address;
+    if (!fits) continue;
+    ++deleted;
+    EXPECT_EQ(denied_by(view, address.c_str()), "-");
+  }
+  EXPECT_GT(deleted, places / 2);
+}
+
 TEST(DenyStack, of_fuse_filters_sends_additions_to_the_overlay) {
   const test::ImageMemory m =
       Example().build(StackRole::judge, {.base = FilterKind::binary_fuse, .bits = 36});

@@ -108,5 +108,81 @@ TEST(Negatives, begun_anew_are_the_recent_ones_alone) {
   EXPECT_EQ(seen.hottest[0].cost + seen.hottest[1].cost, 50) << "nobody came once, so nothing is taken off";
 }
 
+TEST(Negatives, seen_in_several_intervals_come_before_those_that_were_seen_often_in_one) {
+  NegativeCounter counter;
+  for (unsigned interval = 0; interval < 3; ++interval) {
+    counter.add(source(1));
+    for (unsigned i = 0; interval == 1 && i < 1000; ++i) counter.add(source(2));
+    counter.next_interval();
+  }
+  const Negatives seen = counter.look();
+  ASSERT_EQ(seen.hottest.size(), 2u);
+  EXPECT_EQ(seen.hottest[0].address, source(1));
+  EXPECT_EQ(seen.hottest[1].address, source(2));
+  EXPECT_LT(seen.psi(1), 0.01) << "it asks as seldom as it does";
+}
+
+TEST(Negatives, give_way_to_others_that_come_again_and_again) {
+  NegativeCounter counter({.rows_max = 64, .window = 4000, .recent_max = 400});
+  for (unsigned i = 0; i < 4000; ++i) {
+    if (i % 400 == 0) counter.next_interval();
+    counter.add(source(i % 8));
+  }
+  counter.forget_recent();
+  for (unsigned i = 0; i < 400; ++i) counter.add(source(100 + i % 8));
+  counter.begin_anew();
+  for (unsigned i = 0; i < 4000; ++i) {
+    if (i % 400 == 0) counter.next_interval();
+    counter.add(source(100 + i % 8));
+  }
+  const Negatives seen = counter.look();
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_GE(seen.hottest[i].address, source(100));
+  EXPECT_GT(seen.psi(8), 0.8);
+}
+
+// What share of their traffic the hottest thousand legitimate sources have among so many known ones.
+double known_share(const NegativeCounter &counter, const Zipf &zipf, std::uint32_t sources) {
+  constexpr std::size_t known = 4096;
+  constexpr std::uint32_t hottest = 1000;
+  double all = 0, of_known = 0;
+  for (std::uint32_t rank = 0; rank < hottest; ++rank) all += zipf.share(rank);
+  const Negatives seen = counter.look();
+  for (std::size_t i = 0; i < std::min(known, seen.hottest.size()); ++i) {
+    const std::uint32_t rank = seen.hottest[i].address.host() - source(0).host();
+    if (rank < std::min(hottest, sources)) of_known += zipf.share(rank);
+  }
+  return of_known / all;
+}
+
+TEST(Negatives, keep_legitimate_sources_through_floods_of_fresh_ones) {
+  const std::uint64_t seed = test::seed_or(29);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  constexpr std::uint32_t sources = 20'000;
+  Zipf zipf(sources, 0.9);
+  for (const double flood : {0.9, 0.99, 0.999}) {
+    NegativeCounter counter({.rows_max = 1u << 14, .window = 1u << 16, .recent_max = 4096});
+    for (unsigned i = 0; i < 2u << 16; ++i) {
+      if (i % 8192 == 0) counter.next_interval();
+      counter.add(source(zipf(random)));
+    }
+    const double before = known_share(counter, zipf, sources);
+    std::bernoulli_distribution is_fresh(flood);
+    counter.forget_recent();
+    for (unsigned i = 0; i < 4u << 16; ++i) { // four windows
+      if (i % 8192 == 0) counter.next_interval();
+      if (i % (2u << 16) == (1u << 16)) counter.begin_anew(); // the watch takes it for a shift
+      counter.add(is_fresh(random) ? Address::from_host(0x50000000 + static_cast<std::uint32_t>(random() >> 36))
+                                   : source(zipf(random)));
+    }
+    const double after = known_share(counter, zipf, sources);
+    RecordProperty("kept_" + std::to_string(flood), std::to_string(after / before));
+    EXPECT_GT(before, 0.95) << flood;
+    EXPECT_GE(after, 0.95 * before) << flood;
+    EXPECT_NEAR(counter.look().psi(4096), (1 - flood) * 0.8, 0.15 * (1 - flood) + 0.002)
+        << "and what they ask is no more than it is";
+  }
+}
+
 } // namespace
 } // namespace weir::workload

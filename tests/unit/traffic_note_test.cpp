@@ -18,7 +18,7 @@ plan::DenyWatch busy_watch(std::uint64_t seed) {
   plan::DenyWatch watch;
   for (int i = 0; i < 20'000; ++i) watch.negative(Address::from_host(0x0B000000 + zipf(random)));
   watch.negative(parse_address("2001:db8::7").value());
-  watch.denied(parse_address("80.0.0.1").value(), true);
+  watch.wrong(parse_address("80.0.0.1").value());
   return watch;
 }
 

@@ -288,6 +288,7 @@ namespace value {
 inline constexpr std::uint32_t list_mask = 0x0000FFFFu;
 inline constexpr std::uint32_t match_mask = 0x00FFFFFFu; // list and length
 inline constexpr std::uint32_t tombstone = 1u << 24;     // overlay only: the key is absent
+inline constexpr std::uint32_t relief = 1u << 25;        // beside it: no rule put it there, it may give way
 inline constexpr std::uint32_t group_bit = 1u << 31;
 
 [[nodiscard]] constexpr std::uint32_t make(std::uint32_t list_number, unsigned length) noexcept {

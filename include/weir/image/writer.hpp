@@ -128,16 +128,22 @@ public:
   }
 
   // No rule denies this host: the filter that judges hosts is not to deny it either. In the overlay a value
-  // that came as a delta stays.
-  [[nodiscard]] Change relieve(const Address &host) {
+  // that came as a delta stays. At most a quarter of the overlay is for such hosts; beyond that one takes the
+  // place of another at the cost of a grace period, which `may_displace` counts down.
+  // needs_rebuild: it has no place.
+  [[nodiscard]] Change relieve(const Address &host, unsigned &may_displace) {
     constexpr auto deny = static_cast<unsigned>(Side::deny);
     if (!view_.judges_hosts(deny)) return Change::unchanged;
     if (host.family == Family::ipv4) {
       const std::uint32_t key = host.wire();
-      return relieve(view_.v4[deny], v4_[deny], key, view_.hash(key, 32));
+      return relieve(view_.v4[deny], v4_[deny], key, view_.hash(key, 32), may_displace);
     }
     const table::KeyV6 key = table::KeyV6::load(host.bytes.data());
-    return relieve(view_.v6[deny], v6_[deny], key, view_.hash(key, 128));
+    return relieve(view_.v6[deny], v6_[deny], key, view_.hash(key, 128), may_displace);
+  }
+  [[nodiscard]] Change relieve(const Address &host) {
+    unsigned any_number = ~0u;
+    return relieve(host, any_number);
   }
   [[nodiscard]] const DenyStackWriter &stack() const noexcept { return stack_; }
 
@@ -270,27 +276,27 @@ private:
 
   // Overlay if the key is there or the table is full; else the table.
   template <class Line>
-  [[nodiscard]] static Change store(const SideView<Line> &view, SideWriter<Line> &writer,
+  [[nodiscard]] Change store(const SideView<Line> &view, SideWriter<Line> &writer,
                                     const typename Line::Key &key, std::uint32_t value, KeyHash h,
                                     Wait wait) {
     const unsigned length = value::length_of(value);
     if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0)
-      return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
+      return put_into_overlay(writer, key, value, h) ? Change::overlay : Change::needs_rebuild;
     if (writer.front != nullptr) filter::SplitBlockBloom::insert(writer.front, writer.front_blocks, h);
     const Put<Line> put = view.chain.in_force()
                               ? put_where_led(writer, view.chain.predict(h), key, value, h, wait)
                               : put_anywhere(writer, key, value, h, wait);
     if (put == Put<Line>::waits) return Change::waits;
     if (put != Put<Line>::full) return Change::in_place;
-    return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
+    return put_into_overlay(writer, key, value, h) ? Change::overlay : Change::needs_rebuild;
   }
 
   template <class Line>
-  [[nodiscard]] static Change remove(const SideView<Line> &view, SideWriter<Line> &writer,
+  [[nodiscard]] Change remove(const SideView<Line> &view, SideWriter<Line> &writer,
                                      const typename Line::Key &key, unsigned length, KeyHash h) {
     if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0) {
       (void)writer.table.erase(key, length, h);
-      return writer.overlay.put(key, table::make_tombstone(length), h) ? Change::overlay
+      return put_into_overlay(writer, key, table::make_tombstone(length), h) ? Change::overlay
                                                                        : Change::needs_rebuild;
     }
     return writer.table.erase(key, length, h) ? Change::in_place : Change::unchanged;
@@ -308,21 +314,31 @@ private:
     const bool judged = entered && !view_.stack.spares(key);
     if (judged && (view.overlay.empty() || view.overlay.find(key, value::length_of(value), h) == 0))
       return Change::in_place;
-    return writer.overlay.put(key, value, h) ? Change::overlay : Change::needs_rebuild;
+    return put_into_overlay(writer, key, value, h) ? Change::overlay : Change::needs_rebuild;
   }
 
   template <class Line>
-  [[nodiscard]] static Change deny_no_more(SideWriter<Line> &writer, const typename Line::Key &key,
+  [[nodiscard]] bool put_into_overlay(SideWriter<Line> &writer, const typename Line::Key &key,
+                                      std::uint32_t value, KeyHash h) {
+    return writer.overlay.put(key, value, h, *grace_);
+  }
+  template <class Line>
+  [[nodiscard]] Change deny_no_more(SideWriter<Line> &writer, const typename Line::Key &key,
                                            KeyHash h) {
     const std::uint32_t tombstone = table::make_tombstone(address_bits(Line::family));
-    return writer.overlay.put(key, tombstone, h) ? Change::overlay : Change::needs_rebuild;
+    return put_into_overlay(writer, key, tombstone, h) ? Change::overlay : Change::needs_rebuild;
   }
   template <class Line>
   [[nodiscard]] Change relieve(const SideView<Line> &view, SideWriter<Line> &writer,
-                               const typename Line::Key &key, KeyHash h) {
+                               const typename Line::Key &key, KeyHash h, unsigned &may_displace) {
     const bool said = !view.overlay.empty() && view.overlay.find(key, address_bits(Line::family), h) != 0;
     if (said || view_.stack.judge<Line>(key, h) == 0) return Change::unchanged;
-    return deny_no_more(writer, key, h);
+    const std::uint32_t relief = table::make_relief(address_bits(Line::family));
+    const bool has_place = writer.overlay.reliefs() < writer.overlay.reliefs_max() && writer.overlay.has_free_place(h);
+    if (has_place) return put_into_overlay(writer, key, relief, h) ? Change::overlay : Change::needs_rebuild;
+    if (may_displace == 0) return Change::needs_rebuild;
+    --may_displace;
+    return writer.overlay.put_over_relief(key, relief, h, *grace_) ? Change::overlay : Change::needs_rebuild;
   }
 
   // What a worker will find for (key, length) of side n becomes `value`; 0: nothing.

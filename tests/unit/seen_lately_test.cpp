@@ -1,0 +1,59 @@
+// What a worker remembers of addresses.
+#include "dataplane/seen_lately.hpp"
+#include "tests/support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace weir::dataplane {
+namespace {
+
+using Sight = SeenLately::Sight;
+
+TEST(SeenLately, tells_the_first_time_the_second_and_those_that_were_told) {
+  SeenLately seen;
+  const auto place = seen.place_of(Address::from_host(0x0A000001), 7);
+  const std::uint32_t tick = 0xFFFFFFF0; // it may wrap
+  EXPECT_EQ(seen.meet(place, tick), Sight::first);
+  EXPECT_EQ(seen.meet(place, tick), Sight::again) << "nobody was told";
+  EXPECT_EQ(seen.meet(place, tick + 1), Sight::again);
+  seen.told(place);
+  EXPECT_EQ(seen.meet(place, tick + 2), Sight::silent);
+  EXPECT_EQ(seen.meet(place, tick + 1 + SeenLately::silent_ticks), Sight::silent);
+  EXPECT_EQ(seen.meet(place, tick + 2 + SeenLately::silent_ticks), Sight::again);
+  EXPECT_EQ(seen.meet(place, tick + 3 + SeenLately::silent_ticks + SeenLately::remembered_ticks), Sight::first);
+  EXPECT_EQ(seen.meet(seen.place_of(Address::from_host(0x0A000001), 8), tick), Sight::first)
+      << "another salt forgets";
+}
+
+TEST(SeenLately, takes_hardly_an_address_for_another) {
+  const std::uint64_t seed = test::seed_or(3);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  SeenLately seen;
+  unsigned again = 0;
+  for (std::uint32_t i = 0; i < 1u << 20; ++i)
+    again += seen.meet(seen.place_of(Address::from_host(i), random()), 1) != Sight::first;
+  EXPECT_LT(again, 12u) << "2^20 addresses, each with a chance of 2^-20 at most";
+}
+
+// A source in a flood of others that each come once.
+TEST(SeenLately, still_knows_a_source_after_a_hundred_thousand_others) {
+  const std::uint64_t seed = test::seed_or(4);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  SeenLately seen;
+  const std::uint64_t salt = random();
+  unsigned known = 0;
+  for (std::uint32_t source = 0; source < 200; ++source) {
+    (void)seen.meet(seen.place_of(Address::from_host(0x0A000000 + source), salt), 1);
+    for (unsigned i = 0; i < 100'000; ++i)
+      (void)seen.meet(seen.place_of(Address::from_host(static_cast<std::uint32_t>(random() >> 32)), salt), 1);
+    known += seen.meet(seen.place_of(Address::from_host(0x0A000000 + source), salt), 1) == Sight::again;
+  }
+  EXPECT_GT(known, 160u) << "exp(-100,000 / 2^20) is 0.91";
+}
+
+} // namespace
+} // namespace weir::dataplane

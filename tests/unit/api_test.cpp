@@ -150,6 +150,7 @@ TEST_F(ApiTest, list_add_is_in_force_when_it_is_answered_and_shows_its_comment) 
   const Json explained = ask({{"verb", "explain"}, {"address", "203.0.113.9"}});
   EXPECT_EQ(explained["entry"], "203.0.113.9");
   EXPECT_EQ(explained["comment"], "ssh");
+  EXPECT_TRUE(explained.contains("path"));
 }
 
 TEST_F(ApiTest, a_comment_is_cleaned_where_it_enters) {
@@ -335,6 +336,10 @@ TEST_F(ApiTest, who_may_only_look_changes_nothing_and_sees_no_line_of_the_daemon
   pretend = Peer{.pid = 1, .uid = 54321, .gid = getgrnam("games")->gr_gid, .groups = {}};
   EXPECT_EQ(ask({{"verb", "status"}})["ok"], true);
   EXPECT_EQ(ask({{"verb", "diff"}})["ok"], true);
+  const Json why = ask({{"verb", "explain"}, {"address", "10.0.0.1"}});
+  EXPECT_EQ(why["verdict"], "drop") << why;
+  EXPECT_EQ(why["list"], "bans") << why;
+  EXPECT_FALSE(why.contains("path")) << "which line of a table an address belongs in follows from the seed";
   for (const Json &request :
        std::initializer_list<Json>{{{"verb", "apply"}},
                                    {{"verb", "rollback"}},

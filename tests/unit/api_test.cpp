@@ -352,6 +352,13 @@ TEST_F(ApiTest, who_may_only_look_changes_nothing_and_sees_no_line_of_the_daemon
     EXPECT_NE(answer["message"].get<std::string>().find("may not change anything"), std::string::npos)
         << answer;
   }
+  bench.write_list("secret.txt", "0.0.0.0/1\n"); // a guard objects, and names the line
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: secret.txt}\n");
+  for (const char *verb : {"diff", "plan"}) {
+    const std::string told = ask({{"verb", verb}})["warnings"].dump();
+    EXPECT_NE(told.find("apply will refuse this"), std::string::npos) << told;
+    EXPECT_EQ(told.find("secret.txt"), std::string::npos) << told;
+  }
   bench.write_list("secret.txt", "top secret\n");
   bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: secret.txt}\n");
   for (const char *verb : {"diff", "plan", "check"}) {

@@ -40,7 +40,7 @@ void warn_of(const config::List &list, const rules::ListContent &content, Json &
 }
 
 // The guards that need no rules in force: an apply to an empty store would refuse the same.
-Status check_guards(const ReadRules &read) {
+Result<std::vector<std::string>> check_guards(const ReadRules &read) {
   std::vector<rules::ListAtHand> lists;
   for (std::size_t i = 0; i < read.contents.size(); ++i) {
     const rules::ListContent &content = read.contents[i];
@@ -52,9 +52,12 @@ Status check_guards(const ReadRules &read) {
                      .covered_after = rules::covered_by(entries),
                      .covered_before = {}});
   }
-  const auto told = rules::ask_guards(read.config.guard, lists, {});
-  if (!told) return std::unexpected(told.error());
-  return {};
+  auto told = rules::ask_guards(read.config.guard, lists, {});
+  if (told)
+    for (std::string &warning : *told) // its lines stand below a sentence, and a warning is one line
+      for (std::size_t at = 0; (at = warning.find('\n', at)) != std::string::npos;)
+        warning.replace(at, 1, "; ");
+  return told;
 }
 
 } // namespace
@@ -62,7 +65,7 @@ Status check_guards(const ReadRules &read) {
 Result<ReadRules> read_rules(const std::filesystem::path &file) {
   auto config = config::load(file);
   if (!config) return std::unexpected(config.error());
-  ReadRules read{.config = std::move(*config), .contents = {}, .effective = {}};
+  ReadRules read{.config = std::move(*config), .contents = {}, .effective = {}, .warnings = {}};
   std::string faults;
   for (const config::List &list : read.config.lists) {
     auto content = rules::load_list(list);
@@ -70,7 +73,9 @@ Result<ReadRules> read_rules(const std::filesystem::path &file) {
     read.contents.push_back(content ? std::move(*content) : rules::ListContent{});
   }
   if (!faults.empty()) return fail(Errc::parse, faults);
-  if (auto kept = check_guards(read); !kept) return std::unexpected(std::move(kept.error()));
+  auto told = check_guards(read);
+  if (!told) return std::unexpected(std::move(told.error()));
+  read.warnings = std::move(*told);
 
   const rules::NeverDeny never_deny(read.config.guard.never_deny);
   std::vector<rules::ListSource> sources{never_deny.source(0)};
@@ -88,12 +93,12 @@ Result<ReadRules> read_rules(const std::filesystem::path &file) {
 Result<Json> check_configuration(const std::filesystem::path &file) {
   const auto read = read_rules(file);
   if (!read) return std::unexpected(read.error());
-  const auto &[config, contents, effective] = *read;
+  const auto &[config, contents, effective, warnings] = *read;
   Json answer{{"ok", true},
               {"config", file.string()},
               {"lists", Json::array()},
               {"conflicts", Json::array()},
-              {"warnings", Json::array()}};
+              {"warnings", warnings}};
   for (std::size_t i = 0; i < contents.size(); ++i) {
     answer["lists"].push_back(list_json(config.lists[i], contents[i], effective.counts[i + 1]));
     warn_of(config.lists[i], contents[i], answer["warnings"]);

@@ -17,6 +17,7 @@ struct ReadRules {
   config::Config config;
   std::vector<rules::ListContent> contents; // in the order of the configuration
   rules::Effective effective;
+  std::vector<std::string> warnings; // of the guards
 };
 // One error with every fault of every file, one a line.
 [[nodiscard]] Result<ReadRules> read_rules(const std::filesystem::path &file);

@@ -48,8 +48,8 @@ constexpr std::array<VerbHelp, 22> verbs{{
     {"list replace", "replace the whole content of a list by a file",
      "Reads the file in any format that a list may have and puts its content in the place of the old one, "
      "as\n"
-     "a new generation. What a guard objects to (shortest_prefix, max_change, max_covered) is refused, and\n"
-     "its lines are named, unless --force is given.",
+     "a new generation. What a guard objects to (shortest_prefix, max_change, max_covered,\n"
+     "max_nested, max_lengths) is refused, and its lines are named, unless --force is given.",
      "weirctl list replace drop drop_v4.json"},
     {"list export", "write the content of a list to a file",
      "weir-control writes the whole list to the file, one entry a line, in a form that it reads again.",
@@ -80,8 +80,8 @@ constexpr std::array<VerbHelp, 22> verbs{{
     {"apply", "make a configuration the next generation",
      "Reads the configuration and its lists, builds an image, and swaps it in while traffic flows. With\n"
      "--confirm the change is taken back after that time unless `weirctl confirm` is called before.\n"
-     "What a guard objects to (shortest_prefix, max_change, max_covered), and a change that leaves no rule,\n"
-     "is refused unless --force is given.",
+     "What a guard objects to (shortest_prefix, max_change, max_covered, max_nested, max_lengths), and a\n"
+     "change that leaves no rule, is refused unless --force is given.",
      "weirctl apply next.yaml --confirm 60s"},
     {"confirm", "keep a change that waits to be confirmed",
      "Keeps the generation that `apply --confirm` made; without this it is taken back.", "weirctl confirm"},

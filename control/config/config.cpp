@@ -142,6 +142,7 @@ private:
   }
   template <class Value> auto lengths(Value &v4, Value &v6) { return families(v4, v6, parse_length); }
   template <class Value> auto covered(Value &v4, Value &v6) { return families(v4, v6, parse_covered); }
+  template <class Value> auto counts(Value &v4, Value &v6) { return families(v4, v6, parse_count); }
   template <class Value> auto share(Value &out) {
     return [&out, this](const Node &n, const std::string &path) {
       const auto s = scalar(n, path);
@@ -336,6 +337,8 @@ void Reader::list(const Node &node, const std::string &path) {
        {"shortest_prefix", lengths(l.shortest_v4, l.shortest_v6)},
        {"max_covered", covered(l.max_covered_v4, l.max_covered_v6)},
        {"max_change", share(l.max_change)},
+       {"max_nested", counts(l.max_nested_v4, l.max_nested_v6)},
+       {"max_lengths", counts(l.max_lengths_v4, l.max_lengths_v6)},
        {"mapped", word<bool>(l.mapped_both, {{"as_written", false}, {"both", true}})}});
   if (node.IsMap() && !node["file"] && !node["entries"] && !l.dynamic)
     fault(node, path, "has no content; give it a file, entries or dynamic: true");
@@ -391,6 +394,8 @@ void Reader::guard(const Node &node, const std::string &path) {
           });
         }},
        {"max_change", share(g.max_change)},
+       {"max_nested", counts(g.max_nested.v4, g.max_nested.v6)},
+       {"max_lengths", counts(g.max_lengths_v4, g.max_lengths_v6)},
        {"shortest_prefix", by_action(lengths(g.shortest_deny.v4, g.shortest_deny.v6),
                                      lengths(g.shortest_allow.v4, g.shortest_allow.v6))},
        {"max_covered", by_action(covered(g.covered_deny.v4, g.covered_deny.v6),

@@ -58,6 +58,11 @@ struct MaxCovered {
   double v4 = 1, v6 = 1;
 };
 
+// Counts of lines or lengths; lookup_cost.hpp has what they hold.
+struct PerFamily {
+  unsigned v4 = 0, v6 = 0;
+};
+
 struct List {
   std::string name;
   image::Side action = image::Side::deny;
@@ -69,9 +74,11 @@ struct List {
   std::optional<std::chrono::seconds> ttl; // default of dynamic entries
   OnError on_error = OnError::refuse;
   std::string comment;
-  std::optional<unsigned> shortest_v4, shortest_v6;     // none: what the guard says for the action
-  std::optional<double> max_covered_v4, max_covered_v6; // none: likewise
-  std::optional<double> max_change;                     // none: guard.max_change
+  std::optional<unsigned> shortest_v4, shortest_v6;       // none: what the guard says for the action
+  std::optional<double> max_covered_v4, max_covered_v6;   // none: likewise
+  std::optional<double> max_change;                       // none: guard.max_change
+  std::optional<unsigned> max_nested_v4, max_nested_v6;   // none: the guard's
+  std::optional<unsigned> max_lengths_v4, max_lengths_v6; // none: likewise
   bool mapped_both = false; // IPv6 entries that carry an IPv4 prefix stand for that, too
 };
 
@@ -89,7 +96,11 @@ struct Guard {
   ShortestPrefix shortest_deny{8, 16}, shortest_allow{16, 32};
   MaxCovered covered_deny{0x1p-2, 0x1p-5};   // of all deny lists together; 2000::/3 is all that is in use
   MaxCovered covered_allow{0x1p-4, 0x1p-12}; // of each allow list
+  PerFamily max_nested{8, 12};
+  std::optional<unsigned> max_lengths_v4, max_lengths_v6; // none: max_lengths_default, from a second load on
 };
+
+inline constexpr PerFamily max_lengths_default{16, 32}; // there are no more of IPv4
 
 // `mode: compact`: denied hosts stand in a stacked filter alone, without tables [Stacked].
 struct Compact {
@@ -139,6 +150,14 @@ struct Config {
 }
 [[nodiscard]] inline double max_change(const Guard &guard, const List &list) {
   return list.max_change.value_or(guard.max_change);
+}
+
+[[nodiscard]] inline PerFamily max_nested(const Guard &guard, const List &list) {
+  return {list.max_nested_v4.value_or(guard.max_nested.v4), list.max_nested_v6.value_or(guard.max_nested.v6)};
+}
+[[nodiscard]] inline PerFamily max_lengths(const Guard &guard, const List &list) {
+  return {list.max_lengths_v4.value_or(guard.max_lengths_v4.value_or(max_lengths_default.v4)),
+          list.max_lengths_v6.value_or(guard.max_lengths_v6.value_or(max_lengths_default.v6))};
 }
 
 // Reads and checks a configuration. All faults are reported in one error, one per line, each with

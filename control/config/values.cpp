@@ -122,6 +122,14 @@ Result<unsigned> parse_length(std::string_view text, unsigned bits) {
   return static_cast<unsigned>(*length);
 }
 
+Result<unsigned> parse_count(std::string_view text, unsigned bits) {
+  const auto count = parse_number(text);
+  if (!count || *count == 0 || *count > bits)
+    return fail(Errc::parse,
+                fmt::format("\"{}\" is not a number of prefixes; write 1 to {}", shown(text), bits));
+  return static_cast<unsigned>(*count);
+}
+
 Result<double> parse_covered(std::string_view text, unsigned bits) {
   if (text.starts_with('/')) {
     const auto length = parse_length(text, bits);

@@ -24,6 +24,10 @@ namespace weir::config {
 // The length of a prefix: "/8" or "8", at most `bits`.
 [[nodiscard]] Result<unsigned> parse_length(std::string_view text, unsigned bits);
 
+// How many prefixes of a family of `bits` bits may lie around one address, or how many lengths they may have:
+// 1 to `bits`.
+[[nodiscard]] Result<unsigned> parse_count(std::string_view text, unsigned bits);
+
 // How much of a family of `bits` bits may be covered: "25%", "0.25", or "/2", which is as much as one prefix
 // of that length covers. A share of all its addresses.
 [[nodiscard]] Result<double> parse_covered(std::string_view text, unsigned bits);

@@ -188,27 +188,30 @@ void Api::list_export(const Json &request, const Caller &caller, const Reply &re
 }
 
 // The dataplane says what its own view answers; which entry that was, and what people wrote beside
-// it, is in the store.
-void Api::explain(const Json &request, const Caller &, const Reply &reply) {
+// it, is in the store. In which line of a table an address belongs, and what a filter says of it, follows
+// from the secret seed: that is for who may change rules, others are told the verdict.
+void Api::explain(const Json &request, const Caller &caller, const Reply &reply) {
   const auto text = request.at("address").get<std::string>();
   const auto address = parse_address(text);
   if (!address) return reply(fail(Errc::parse, fmt::format("{}: {}", text, address.error())));
-  ask_dataplane(Json{{"what", "explain"}, {"address", to_string(*address)}}.dump(),
-                [this, address = *address, reply](const Result<std::string> &said) {
-                  if (!said)
-                    return reply(fail(said.error().code,
-                                      said.error().message + "; only its own view can explain a verdict"));
-                  Json answer = Json::parse(*said, nullptr, false);
-                  if (!answer.is_object())
-                    return reply(fail(Errc::unreachable, "the dataplane's answer cannot be read"));
-                  answer["generation"] = engine_.pusher().dataplane_generation();
-                  const auto name = answer.find("list");
-                  const RuleList *list = name != answer.end() && name->is_string() && engine_.rules()
-                                             ? engine_.rules()->find(name->get<std::string>())
-                                             : nullptr;
-                  if (list != nullptr) add_entry(answer, engine_, *list, address);
-                  reply(std::move(answer));
-                });
+  ask_dataplane(
+      Json{{"what", "explain"}, {"address", to_string(*address)}}.dump(),
+      [this, address = *address, whole = caller.may_change, reply](const Result<std::string> &said) {
+        if (!said)
+          return reply(
+              fail(said.error().code, said.error().message + "; only its own view can explain a verdict"));
+        Json answer = Json::parse(*said, nullptr, false);
+        if (!answer.is_object())
+          return reply(fail(Errc::unreachable, "the dataplane's answer cannot be read"));
+        if (!whole) answer.erase("path");
+        answer["generation"] = engine_.pusher().dataplane_generation();
+        const auto name = answer.find("list");
+        const RuleList *list = name != answer.end() && name->is_string() && engine_.rules()
+                                   ? engine_.rules()->find(name->get<std::string>())
+                                   : nullptr;
+        if (list != nullptr) add_entry(answer, engine_, *list, address);
+        reply(std::move(answer));
+      });
 }
 
 } // namespace weir::control

@@ -59,7 +59,13 @@ Json diff_json(const ListDiff &diff) {
 
 // What reading the daemon's own files says of them is not for everybody who may ask.
 Result<Json> without_lines(Result<Json> answer, const Engine &engine) {
-  if (answer) return answer;
+  if (answer) {
+    if (const auto warnings = answer->find("warnings"); warnings != answer->end())
+      for (Json &warning : *warnings) // below its sentence stand lines of files
+        if (const auto &text = warning.get_ref<const std::string &>(); text.contains('\n'))
+          warning = text.substr(0, text.find('\n'));
+    return answer;
+  }
   const Errc code = answer.error().code;
   if (code != Errc::parse && code != Errc::config && code != Errc::io) return answer;
   engine.say("asked for by somebody who may not change anything: " + answer.error().message);

@@ -6,6 +6,7 @@
 //   max_change        the share of a list that may change within a day: of its lines, and of the addresses
 //                     that they cover (change_account.hpp keeps the sums)
 //   max_covered       the share of all addresses of a family that a list, or all deny lists, may cover
+//   max_nested, max_lengths   what lines make each lookup cost (lookup_cost.hpp)
 //
 // What is in force already was accepted once: it is warned of and not refused again. Every refusal names the
 // lines that caused it and says how to let them through. never_deny is in normalise.hpp, since it is a list.

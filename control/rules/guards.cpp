@@ -1,6 +1,7 @@
 #include "control/rules/guards.hpp"
 
 #include "control/rules/bundled_feed.hpp"
+#include "control/rules/lookup_cost.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -50,6 +51,7 @@ public:
   Result<std::vector<std::string>> run() {
     for (std::size_t i = 0; i < lists_.size(); ++i) {
       ask_lengths(i);
+      ask_lookup_cost(i);
       ask_change(lists_[i]);
       ask_covered(i);
     }
@@ -82,6 +84,20 @@ private:
     object(
         object_to_lengths(*l.list, unnamed(i, l.after), l.before, config::shortest_prefix(guard_, *l.list)),
         &l);
+  }
+
+  // Lines that nest are told once, not as lengths again.
+  void ask_lookup_cost(std::size_t i) {
+    const ListAtHand &l = lists_[i];
+    const Entries after = unnamed(i, l.after);
+    const auto nested = object_to_nesting(*l.list, after, l.before, config::max_nested(guard_, *l.list));
+    object(nested, &l);
+    if (nested && !nested->accepted) return;
+    const LengthsAsked lengths{.most = config::max_lengths(guard_, *l.list),
+                               .set_v4 = l.list->max_lengths_v4 || guard_.max_lengths_v4,
+                               .set_v6 = l.list->max_lengths_v6 || guard_.max_lengths_v6,
+                               .first_load = l.change == nullptr};
+    object(object_to_variety(*l.list, after, l.before, lengths), &l);
   }
 
   void ask_change(const ListAtHand &l) {

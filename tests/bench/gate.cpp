@@ -19,8 +19,6 @@
 namespace weir::bench {
 namespace {
 
-constexpr std::size_t source_offset = 14 + 12;
-
 std::string unique_name(const char *what) {
   static std::atomic<unsigned> made{0};
   return fmt::format("bench_{}{}", what, made++);
@@ -28,19 +26,29 @@ std::string unique_name(const char *what) {
 
 } // namespace
 
-rte_mbuf *make_packet(rte_mempool *pool) {
-  static const std::uint8_t header[] = {
-      0x02, 0, 0, 0,  0, 1,  0x02, 0, 0,  0,  0, 2, 0x08, 0x00,                        // Ethernet, IPv4
-      0x45, 0, 0, 46, 0, 0,  0,    0, 64, 17, 0, 0, 192,  0,    2, 1, 198, 51, 100, 1, // UDP
-      0x04, 0, 0, 53, 0, 26, 0,    0};                                                 // 1024 to 53
-  constexpr std::uint16_t frame_bytes = 60;
+LoopFrame plain_frame() {
+  LoopFrame frame{{0x02, 0, 0, 0,  0, 1,  0x02, 0, 0,  0,  0, 2, 0x08, 0x00, // Ethernet, IPv4
+                   0x45, 0, 0, 46, 0, 0,  0,    0, 64, 17, 0, 0, 192,  0,    2, 1, 198, 51, 100, 1, // UDP
+                   0x04, 0, 0, 53, 0, 26, 0,    0}, // 1024 to 53
+                  14 + 12};
+  frame.bytes.resize(60);
+  return frame;
+}
+
+namespace {
+
+rte_mbuf *make_packet(rte_mempool *pool, const LoopFrame &frame) {
   rte_mbuf *packet = rte_pktmbuf_alloc(pool);
-  char *data = packet ? rte_pktmbuf_append(packet, frame_bytes) : nullptr;
+  char *data = packet ? rte_pktmbuf_append(packet, static_cast<std::uint16_t>(frame.bytes.size())) : nullptr;
   if (!data) give_up("no packet left in a pool of the benchmark");
-  std::memset(data, 0, frame_bytes);
-  std::memcpy(data, header, sizeof header);
+  std::memcpy(data, frame.bytes.data(), frame.bytes.size());
+  packet->hash.usr = frame.written_at; // nobody else asks for it
   return packet;
 }
+
+} // namespace
+
+rte_mbuf *make_packet(rte_mempool *pool) { return make_packet(pool, plain_frame()); }
 
 std::uint16_t ring_port(const std::string &name, rte_ring *rx, rte_ring *tx, rte_mempool *pool) {
   const int id = rte_eth_from_rings(name.c_str(), &rx, 1, &tx, 1, 0);
@@ -51,12 +59,13 @@ std::uint16_t ring_port(const std::string &name, rte_ring *rx, rte_ring *tx, rte
   return port;
 }
 
-LoopPort::LoopPort() {
+LoopPort::LoopPort(const std::vector<LoopFrame> &frames) {
   const std::string name = unique_name("loop");
   pool_ = rte_pktmbuf_pool_create(name.c_str(), loop_packets, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
   ring_ = rte_ring_create(name.c_str(), 2 * loop_packets, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
   if (!pool_ || !ring_) give_up("no memory for packets");
-  for (unsigned i = 0; i < loop_packets; ++i) rte_ring_enqueue(ring_, make_packet(pool_));
+  for (unsigned i = 0; i < loop_packets; ++i)
+    rte_ring_enqueue(ring_, make_packet(pool_, frames[i % frames.size()]));
   port_id_ = ring_port(name, ring_, ring_, pool_);
   callback_ = rte_eth_add_rx_callback(port_id_, 0, &LoopPort::receive, this);
   if (!callback_) give_up("this DPDK has no receive callbacks");
@@ -89,7 +98,8 @@ std::uint16_t LoopPort::receive(std::uint16_t, std::uint16_t, rte_mbuf **packets
   if (port.at_ + count > port.sources_.size()) port.at_ = 0;
   const std::uint32_t *sources = &port.sources_[port.at_];
   for (unsigned i = 0; i < count; ++i)
-    std::memcpy(rte_pktmbuf_mtod_offset(packets[i], void *, source_offset), sources + i, sizeof *sources);
+    std::memcpy(rte_pktmbuf_mtod_offset(packets[i], void *, packets[i]->hash.usr), sources + i,
+                sizeof *sources);
   port.at_ += count;
   const std::uint64_t now = rte_rdtsc();
   LoopTimes *const times = port.times.load(std::memory_order_acquire);

@@ -45,9 +45,17 @@ struct LoopTimes {
   dataplane::Counter worst_cycles, sum_cycles, loops;
 };
 
+// A packet of a LoopPort, and where each turn writes four bytes of an address into it.
+struct LoopFrame {
+  std::vector<std::uint8_t> bytes;
+  std::uint32_t written_at = 0;
+};
+[[nodiscard]] LoopFrame plain_frame(); // an IPv4 header and 64 bytes, from 192.0.2.1
+
 class LoopPort {
 public:
-  LoopPort(); // EAL must run
+  LoopPort() : LoopPort({plain_frame()}) {}                // EAL must run
+  explicit LoopPort(const std::vector<LoopFrame> &frames); // in turn
   ~LoopPort();
   LoopPort(const LoopPort &) = delete;
   LoopPort &operator=(const LoopPort &) = delete;

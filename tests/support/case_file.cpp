@@ -337,7 +337,8 @@ std::string Case::weir_yaml() const {
   // Cases are about packets and have prefixes of every length in files.
   text += "guard:\n"
           "  shortest_prefix: {deny: {ipv4: /0, ipv6: /0}, allow: {ipv4: /0, ipv6: /0}}\n"
-          "  max_covered: {deny: {ipv4: 100%, ipv6: 100%}, allow: {ipv4: 100%, ipv6: 100%}}\n";
+          "  max_covered: {deny: {ipv4: 100%, ipv6: 100%}, allow: {ipv4: 100%, ipv6: 100%}}\n"
+          "  max_nested: {ipv4: 32, ipv6: 128}\n";
   if (!never_deny.empty()) {
     text += "  never_deny:\n";
     for (const std::string &prefix : never_deny) text += "  - \"" + prefix + "\"\n";

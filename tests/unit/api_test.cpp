@@ -150,6 +150,7 @@ TEST_F(ApiTest, list_add_is_in_force_when_it_is_answered_and_shows_its_comment) 
   const Json explained = ask({{"verb", "explain"}, {"address", "203.0.113.9"}});
   EXPECT_EQ(explained["entry"], "203.0.113.9");
   EXPECT_EQ(explained["comment"], "ssh");
+  EXPECT_TRUE(explained.contains("path"));
 }
 
 TEST_F(ApiTest, a_comment_is_cleaned_where_it_enters) {
@@ -335,6 +336,10 @@ TEST_F(ApiTest, who_may_only_look_changes_nothing_and_sees_no_line_of_the_daemon
   pretend = Peer{.pid = 1, .uid = 54321, .gid = getgrnam("games")->gr_gid, .groups = {}};
   EXPECT_EQ(ask({{"verb", "status"}})["ok"], true);
   EXPECT_EQ(ask({{"verb", "diff"}})["ok"], true);
+  const Json why = ask({{"verb", "explain"}, {"address", "10.0.0.1"}});
+  EXPECT_EQ(why["verdict"], "drop") << why;
+  EXPECT_EQ(why["list"], "bans") << why;
+  EXPECT_FALSE(why.contains("path")) << "which line of a table an address belongs in follows from the seed";
   for (const Json &request :
        std::initializer_list<Json>{{{"verb", "apply"}},
                                    {{"verb", "rollback"}},
@@ -346,6 +351,13 @@ TEST_F(ApiTest, who_may_only_look_changes_nothing_and_sees_no_line_of_the_daemon
     EXPECT_EQ(answer["code"], "refused") << request << answer;
     EXPECT_NE(answer["message"].get<std::string>().find("may not change anything"), std::string::npos)
         << answer;
+  }
+  bench.write_list("secret.txt", "0.0.0.0/1\n"); // a guard objects, and names the line
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: secret.txt}\n");
+  for (const char *verb : {"diff", "plan"}) {
+    const std::string told = ask({{"verb", verb}})["warnings"].dump();
+    EXPECT_NE(told.find("apply will refuse this"), std::string::npos) << told;
+    EXPECT_EQ(told.find("secret.txt"), std::string::npos) << told;
   }
   bench.write_list("secret.txt", "top secret\n");
   bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: secret.txt}\n");

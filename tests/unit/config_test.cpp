@@ -100,10 +100,12 @@ TEST(Config, guards_are_those_of_the_action_unless_a_list_has_its_own) {
            "  max_change: 30%\n"
            "  shortest_prefix: {deny: {ipv4: /10}, allow: {ipv6: 40}}\n"
            "  max_covered: {deny: {ipv4: 10%}, allow: {ipv6: /20}}\n"
+           "  max_nested: {ipv4: 5}\n"
+           "  max_lengths: {ipv6: 40}\n"
            "lists:\n"
            "- {name: a, action: deny, entries: [10.0.0.1]}\n"
            "- {name: b, action: allow, entries: [10.0.0.2], shortest_prefix: {ipv4: /8}, max_change: "
-           "0.5, max_covered: {ipv6: /16}, mapped: both}\n");
+           "0.5, max_covered: {ipv6: /16}, max_nested: {ipv6: 20}, max_lengths: {ipv4: 9}, mapped: both}\n");
   const ShortestPrefix a = shortest_prefix(c.guard, c.lists[0]), b = shortest_prefix(c.guard, c.lists[1]);
   EXPECT_EQ(a.v4, 10u);
   EXPECT_EQ(a.v6, 16u) << "the default";
@@ -115,6 +117,13 @@ TEST(Config, guards_are_those_of_the_action_unless_a_list_has_its_own) {
   EXPECT_EQ(max_covered(c.guard, c.lists[1]).v6, 0x1p-16);
   EXPECT_EQ(max_change(c.guard, c.lists[0]), 0.3);
   EXPECT_EQ(max_change(c.guard, c.lists[1]), 0.5);
+  const PerFamily nested = max_nested(c.guard, c.lists[1]), lengths = max_lengths(c.guard, c.lists[1]);
+  EXPECT_EQ(nested.v4, 5u);
+  EXPECT_EQ(nested.v6, 20u);
+  EXPECT_EQ(lengths.v4, 9u);
+  EXPECT_EQ(lengths.v6, 40u);
+  EXPECT_EQ(max_nested(c.guard, c.lists[0]).v6, 12u) << "the default";
+  EXPECT_EQ(max_lengths(c.guard, c.lists[0]).v4, 16u) << "the default";
   EXPECT_FALSE(c.lists[0].mapped_both);
   EXPECT_TRUE(c.lists[1].mapped_both);
 }
@@ -124,6 +133,8 @@ TEST(Config, guards_that_make_no_sense_are_refused_by_line_and_value) {
                                     "guard:\n"
                                     "  shortest_prefix: {deny: {ipv4: /33}, alow: {}}\n"
                                     "  max_covered: {deny: {ipv4: much}}\n"
+                                    "  max_nested: {ipv6: 0}\n"
+                                    "  max_lengths: {ipv4: /8}\n"
                                     "lists:\n"
                                     "- {name: a, action: deny, entries: [10.0.0.1], shortest_prefix: 8}\n");
   EXPECT_HAS(words,
@@ -133,7 +144,9 @@ TEST(Config, guards_that_make_no_sense_are_refused_by_line_and_value) {
   EXPECT_HAS(words,
              "weir.yaml:4: guard.max_covered.deny.ipv4: \"much\" is neither a share nor the length of a "
              "prefix");
-  EXPECT_HAS(words, "weir.yaml:6: lists[0].shortest_prefix: ");
+  EXPECT_HAS(words, "weir.yaml:5: guard.max_nested.ipv6: \"0\" is not a number of prefixes; write 1 to 128");
+  EXPECT_HAS(words, "weir.yaml:6: guard.max_lengths.ipv4: \"/8\" is not a number of prefixes; write 1 to 32");
+  EXPECT_HAS(words, "weir.yaml:8: lists[0].shortest_prefix: ");
 }
 
 TEST(Config, the_version_alone_is_a_configuration) {

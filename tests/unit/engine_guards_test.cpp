@@ -202,5 +202,83 @@ TEST_F(EngineGuards, an_entry_that_carries_IPv4_can_stand_for_both_and_the_guard
   expect_refused({"\"0.0.0.0/1\""});
 }
 
+std::string line(const Address &address, unsigned length) {
+  return to_string(Prefix{masked(address, length), static_cast<std::uint8_t>(length)}) + "\n";
+}
+// One line of each length from 32 to 128 around one address.
+std::string nested_v6(unsigned from = 32) {
+  std::string text;
+  for (unsigned length = from; length <= 128; ++length)
+    text += line(parse_address("2001:db8:5555:5555:5555:5555:5555:5555").value(), length);
+  return text;
+}
+// The same lengths, none inside another.
+std::string apart_v6(unsigned from = 32) {
+  std::string text;
+  for (unsigned length = from; length <= 128; ++length) {
+    Address address = parse_address("2001:db8::").value();
+    address.bytes[3] = static_cast<std::uint8_t>(length);
+    text += line(address, length);
+  }
+  return text;
+}
+
+TEST_F(EngineGuards, lines_that_nest_around_one_address_are_refused_at_the_first_load_and_later) {
+  bench.write_list("drop.txt", hosts(0, 10));
+  begin(drop);
+  bench.write_list("drop.txt", hosts(0, 10) + nested_v6());
+  expect_refused({"list drop: 97 lines nest around 2001:db8:5555:5555:5555:5555:5555:5555", "max_nested",
+                  "12 for IPv6", "--force", "drop.txt:11: \"2001:db8::/32\"", "and 92 more"});
+  EXPECT_EQ(dataplane.denies("11.0.0.1"), "drop");
+  bench.write_list("more.txt", nested_v6());
+  bench.write_list("drop.txt", hosts(0, 10));
+  bench.configure(std::string("version: 1\nlists:\n") + drop +
+                  "- {name: more, action: deny, file: more.txt}\n");
+  expect_refused({"list more: 97 lines nest"});
+  bench.configure(std::string("version: 1\nlists:\n") + drop +
+                  "- {name: more, action: deny, file: more.txt, max_nested: {ipv6: 97}}\n");
+  const auto applied = bench.apply();
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_NE(fmt::format("{}", fmt::join(applied->warnings, "\n")).find("list more: 97 prefix lengths"),
+            std::string::npos)
+      << "a new list is warned of";
+}
+
+TEST_F(EngineGuards, fifteen_lines_that_nest_below_one_group_of_IPv4_are_refused) {
+  bench.write_list("drop.txt", hosts(0, 10));
+  begin(drop);
+  std::string nested;
+  for (unsigned length = 17; length < 32; ++length) nested += line(Address::from_host(0xC0005555), length);
+  bench.write_list("drop.txt", hosts(0, 10) + nested);
+  expect_refused({"15 lines nest around 192.0.85.84", "max_nested", "8 for IPv4", "drop.txt:11: "});
+  bench.write_list("drop.txt", hosts(0, 10) + nested.substr(0, nested.find("192.0.85.0/25")));
+  EXPECT_TRUE(bench.apply()) << "eight are what a published list may have";
+}
+
+TEST_F(EngineGuards, a_list_in_force_may_not_bring_further_lengths_one_at_a_time_or_apart) {
+  bench.write_list("drop.txt", hosts(0, 10) + apart_v6(100)); // 29 lengths
+  begin(drop);
+  bench.write_list("drop.txt", hosts(0, 10) + apart_v6());
+  expect_refused({"list drop: 97 prefix lengths of IPv6, more than max_lengths for list drop: 32", "--force",
+                  "drop.txt:11: \"2001:d20::/32\"", "and 63 more"});
+  bench.write_list("drop.txt", hosts(0, 10) + apart_v6(97));
+  EXPECT_TRUE(bench.apply()) << "32 may be";
+  bench.write_list("drop.txt", hosts(0, 10) + apart_v6(96));
+  expect_refused({"33 prefix lengths"});
+  ASSERT_TRUE(bench.apply(0, true));
+  bench.write_list("drop.txt", hosts(0, 11) + apart_v6(96));
+  EXPECT_TRUE(bench.apply()) << "what was forced stays";
+}
+
+TEST_F(EngineGuards, lengths_that_the_configuration_sets_or_names_hold_from_the_first_load_on) {
+  bench.write_list("drop.txt", hosts(0, 10) + apart_v6());
+  bench.configure(
+      "version: 1\nlists:\n- {name: drop, action: deny, file: drop.txt, max_lengths: {ipv6: 96}}\n");
+  expect_refused({"97 prefix lengths", "max_lengths"});
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: drop.txt, max_lengths: {ipv6: 96}, "
+                  "entries: ['2001:d20::/32']}\n");
+  EXPECT_TRUE(bench.apply()) << "the configuration names the 97th itself";
+}
+
 } // namespace
 } // namespace weir::control

@@ -222,7 +222,9 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
     done.relieved.relieved += change == image::Change::overlay;
     done.relieved.unchanged += change == image::Change::unchanged;
     done.relieved.no_room += change == image::Change::needs_rebuild;
-    if (staged_) (void)staged_->writer->relieve(address, may_displace_staged); // no room there: denied until it is found again
+    if (staged_)
+      (void)staged_->writer->relieve(address,
+                                     may_displace_staged); // no room there: denied until it is found again
   }
   if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
   done.token = slot_.start_grace();

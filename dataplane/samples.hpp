@@ -1,5 +1,5 @@
-// A look at the traffic for the control plane, of three kinds. Each has a ring of its own in each worker and a
-// share of its own of what control is told, so that no flood of one kind drowns another. A full ring drops
+// A look at the traffic for the control plane, of three kinds. Each has a ring of its own in each worker and
+// a share of its own of what control is told, so that no flood of one kind drowns another. A full ring drops
 // samples and counts them; packets never wait.
 //
 //   traffic   every n-th packet's judged address
@@ -48,7 +48,7 @@ private:
   std::uint32_t until_next_; // packets to skip
   std::uint16_t denials_one_in_ = 1;
   std::uint32_t denials_until_next_ = 0; // to skip
-  std::uint64_t salt_;                   // of this process: nobody outside knows which addresses share a place
+  std::uint64_t salt_; // of this process: nobody outside knows which addresses share a place
   std::uint64_t tick_cycles_;
 };
 

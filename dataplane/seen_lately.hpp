@@ -1,5 +1,5 @@
-// Addresses that a worker met lately, as 32 bits each in a table of fixed size where the newest wins: a tag, a
-// time and whether control was told.
+// Addresses that a worker met lately, as 32 bits each in a table of fixed size where the newest wins: a tag,
+// a time and whether control was told.
 //
 //   first    not met for a minute or two, or forgotten: another address has the place
 //   again    met before, and control has not been told
@@ -9,9 +9,8 @@
 // salted with what the caller changes: a new salt forgets everything.
 #pragma once
 
+#include "weir/base/hash.hpp"
 #include "weir/key/address.hpp"
-
-#include <xxhash.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +41,8 @@ public:
   [[nodiscard]] Sight meet(Place place, std::uint32_t tick) noexcept {
     std::uint32_t &entry = table_[place.at];
     const std::uint32_t age = (tick - entry) & tick_mask;
-    const bool known = entry >> (32 - tag_bits) == place.tag && (entry & in_use) != 0 && age <= remembered_ticks;
+    const bool known =
+        entry >> (32 - tag_bits) == place.tag && (entry & in_use) != 0 && age <= remembered_ticks;
     if (known && (entry & told_bit) != 0 && age <= silent_ticks) return Sight::silent;
     entry = place.tag << (32 - tag_bits) | in_use | (tick & tick_mask);
     return known ? Sight::again : Sight::first;

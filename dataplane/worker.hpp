@@ -45,9 +45,9 @@ struct WorkerSetup {
   config::NoImage no_image = config::NoImage::open;
   WhenIdle when_idle = WhenIdle::spin;
   WhenTxFull when_tx_full = WhenTxFull::drop;
-  int note_offset = -1;        // >= 0: fill in each packet's PacketNote (replay_port.hpp)
-  rte_ring *denied = nullptr;  // dropped packets go here (waiting while full) and are not freed
-  WorkerRings samples{}; // of wire::Sample elements; null: nothing is sampled
+  int note_offset = -1;       // >= 0: fill in each packet's PacketNote (replay_port.hpp)
+  rte_ring *denied = nullptr; // dropped packets go here (waiting while full) and are not freed
+  WorkerRings samples{};      // of wire::Sample elements; null: nothing is sampled
   std::uint32_t sample_one_in = 1024;
   P4Target *p4 = nullptr; // judges in place of the stages, if there is one
 };

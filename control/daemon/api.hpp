@@ -81,8 +81,8 @@
 // drops         -
 //               reasons[{reason, packets}], lists[{name, hits}], recent[{address, list, count}]
 // top           n?
-//               addresses[{address, packets, packets_at_most, verdict, list?}], from samples; older ones count
-//               half each ten minutes
+//               addresses[{address, packets, packets_at_most, verdict, list?}], from samples; older ones
+//               count half each ten minutes
 // ping          -
 //               pid, generation
 //

@@ -160,8 +160,8 @@ public:
   } // of the last build; 0: none yet
   // What has to wait for more than weir does for traffic, in the last minute or two.
   struct HeldBack {
-    std::uint64_t samples = 0;                         // not held against the rules
-    std::uint64_t reliefs = 0;                         // sources denied in error without a place in the overlay
+    std::uint64_t samples = 0; // not held against the rules
+    std::uint64_t reliefs = 0; // sources denied in error without a place in the overlay
     std::vector<workload::BusyNetworks::Row> networks; // where both came from, at most three
     std::string image;                                 // why one should be built; empty: none waits
     std::uint64_t image_wait_s = 0;

@@ -29,7 +29,6 @@ namespace {
 using Json = nlohmann::json;
 using push::child, push::count_in, push::number_in;
 
-
 // From the record of a generation: after a restart that is all there is.
 plan::DenyForecast forecast_in(const std::string &plan_json) {
   const Json filter = child(Json::parse(plan_json, nullptr, false), "deny_filter");

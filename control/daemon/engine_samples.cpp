@@ -62,8 +62,8 @@ void Engine::take_samples(std::span<const wire::Sample> samples) {
 void Engine::check_samples() {
   if (checking_samples_ || samples_to_check_.empty()) return;
   checking_samples_ = true;
-  auto batch = std::make_shared<CheckedSamples>(
-      CheckedSamples{.live = live_, .staged = staged_, .addresses = samples_to_check_.take(push::Clock::now())});
+  auto batch = std::make_shared<CheckedSamples>(CheckedSamples{
+      .live = live_, .staged = staged_, .addresses = samples_to_check_.take(push::Clock::now())});
   if (batch->addresses.empty()) {
     loop_.after(check_wait, [this] {
       checking_samples_ = false;
@@ -131,8 +131,8 @@ Engine::HeldBack Engine::held_back() {
                 .image = {}};
   if (image_waits_.until > now) {
     held.image = image_waits_.why;
-    held.image_wait_s = static_cast<std::uint64_t>(
-        std::chrono::ceil<std::chrono::seconds>(image_waits_.until - now).count());
+    held.image_wait_s =
+        static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(image_waits_.until - now).count());
   }
   return held;
 }

@@ -1,8 +1,8 @@
 // What comes over control.sock: one line, the descriptors that were passed with it, and who sent it.
 #pragma once
 
-#include "weir/base/owned_fd.hpp"
 #include "control/push/event_loop.hpp"
+#include "weir/base/owned_fd.hpp"
 #include "weir/base/result.hpp"
 
 #include <cstdint>

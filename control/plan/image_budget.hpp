@@ -6,8 +6,8 @@
 //            when it asks again before twice the wait has passed; `first` again after that
 //   budget   images an hour that traffic may bring about, all causes together
 //
-// What rules need at once (a full overlay that refuses an entry, a dataplane that was restarted) does not come
-// here.
+// What rules need at once (a full overlay that refuses an entry, a dataplane that was restarted) does not
+// come here.
 #pragma once
 
 #include <algorithm>

@@ -8,14 +8,13 @@
 namespace weir::push {
 
 Pusher::Pusher(EventLoop &loop, std::filesystem::path socket, LogSource log, Events events)
-    : loop_(loop),
-      channel_(loop, std::move(socket),
-               {.hello = [this](const wire::Hello &hello) { on_hello(hello); },
-                .lost = [this](const std::string &why) { on_lost(why); },
-                .samples =
-                    [this](std::span<const wire::Sample> samples) {
-                      if (events_.samples) events_.samples(samples);
-                    }}),
+    : loop_(loop), channel_(loop, std::move(socket),
+                            {.hello = [this](const wire::Hello &hello) { on_hello(hello); },
+                             .lost = [this](const std::string &why) { on_lost(why); },
+                             .samples =
+                                 [this](std::span<const wire::Sample> samples) {
+                                   if (events_.samples) events_.samples(samples);
+                                 }}),
       log_(std::move(log)), events_(std::move(events)) {}
 
 void Pusher::expect(image::StoreId store, std::uint64_t generation) {

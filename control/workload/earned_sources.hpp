@@ -4,8 +4,8 @@
 //   score     of a source: its samples, where those of `half_life` samples of earned sources ago count half.
 //             Samples of others are no clock: a flood of strangers makes nothing older
 //   share     its score, less half a sample, of the scores of all
-//   first     addresses that were seen and may earn a place: two sets of at most `first_max` follow each other
-//   room      a quarter more than `rows_max`, then those of the least score go
+//   first     addresses that were seen and may earn a place: two sets of at most `first_max` follow each
+//   other room      a quarter more than `rows_max`, then those of the least score go
 #pragma once
 
 #include "weir/key/address.hpp"

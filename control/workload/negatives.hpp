@@ -136,8 +136,7 @@ public:
   [[nodiscard]] Kept keep(std::size_t most) const {
     Kept kept{.hottest = {}, .total = held(), .once = once_, .twice = twice_, .recent = recent_};
     for (const HotSource &source : earned_hottest())
-      kept.hottest.push_back(
-          {source.address, std::max<std::uint64_t>(std::llround(source.cost), 1), true});
+      kept.hottest.push_back({source.address, std::max<std::uint64_t>(std::llround(source.cost), 1), true});
     const auto first = static_cast<std::ptrdiff_t>(kept.hottest.size());
     for (const auto &[address, count] : counts())
       if (count > 0) kept.hottest.push_back({address, count, false});
@@ -211,7 +210,8 @@ private:
   Options options_;
   HeavyHitters<Address> older_, newer_; // of what has not earned a place
   EarnedSources earned_;
-  std::uint64_t older_all_ = 0, newer_all_ = 0, older_earned_ = 0, newer_earned_ = 0; // samples of the windows
+  std::uint64_t older_all_ = 0, newer_all_ = 0, older_earned_ = 0,
+                newer_earned_ = 0; // samples of the windows
   std::vector<Address> recent_;
   std::size_t next_recent_ = 0;
   std::uint64_t samples_ = 0;

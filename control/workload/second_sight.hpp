@@ -1,7 +1,7 @@
 // Whether a key has been seen before, of late, in bounded memory: what comes once is not worth a place.
 //
-// Two windows of at most `window_max` keys follow each other; a key is remembered while at least so many other
-// new ones come.
+// Two windows of at most `window_max` keys follow each other; a key is remembered while at least so many
+// other new ones come.
 #pragma once
 
 #include <cstddef>

@@ -81,7 +81,8 @@ TEST_F(EngineDeny, compact_mode_denies_hosts_without_a_table_and_prefixes_with_o
   EXPECT_GT(live.at("planned_at").get<std::uint64_t>(), 0u);
 }
 
-TEST_F(EngineDeny, a_source_denied_in_error_is_let_through_at_second_sight_and_one_that_a_rule_denies_is_not) {
+TEST_F(EngineDeny,
+       a_source_denied_in_error_is_let_through_at_second_sight_and_one_that_a_rule_denies_is_not) {
   ASSERT_TRUE(bench.add("bans", "13.0.0.1"));
   const auto seen = [&](std::uint16_t flags, std::initializer_list<const char *> addresses) {
     std::vector<wire::Sample> samples;
@@ -109,21 +110,18 @@ TEST_F(EngineDeny, a_flood_of_samples_to_check_keeps_nobody_waiting) {
   const std::uint64_t seed = test::seed_or(41);
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
-  std::vector<wire::Sample> samples(2048);
-  const auto began = push::Clock::now();
-  for (unsigned message = 0; message < 40; ++message) {
-    for (wire::Sample &one : samples) {
-      one = sample("80.0.0.1", wire::sample_by_stack);
-      const Address address = Address::from_host(0x50000000 + static_cast<std::uint32_t>(random() >> 40));
-      one.address = address.bytes;
-    }
+  std::vector<wire::Sample> samples(1024, sample("80.0.0.1", wire::sample_by_stack));
+  for (unsigned message = 0; message < 60; ++message) {
+    for (wire::Sample &one : samples)
+      one.address = Address::from_host(0x50000000 + static_cast<std::uint32_t>(random() >> 40)).bytes;
     dataplane.send(samples);
+    const auto before = push::Clock::now();
+    wait_for(std::chrono::milliseconds(1));
+    EXPECT_LT(push::Clock::now() - before, std::chrono::milliseconds(500)) << "message " << message;
   }
   ASSERT_TRUE(bench.add("bans", "13.0.0.1"));
-  EXPECT_LT(push::Clock::now() - began, std::chrono::seconds(2));
-  ASSERT_TRUE(bench.run_until([&] { return bench.engine().held_back().samples > 0; }))
-      << "81,920 at once are more than may wait";
-  EXPECT_FALSE(bench.engine().held_back().networks.empty());
+  EXPECT_NE(dataplane.denies("13.0.0.1"), "");
+  EXPECT_LT(dataplane.relieved().size(), 1000u) << "they came once each";
 }
 
 TEST_F(EngineDeny, what_is_learned_of_the_traffic_goes_into_the_next_image_after_the_interval) {

@@ -16,6 +16,26 @@
 namespace weir::push {
 namespace {
 
+// As when the kernel has no memory for it: here the descriptor comes to be later.
+TEST(EventLoop, tells_the_kernel_again_what_it_refused_to_watch) {
+  EventLoop loop;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const int later = dup(ends[0]);
+  ASSERT_GE(later, 0);
+  close(later);
+  bool called = false;
+  loop.watch(later, EPOLLIN, [&](std::uint32_t) { called = true; });
+  loop.turn(std::chrono::milliseconds(1));
+  EXPECT_FALSE(called);
+  ASSERT_EQ(dup2(ends[0], later), later);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  for (int turns = 0; turns < 100 && !called; ++turns) loop.turn(std::chrono::hours(1));
+  EXPECT_TRUE(called);
+  loop.forget(later);
+  for (const int fd : {ends[0], ends[1], later}) close(fd);
+}
+
 TEST(EventLoop, goes_on_after_what_a_task_a_timer_or_a_socket_throws_and_tells_it) {
   EventLoop loop;
   std::vector<std::string> told;

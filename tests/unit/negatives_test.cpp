@@ -172,8 +172,9 @@ TEST(Negatives, keep_legitimate_sources_through_floods_of_fresh_ones) {
     for (unsigned i = 0; i < 4u << 16; ++i) { // four windows
       if (i % 8192 == 0) counter.next_interval();
       if (i % (2u << 16) == (1u << 16)) counter.begin_anew(); // the watch takes it for a shift
-      counter.add(is_fresh(random) ? Address::from_host(0x50000000 + static_cast<std::uint32_t>(random() >> 36))
-                                   : source(zipf(random)));
+      counter.add(is_fresh(random)
+                      ? Address::from_host(0x50000000 + static_cast<std::uint32_t>(random() >> 36))
+                      : source(zipf(random)));
     }
     const double after = known_share(counter, zipf, sources);
     RecordProperty("kept_" + std::to_string(flood), std::to_string(after / before));

@@ -22,7 +22,8 @@ TEST(SeenLately, tells_the_first_time_the_second_and_those_that_were_told) {
   EXPECT_EQ(seen.meet(place, tick + 2), Sight::silent);
   EXPECT_EQ(seen.meet(place, tick + 1 + SeenLately::silent_ticks), Sight::silent);
   EXPECT_EQ(seen.meet(place, tick + 2 + SeenLately::silent_ticks), Sight::again);
-  EXPECT_EQ(seen.meet(place, tick + 3 + SeenLately::silent_ticks + SeenLately::remembered_ticks), Sight::first);
+  EXPECT_EQ(seen.meet(place, tick + 3 + SeenLately::silent_ticks + SeenLately::remembered_ticks),
+            Sight::first);
   EXPECT_EQ(seen.meet(seen.place_of(Address::from_host(0x0A000001), 8), tick), Sight::first)
       << "another salt forgets";
 }

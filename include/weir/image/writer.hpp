@@ -277,8 +277,7 @@ private:
   // Overlay if the key is there or the table is full; else the table.
   template <class Line>
   [[nodiscard]] Change store(const SideView<Line> &view, SideWriter<Line> &writer,
-                                    const typename Line::Key &key, std::uint32_t value, KeyHash h,
-                                    Wait wait) {
+                             const typename Line::Key &key, std::uint32_t value, KeyHash h, Wait wait) {
     const unsigned length = value::length_of(value);
     if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0)
       return put_into_overlay(writer, key, value, h) ? Change::overlay : Change::needs_rebuild;
@@ -293,11 +292,11 @@ private:
 
   template <class Line>
   [[nodiscard]] Change remove(const SideView<Line> &view, SideWriter<Line> &writer,
-                                     const typename Line::Key &key, unsigned length, KeyHash h) {
+                              const typename Line::Key &key, unsigned length, KeyHash h) {
     if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0) {
       (void)writer.table.erase(key, length, h);
       return put_into_overlay(writer, key, table::make_tombstone(length), h) ? Change::overlay
-                                                                       : Change::needs_rebuild;
+                                                                             : Change::needs_rebuild;
     }
     return writer.table.erase(key, length, h) ? Change::in_place : Change::unchanged;
   }
@@ -323,8 +322,7 @@ private:
     return writer.overlay.put(key, value, h, *grace_);
   }
   template <class Line>
-  [[nodiscard]] Change deny_no_more(SideWriter<Line> &writer, const typename Line::Key &key,
-                                           KeyHash h) {
+  [[nodiscard]] Change deny_no_more(SideWriter<Line> &writer, const typename Line::Key &key, KeyHash h) {
     const std::uint32_t tombstone = table::make_tombstone(address_bits(Line::family));
     return put_into_overlay(writer, key, tombstone, h) ? Change::overlay : Change::needs_rebuild;
   }
@@ -334,7 +332,8 @@ private:
     const bool said = !view.overlay.empty() && view.overlay.find(key, address_bits(Line::family), h) != 0;
     if (said || view_.stack.judge<Line>(key, h) == 0) return Change::unchanged;
     const std::uint32_t relief = table::make_relief(address_bits(Line::family));
-    const bool has_place = writer.overlay.reliefs() < writer.overlay.reliefs_max() && writer.overlay.has_free_place(h);
+    const bool has_place =
+        writer.overlay.reliefs() < writer.overlay.reliefs_max() && writer.overlay.has_free_place(h);
     if (has_place) return put_into_overlay(writer, key, relief, h) ? Change::overlay : Change::needs_rebuild;
     if (may_displace == 0) return Change::needs_rebuild;
     --may_displace;

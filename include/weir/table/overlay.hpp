@@ -1,8 +1,8 @@
 // The overlay: a small mutable exact table of additions and tombstones that is asked before the
 // table it stands in front of, while it is not empty.
 //
-// A key may stand in either of two lines of the family's format; nothing that rules put there ever moves or is
-// removed within an image, an unset key becomes a tombstone, so readers need no grace period for it. When
+// A key may stand in either of two lines of the family's format; nothing that rules put there ever moves or
+// is removed within an image, an unset key becomes a tombstone, so readers need no grace period for it. When
 // both lines of a key are full the image needs a rebuild.
 //
 // Reliefs are tombstones of another kind: hosts that a judge would deny in error, at most a quarter of all

@@ -4,10 +4,17 @@
 #include "control/daemon/api.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <thread>
 
 namespace weir::attack {
+
+namespace {
+
+constexpr auto answer_max = std::chrono::seconds(10);
+
+} // namespace
 
 LiveGate::LiveGate(const std::string &lists, const std::string &more, bool keep_passed)
     : feeder_(std::make_unique<Feeder>(folder_ / "packets")), passed_(folder_ / "passed.pcap") {
@@ -24,35 +31,36 @@ LiveGate::~LiveGate() { pair_.reset(); }
 
 void LiveGate::start() { pair_->start(); }
 
+Json LiveGate::Answer::json() const {
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_object() ? value : Json::object();
+}
+
 LiveGate::Answer LiveGate::ask(const Json &request) const {
   Answer answer;
   const auto begin = Clock::now();
-  auto client = cli::Client::connect(pair_->folder() / "run" / control::control_socket_name);
-  if (client) {
-    if (const auto line = client->ask(request.dump(), std::chrono::seconds(30)))
-      answer.json = Json::parse(*line, nullptr, false);
-  }
+  if (auto client = cli::Client::connect(pair_->folder() / "run" / control::control_socket_name))
+    answer.text = client->ask(request.dump(), answer_max).value_or("");
   answer.seconds = Seconds(Clock::now() - begin).count();
-  EXPECT_TRUE(answer.json.is_object() && answer.json.value("ok", false))
-      << request.dump() << " is answered with " << answer.json.dump();
-  if (!answer.json.is_object()) answer.json = Json::object();
+  EXPECT_TRUE(answer.json().value("ok", false))
+      << request.dump() << " is answered with \"" << answer.text << "\" after " << answer.seconds << " s";
   return answer;
 }
 
 std::uint64_t LiveGate::generation() const {
-  return ask({{"verb", "status"}}).json.value("generation", std::uint64_t{0});
+  return ask({{"verb", "status"}}).json().value("generation", std::uint64_t{0});
 }
 
 std::string LiveGate::reasons() const {
   std::string text;
-  for (const Json &row : ask({{"verb", "generations"}}).json.value("generations", Json::array()))
+  for (const Json &row : ask({{"verb", "generations"}}).json().value("generations", Json::array()))
     text += fmt::format("generation {}: {} {}\n", row.value("generation", std::uint64_t{0}),
                         row.value("cause", ""), row.value("plan", Json::object()).value("built_for", ""));
   return text;
 }
 
 std::string LiveGate::verdict(const std::string &address) const {
-  return ask({{"verb", "explain"}, {"address", address}}).json.value("verdict", "");
+  return ask({{"verb", "explain"}, {"address", address}}).json().value("verdict", "");
 }
 
 double LiveGate::packets_per_s(std::chrono::milliseconds during) const {

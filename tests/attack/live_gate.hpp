@@ -5,7 +5,7 @@
 #include "tests/attack/feeder.hpp"
 #include "tests/support/weir_pair.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <memory>
 #include <set>
@@ -27,8 +27,9 @@ public:
   void start(); // a test failure if it does not
 
   struct Answer {
-    Json json;
-    double seconds = 0; // until it was there, by the client's clock
+    std::string text;
+    double seconds = 0;              // until it was there, by the client's clock
+    [[nodiscard]] Json json() const; // an object in any case
   };
   // One line on a connection of its own; an answer without "ok" is a test failure.
   Answer ask(const Json &request) const;

@@ -5,6 +5,7 @@
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -111,8 +112,8 @@ private:
       const auto added =
           gate.ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", Json::array({entry})}});
       worst.add = std::max(worst.add, added.seconds);
-      EXPECT_TRUE(added.json.value("in_force", false)) << added.json.dump();
-      worst.untold = std::max(worst.untold, added.seconds - added.json.value("in_force_ms", 0.0) / 1e3);
+      EXPECT_TRUE(added.json().value("in_force", false)) << added.json().dump();
+      worst.untold = std::max(worst.untold, added.seconds - added.json().value("in_force_ms", 0.0) / 1e3);
       worst.status = std::max(worst.status, gate.ask({{"verb", "status"}}).seconds);
       ++worst.asked;
     }

@@ -57,8 +57,11 @@ protected:
 } // namespace
 
 TEST_F(Storm, of_strangers_leads_to_few_generations) {
-  rounds("storm",
-         [turn = 0](Random &random) mutable { round(random, turn++ % 2 == 0 ? by_default : doubling); });
+  rounds("storm", [](Random &random) { round(random, by_default); });
+}
+
+TEST_F(Storm, at_a_short_interval_leads_to_generations_no_faster_than_doubling) {
+  rounds("storm-short", [](Random &random) { round(random, doubling); });
 }
 
 } // namespace weir::attack

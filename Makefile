@@ -344,9 +344,9 @@ ATTACK_SECONDS ?= 3600
 
 .PHONY: attack-now
 attack-now: $(BIN)/tests/attack $(PROGRAMS)
-	$(Q)WEIR_ATTACK_SECONDS=$(ATTACK_SECONDS) WEIR_SEED=$${WEIR_SEED:-$$(date +%s)} tests/support/run_tests.py \
-	  --out $(OUT)/results --timeout $$(($(ATTACK_SECONDS) + 900)) $<
-	$(Q)grep -hE '^(tags|link-local|storm|storm-short|relief|samples|feeds): ' $(OUT)/results/attack.log || true
+	$(Q)code=0; WEIR_ATTACK_SECONDS=$(ATTACK_SECONDS) WEIR_SEED=$${WEIR_SEED:-$$(date +%s)} tests/support/run_tests.py \
+	  --out $(OUT)/results --timeout $$(($(ATTACK_SECONDS) + 900)) $< || code=$$?; \
+	  grep -hE '^[a-z-]+: [0-9]+ ' $(OUT)/results/attack.log; exit $$code
 
 # ---- lab ---------------------------------------------------------------------------------------
 $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL)

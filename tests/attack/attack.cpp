@@ -18,6 +18,11 @@ constexpr double sample_seconds = 90; // in `make check`; some rounds are longer
 constexpr unsigned attacks = 7;
 constexpr std::uint64_t seed_usual = 20'261'123;
 
+std::string &said() {
+  static std::string figures;
+  return figures;
+}
+
 } // namespace
 
 void Attack::rounds(const std::string &name, const std::function<void(Random &)> &round) {
@@ -29,6 +34,7 @@ void Attack::rounds(const std::string &name, const std::function<void(Random &)>
   const auto begin = Clock::now();
   Seconds longest{0};
   std::uint64_t done = 0;
+  said() = "no figures";
   do {
     WEIR_TRACE_SEED(seed + done);
     const auto round_begin = Clock::now();
@@ -39,6 +45,12 @@ void Attack::rounds(const std::string &name, const std::function<void(Random &)>
   } while (!HasFailure() && !IsSkipped() && Clock::now() - begin + longest <= share);
   std::cout << fmt::format("{}: {} rounds in {:.1f} s, seeds {} to {}\n", name, done,
                            Seconds(Clock::now() - begin).count(), seed, seed + done - 1);
+  if (HasFailure()) std::cout << said() << '\n';
+}
+
+void Attack::say(const std::string &figures) {
+  std::cout << figures << '\n';
+  said() = figures;
 }
 
 struct Lateness::State {

@@ -37,6 +37,8 @@ protected:
   // Calls `round` with fresh choices while its share of the time has room for another one as long as the
   // longest so far; once at least, and no more after a failure.
   static void rounds(const std::string &name, const std::function<void(Random &)> &round);
+  // Prints what a round has measured; that of a failed one comes again at the end, behind what programs said.
+  static void say(const std::string &figures);
 };
 
 // How late this machine wakes a thread that wants to run, for bounds in parts of a second: a thread sleeps a

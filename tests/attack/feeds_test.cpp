@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <iostream>
 #include <regex>
 #include <sstream>
 
@@ -31,8 +30,9 @@ protected:
 
 class Round {
 public:
-  explicit Round(Random &random)
-      : random_(random), max_change_(random.one_in(2) ? 0.3 : 1), model_(first_feeds(random), max_change_) {
+  Round(Random &random, std::function<void(const std::string &)> say)
+      : random_(random), say_(std::move(say)), max_change_(random.one_in(2) ? 0.3 : 1),
+        model_(first_feeds(random), max_change_) {
     test::PairSetup setup = test::PairSetup::idle();
     for (const auto &[name, feed] : model_.in_force())
       setup.lists += fmt::format("- {{name: {0}, action: {1}, file: {0}.txt}}\n", name,
@@ -45,9 +45,8 @@ public:
   void live() {
     pair_->start();
     for (unsigned n = 0; n < attempts && !::testing::Test::HasFailure(); ++n) attempt();
-    std::cout << fmt::format(
-        "feeds: {} accepted, {} refused, deny lists cover {:.1f} % of IPv4, max_change {}\n", accepted_,
-        refused_, 100 * model_.denied_share(), max_change_);
+    say_(fmt::format("feeds: {} accepted, {} refused, deny lists cover {:.1f} % of IPv4, max_change {}",
+                     accepted_, refused_, 100 * model_.denied_share(), max_change_));
     EXPECT_GT(accepted_, 0u) << "a gate that refuses everything proves nothing";
     EXPECT_GT(refused_, 0u) << "nothing hostile was tried";
   }
@@ -121,13 +120,14 @@ private:
   }
 
   Random &random_;
+  std::function<void(const std::string &)> say_;
   double max_change_;
   FeedModel model_;
   std::unique_ptr<WeirPair> pair_;
   unsigned accepted_ = 0, refused_ = 0;
 };
 
-void Feeds::round(Random &random) { Round(random).live(); }
+void Feeds::round(Random &random) { Round(random, say).live(); }
 
 } // namespace
 

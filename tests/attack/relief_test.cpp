@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iostream>
 #include <thread>
 
 namespace weir::attack {
@@ -50,11 +49,10 @@ protected:
     const double margin = took.front() + 2 * lateness.worst_s();
     std::vector<double> sorted(took.begin() + 1, took.end());
     std::ranges::sort(sorted);
-    std::cout << fmt::format(
-        "relief: {} sources after {:.2f} to {:.2f} s (median {:.2f}), margin {:.2f} s, flood "
-        "{:.0f} kpps, {} generations meanwhile, seconds {:.2f}\n",
-        sorted.size(), sorted.front(), sorted.back(), sorted[sorted.size() / 2], margin, rate / 1e3,
-        gate.generation() - generation, fmt::join(sorted, " "));
+    say(fmt::format("relief: {} sources after {:.2f} to {:.2f} s (median {:.2f}), margin {:.2f} s, flood "
+                    "{:.0f} kpps, {} generations meanwhile, seconds {:.2f}",
+                    sorted.size(), sorted.front(), sorted.back(), sorted[sorted.size() / 2], margin,
+                    rate / 1e3, gate.generation() - generation, fmt::join(sorted, " ")));
     EXPECT_LE(sorted.back(), bound_s + margin) << "where " << measured_max_s << " stands for longer\n"
                                                << gate.reasons();
     for (const std::string &host : {dotted(hosts.all().front()), dotted(hosts.all().back())})

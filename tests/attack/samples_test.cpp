@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <vector>
 
 namespace weir::attack {
@@ -92,10 +91,9 @@ protected:
         static_cast<double>(gate.feeder().written() - written) / 1e3 / Seconds(during).count();
     // Client, control and dataplane each wait for a turn on a busy machine.
     const double margin = 3 * lateness.worst_s();
-    std::cout << fmt::format(
-        "samples: list add {:.3f} s at worst, status {:.3f} s, untold {:.3f} s, {} of each, "
-        "{} lists, flood {:.0f} kpps, margin {:.3f} s\n",
-        worst.add, worst.status, worst.untold, worst.asked, count, kpps, margin);
+    say(fmt::format("samples: {} of each, list add {:.3f} s at worst, status {:.3f} s, untold {:.3f} s, "
+                    "{} lists, flood {:.0f} kpps, margin {:.3f} s",
+                    worst.asked, worst.add, worst.status, worst.untold, count, kpps, margin));
     EXPECT_GT(kpps, 10) << "no flood";
     EXPECT_LE(worst.add, add_max_s + margin);
     EXPECT_LE(worst.status, status_max_s + margin);

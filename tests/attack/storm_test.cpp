@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <thread>
 
 namespace weir::attack {
@@ -46,8 +45,8 @@ protected:
         like, [&hosts, &random](std::uint8_t *frame) { put_source(frame, hosts.stranger(random)); });
     const double rate = gate.packets_per_s(bound.during);
     const std::uint64_t made = gate.generation() - before;
-    std::cout << fmt::format("storm: {} generations in {} s at {:.0f} kpps, {} hosts of {} bits\n", made,
-                             bound.during.count(), rate / 1e3, hosts.all().size(), bits);
+    say(fmt::format("storm: {} generations in {} s at {:.0f} kpps, {} hosts of {} bits", made,
+                    bound.during.count(), rate / 1e3, hosts.all().size(), bits));
     EXPECT_GT(rate, 10'000) << "no flood";
     EXPECT_LE(made, bound.generations) << gate.reasons();
     gate.feeder().flood(like, nullptr);

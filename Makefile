@@ -57,7 +57,7 @@ SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane))
 SRC.p4 := $(call find_cpp,p4/swx p4/export)
 SRC.support := $(call find_cpp,tests/support)
-TEST_KINDS := unit property functional system faults fuzz tidy
+TEST_KINDS := unit property functional system faults attack fuzz tidy
 SRC.tests := $(foreach k,$(TEST_KINDS),$(call find_cpp,tests/$(k)))
 
 obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
@@ -172,6 +172,10 @@ fuzz: deps ## run each fuzzer for FUZZ_SECONDS (60), starting from its corpus
 faults: deps ## let every call fail in turn for FAULTS_SECONDS (3600): no fault costs a rule
 	$(again) PROFILE=release faults-now
 
+.PHONY: attack
+attack: deps ## attack a running pair under fresh seeds for ATTACK_SECONDS (3600), all attacks together
+	$(again) PROFILE=release attack-now
+
 .PHONY: clean
 clean: ## remove build/
 	$(Q)rm -rf build
@@ -248,8 +252,8 @@ run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results $(foreach k,$(fi
 
 .PHONY: check-now check-memory-now check-races-now
 check-now: tests
-	$(call run_tests,tidy unit property fuzz functional system faults)
-check-memory-now: $(filter-out %/functional %/system %/faults %/tidy,$(TEST_PROGRAMS))
+	$(call run_tests,tidy unit property fuzz functional system faults attack)
+check-memory-now: $(filter-out %/functional %/system %/faults %/attack %/tidy,$(TEST_PROGRAMS))
 	$(call run_tests,unit property fuzz)
 check-races-now: $(BIN)/tests/races
 	$(Q)TSAN_OPTIONS=suppressions=tests/support/tsan.supp tests/support/run_tests.py --out $(OUT)/results \
@@ -334,6 +338,15 @@ FAULTS_SECONDS ?= 3600
 faults-now: $(BIN)/tests/faults $(PROGRAMS)
 	$(Q)WEIR_FAULTS_SECONDS=$(FAULTS_SECONDS) tests/support/run_tests.py --out $(OUT)/results \
 	  --timeout $$(($(FAULTS_SECONDS) * 2 + 600)) $<
+
+# ---- attack ------------------------------------------------------------------------------------
+ATTACK_SECONDS ?= 3600
+
+.PHONY: attack-now
+attack-now: $(BIN)/tests/attack $(PROGRAMS)
+	$(Q)code=0; WEIR_ATTACK_SECONDS=$(ATTACK_SECONDS) WEIR_SEED=$${WEIR_SEED:-$$(date +%s)} tests/support/run_tests.py \
+	  --out $(OUT)/results --timeout $$(($(ATTACK_SECONDS) + 900)) $< || code=$$?; \
+	  grep -hE '^[a-z-]+: [0-9]+ ' $(OUT)/results/attack.log; exit $$code
 
 # ---- lab ---------------------------------------------------------------------------------------
 $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL)

@@ -62,7 +62,8 @@ void Channel::on_ready(std::uint32_t events) {
 void Channel::receive() {
   const int fd = socket_;
   bool reset = false;
-  while (socket_ == fd) { // a handler may drop the connection
+  constexpr int messages_at_once = 16; // then others have their turn
+  for (int messages = 0; socket_ == fd && messages < messages_at_once; ++messages) { // a handler may drop it
     const ssize_t got = recv(fd, buffer_.data(), buffer_.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     // Told once, before what the other end sent: it left with messages unread, but its last answers are here.

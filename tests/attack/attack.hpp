@@ -1,0 +1,59 @@
+// What attacks share: how long they go on, and under which seeds.
+//
+//   WEIR_ATTACK_SECONDS=N   for all attacks together, each the same share (90)
+//   WEIR_SEED=N             the first round's seed; the next rounds take N + 1, N + 2, ...
+#pragma once
+
+#include "tests/support/random_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace weir::attack {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+using test::Random;
+
+// The attacks whose bound is not kept yet. `make attack` runs them all the same; the sample in `make check`
+// leaves out what stands here and says so.
+[[nodiscard]] inline const std::set<std::string> &not_in_the_sample() {
+  static const std::set<std::string> names{
+      "storm",
+      "storm-short",
+      "relief",
+      "samples",
+  };
+  return names;
+}
+
+class Attack : public ::testing::Test {
+protected:
+  // Calls `round` with fresh choices while its share of the time has room for another one as long as the
+  // longest so far; once at least, and no more after a failure.
+  static void rounds(const std::string &name, const std::function<void(Random &)> &round);
+  // Prints what a round has measured; that of a failed one comes again at the end, behind what programs said.
+  static void say(const std::string &figures);
+};
+
+// How late this machine wakes a thread that wants to run, for bounds in parts of a second: a thread sleeps a
+// millisecond again and again, and its longest delay is what no program could have helped.
+class Lateness {
+public:
+  Lateness();
+  ~Lateness();
+  Lateness(const Lateness &) = delete;
+  Lateness &operator=(const Lateness &) = delete;
+  [[nodiscard]] double worst_s() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+} // namespace weir::attack

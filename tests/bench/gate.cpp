@@ -2,6 +2,7 @@
 
 #include "control/build/memory_file.hpp"
 #include "dataplane/port.hpp"
+#include "dataplane/samples.hpp"
 
 #include <fmt/core.h>
 #include <rte_cycles.h>
@@ -137,6 +138,11 @@ std::unique_ptr<dataplane::AttachedImage> attached_copy(const Image &image, std:
       fd->get(), {header.store_id, generation, header.sequence, header.total_bytes}, context);
   if (!attached) give_up(attached.error().message);
   return std::move(*attached);
+}
+
+void throw_away(dataplane::SampleRings &samples) {
+  for (std::size_t sort = 0; sort < dataplane::sample_sorts; ++sort)
+    (void)samples.collect(static_cast<dataplane::SampleSort>(sort), 4096);
 }
 
 double LoopTimes::mean_us() const {

@@ -28,6 +28,10 @@ struct rte_mempool;
 struct rte_mbuf;
 struct rte_ring;
 
+namespace weir::dataplane {
+class SampleRings;
+}
+
 namespace weir::bench {
 
 inline constexpr unsigned loop_packets = 1024; // what one LoopPort keeps going
@@ -92,6 +96,9 @@ attached_copy(const Image &image, std::uint64_t generation, const dataplane::Att
 [[nodiscard]] std::uint16_t ring_port(const std::string &name, rte_ring *rx, rte_ring *tx, rte_mempool *pool);
 // A packet with an IPv4 header and 64 bytes, from 192.0.2.1.
 [[nodiscard]] rte_mbuf *make_packet(rte_mempool *pool);
+
+// Takes what waits in the rings of samples, so that the next run finds them as empty as this one did.
+void throw_away(dataplane::SampleRings &samples);
 
 // CPUs this machine gives us, whatever EAL bound the calling thread to; and a thread on one of them.
 [[nodiscard]] unsigned cpus();

@@ -1,17 +1,19 @@
-// Addresses that a worker met lately, as 32 bits each in a table of fixed size where the newest wins: a tag,
-// a time and whether control was told.
+// Addresses that a worker met lately, as 32 bits each in a table of fixed size: a tag, a time and whether
+// control was told. Four places make a set, and a newcomer takes the one that was met longest ago; were there
+// but one, a host that comes all the time would hide for ever an address that shares its place with it.
 //
-//   first    not met for a minute or two, or forgotten: another address has the place
+//   first    not met for a minute or two, or forgotten: other addresses have the places
 //   again    met before, and control has not been told
 //   silent   control was told within the last seconds
 //
-// Two addresses are taken for one another with a probability of 2^-20 when they share a place. The hash is
-// salted with what the caller changes: a new salt forgets everything.
+// An address is taken for one of four others with a probability of 2^-18 at most. The hash is salted with
+// what the caller changes: a new salt forgets everything.
 #pragma once
 
 #include "weir/base/hash.hpp"
 #include "weir/key/address.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,40 +23,63 @@ namespace weir::dataplane {
 class SeenLately {
 public:
   static constexpr std::size_t places = std::size_t{1} << 20;
+  static constexpr std::uint32_t ways = 4; // of a set of 16 bytes, within a line
   static constexpr std::uint32_t ticks_a_second = 4;
   static constexpr std::uint32_t remembered_ticks = 120 * ticks_a_second;
   static constexpr std::uint32_t silent_ticks = 4 * ticks_a_second;
   enum class Sight : std::uint8_t { first, again, silent };
 
-  SeenLately() : table_(places) {}
+  SeenLately() : table_(places / ways) {}
 
   struct Place {
-    std::uint32_t at = 0, tag = 0;
+    std::uint32_t set = 0, tag = 0, way = 0; // the way is known once it has been met
   };
   [[nodiscard]] Place place_of(const Address &address, std::uint64_t salt) const noexcept {
     const std::uint64_t h = XXH3_64bits_withSeed(address.bytes.data(), address.bytes.size(), salt);
-    return {static_cast<std::uint32_t>(h % places), static_cast<std::uint32_t>(h >> (64 - tag_bits))};
+    return {static_cast<std::uint32_t>(h % (places / ways)),
+            static_cast<std::uint32_t>(h >> (64 - tag_bits))};
   }
-  void prefetch(Place place) const noexcept { __builtin_prefetch(&table_[place.at], 1); }
+  void prefetch(const Place &place) const noexcept { __builtin_prefetch(&table_[place.set], 1); }
 
   // From now on it has been met.
-  [[nodiscard]] Sight meet(Place place, std::uint32_t tick) noexcept {
-    std::uint32_t &entry = table_[place.at];
-    const std::uint32_t age = (tick - entry) & tick_mask;
-    const bool known =
-        entry >> (32 - tag_bits) == place.tag && (entry & in_use) != 0 && age <= remembered_ticks;
-    if (known && (entry & told_bit) != 0 && age <= silent_ticks) return Sight::silent;
-    entry = place.tag << (32 - tag_bits) | in_use | (tick & tick_mask);
-    return known ? Sight::again : Sight::first;
+  [[nodiscard]] Sight meet(Place &place, std::uint32_t tick) noexcept {
+    Set &set = table_[place.set];
+    std::uint32_t oldest = 0;
+    for (std::uint32_t i = 0; i < ways; ++i) {
+      // Of those that are equally old not the same each time.
+      const std::uint32_t way = (place.tag + i) % ways;
+      const std::uint32_t entry = set[way], age = age_of(entry, tick);
+      if (age <= remembered_ticks && entry >> (32 - tag_bits) == place.tag) {
+        place.way = way;
+        if ((entry & told_bit) != 0 && age <= silent_ticks) return Sight::silent;
+        set[way] = entry_of(place, tick);
+        return Sight::again;
+      }
+      if (age > oldest) {
+        oldest = age;
+        place.way = way;
+      }
+    }
+    if (oldest == 0) place.way = place.tag % ways;
+    set[place.way] = entry_of(place, tick);
+    return Sight::first;
   }
-  void told(Place place) noexcept { table_[place.at] |= told_bit; }
+  void told(const Place &place) noexcept { table_[place.set][place.way] |= told_bit; } // behind meet()
 
 private:
   static constexpr unsigned tag_bits = 20, tick_bits = 10;
   static constexpr std::uint32_t tick_mask = (1u << tick_bits) - 1, told_bit = 1u << tick_bits,
                                  in_use = 1u << (tick_bits + 1);
   static_assert(remembered_ticks <= tick_mask);
-  std::vector<std::uint32_t> table_; // touched here, not in the middle of a burst
+  struct alignas(ways * sizeof(std::uint32_t)) Set : std::array<std::uint32_t, ways> {};
+
+  [[nodiscard]] static std::uint32_t age_of(std::uint32_t entry, std::uint32_t tick) noexcept {
+    return (entry & in_use) != 0 ? (tick - entry) & tick_mask : tick_mask + 1;
+  }
+  [[nodiscard]] static std::uint32_t entry_of(const Place &place, std::uint32_t tick) noexcept {
+    return place.tag << (32 - tag_bits) | in_use | (tick & tick_mask);
+  }
+  std::vector<Set> table_; // touched here, not in the middle of a burst
 };
 
 } // namespace weir::dataplane

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 
 namespace weir::attack {
@@ -19,18 +18,6 @@ namespace weir::attack {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 using test::Random;
-
-// The attacks whose bound is not kept yet. `make attack` runs them all the same; the sample in `make check`
-// leaves out what stands here and says so.
-[[nodiscard]] inline const std::set<std::string> &not_in_the_sample() {
-  static const std::set<std::string> names{
-      "storm",
-      "storm-short",
-      "relief",
-      "samples",
-  };
-  return names;
-}
 
 class Attack : public ::testing::Test {
 protected:

@@ -18,7 +18,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t swaps_kept = 1000;
 constexpr std::size_t retired_kept = 100;
-constexpr unsigned reliefs_displaced_max = 64; // by a message: each costs a grace period
+// By a message: each costs a grace period, which is as long as a worker that shares its CPU waits for its
+// turn. Who asks for something else waits for a tenth of the time at most.
+constexpr unsigned reliefs_displaced_max = 64;
+constexpr std::chrono::milliseconds displacing_max(5);
+constexpr int displacing_pause = 9; // times as long as displacing took
 
 std::uint64_t ns_since(Clock::time_point start) {
   return static_cast<std::uint64_t>(
@@ -215,8 +219,11 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   if (!std::ranges::all_of(addresses, is_sound))
     return fail(Errc::parse, "an address to be relieved has an unknown family or spare bytes");
   RelieveDone done{.relieved = {.generation = image->generation}, .token = {}};
-  unsigned may_displace = reliefs_displaced_max, may_displace_staged = reliefs_displaced_max;
+  const auto begin = std::chrono::steady_clock::now();
+  unsigned may_displace = begin < displace_again_ ? 0 : reliefs_displaced_max;
+  unsigned may_displace_staged = may_displace;
   for (const wire::RelievedAddress &a : addresses) {
+    if (std::chrono::steady_clock::now() > begin + displacing_max) may_displace = may_displace_staged = 0;
     const Address address{a.family, a.address};
     const image::Change change = image->writer->relieve(address, may_displace);
     done.relieved.relieved += change == image::Change::overlay;
@@ -226,6 +233,8 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
       (void)staged_->writer->relieve(address,
                                      may_displace_staged); // no room there: denied until it is found again
   }
+  if (const auto end = std::chrono::steady_clock::now(); begin >= displace_again_)
+    displace_again_ = end + displacing_pause * (end - begin);
   if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
   done.token = slot_.start_grace();
   return done;

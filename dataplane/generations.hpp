@@ -137,6 +137,7 @@ private:
   unsigned workers_;
   KeptImages kept_;
   std::unique_ptr<AttachedImage> staged_;
+  std::chrono::steady_clock::time_point displace_again_{}; // reliefs may take the places of others
   GraceToken last_change_;      // after it, slots freed by deltas to the live image may be refilled
   std::deque<Waiting> waiting_; // tokens never fall
   mutable std::mutex mutex_;

@@ -126,6 +126,8 @@ void Server::admit(int fd) {
   connection.fd = fd;
   connection.peer = peer_of(fd);
   connection.active = push::Clock::now();
+  connection.arrived = loop_.arrived();
+  connection.admitted = loop_.woken();
   loop_.watch(fd, EPOLLIN, [this, id](std::uint32_t events) { on_ready(id, events); });
 }
 
@@ -196,7 +198,8 @@ void Server::read_from(Connection &connection) {
     }
     std::vector<OwnedFd> fds = descriptors_of(head);
     connection.active = push::Clock::now();
-    connection.arrived = loop_.arrived();
+    // What could be read as soon as it was admitted waited with it.
+    if (loop_.arrived() > connection.admitted) connection.arrived = loop_.arrived();
     connection.in.erase(0, std::exchange(connection.from, 0));
     const std::size_t searched = connection.in.size();
     connection.in.append(buffer, static_cast<std::size_t>(got));

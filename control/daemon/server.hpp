@@ -81,12 +81,13 @@ private:
     std::size_t out_sent = 0;       // of `out`
     std::uint64_t taken_bytes = 0;  // of all that came, before in[from]
     std::deque<Passed> passed;
-    std::size_t passed_fds = 0;      // in `passed`
-    push::Clock::time_point active;  // when bytes came or went
-    push::Clock::time_point arrived; // the last that came, at the earliest
-    std::optional<Error> fault;      // why nothing more is taken from it; not answered yet
-    bool busy = false;               // a request is being answered
-    bool ended = false;              // the peer will send no more, or nothing more is wanted from it
+    std::size_t passed_fds = 0;       // in `passed`
+    push::Clock::time_point active;   // when bytes came or went
+    push::Clock::time_point arrived;  // the last that came, at the earliest
+    push::Clock::time_point admitted; // the round in which it was
+    std::optional<Error> fault;       // why nothing more is taken from it; not answered yet
+    bool busy = false;                // a request is being answered
+    bool ended = false;               // the peer will send no more, or nothing more is wanted from it
   };
 
   void accept_all();

@@ -48,6 +48,7 @@ public:
 
   // When what is being handled came, at the earliest: while a round works, others wait for it.
   [[nodiscard]] Clock::time_point arrived() const noexcept { return arrived_; }
+  [[nodiscard]] Clock::time_point woken() const noexcept { return woken_; } // this round began
 
   // Gets what was thrown; without it, stderr does.
   std::function<void(const std::string &what)> on_fault;

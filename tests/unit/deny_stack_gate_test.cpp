@@ -9,7 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <span>
+#include <thread>
 #include <vector>
 
 namespace weir::test {
@@ -46,10 +49,13 @@ protected:
   }
 
   // An address that no rule denies, and the filter does.
-  [[nodiscard]] Address wrongly_denied() const {
-    for (std::uint32_t h = 0x0A000100;; ++h)
+  [[nodiscard]] Address wrongly_denied() const { return wrongly_denied(1)[0]; }
+  [[nodiscard]] std::vector<Address> wrongly_denied(std::size_t count) const {
+    std::vector<Address> all;
+    for (std::uint32_t h = 0x0A000100; all.size() < count; ++h)
       if (const Address a = Address::from_host(h); image::lookup(image_->view(), image::Side::deny, a) != 0)
-        return a;
+        all.push_back(a);
+    return all;
   }
   Verdict judge(const std::string &source, const std::string &destination = "192.0.2.1") {
     return gate_
@@ -182,6 +188,31 @@ TEST_F(DenyStackGate, relieves_at_once_and_refuses_what_it_cannot_relieve) {
   EXPECT_NE(relieve({spare}, generation_).refusal().find("spare bytes"), std::string::npos);
   enforce(image::StackRole::front);
   EXPECT_NE(relieve({wrong}, generation_).refusal().find("no filter that judges alone"), std::string::npos);
+}
+
+// Each address that takes the place of another costs a grace period, and whoever asks waits behind it.
+TEST_F(DenyStackGate, lets_a_message_displace_a_few_and_takes_others_a_while_later) {
+  enforce(image::StackRole::judge);
+  const auto places = std::size_t{image_->view().v4[0].overlay.count} * table::LineV4::slots;
+  const std::vector<Address> wrong = wrongly_denied(places / 4 + 1000);
+  ASSERT_LE(places / 4, std::size_t{wire::relieve_max});
+  const std::span all(wrong);
+  const auto relieved = [&](std::span<const Address> some) {
+    const WireMessage done = relieve({some.begin(), some.end()}, generation_);
+    EXPECT_TRUE(done.is(wire::Type::relieved)) << done.refusal();
+    return done.as<wire::Relieved>();
+  };
+  const wire::Relieved first = relieved(all.first(places / 4));
+  EXPECT_GT(first.relieved, places / 5) << "some find both of their lines full";
+  std::uint32_t displaced = 0;
+  for (std::size_t round = 0; round < 5; ++round) {
+    const wire::Relieved more = relieved(all.subspan(places / 4 + round * 200, 200));
+    EXPECT_LE(more.relieved, 128u) << "room that is left, and 64 more";
+    EXPECT_EQ(more.relieved + more.no_room, 200u);
+    displaced += more.relieved;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_GT(displaced, 64u) << "a while later others are";
 }
 
 TEST_F(DenyStackGate, relieves_in_the_staged_image_too) {

@@ -76,6 +76,20 @@ std::uint64_t locked_bytes(const config::Config &config, const EalPlan &plan) {
   return queues * (1 + config.ports.size()) * packets_a_queue * packet_bytes + 32 * mib;
 }
 
+// PCI devices that EAL is to look for: those of eal.allow, which may have arguments behind a comma, and the
+// ports'. A virtual device's name has no colon.
+std::vector<std::string> cards(const config::Config &config) {
+  std::vector<std::string> all = config.eal.allow;
+  for (const config::Port &port : config.ports) {
+    const auto is_it = [&port](const std::string &one) {
+      return one.substr(0, one.find(',')) == port.device;
+    };
+    if (port.device.find(':') != std::string::npos && std::ranges::none_of(all, is_it))
+      all.push_back(port.device);
+  }
+  return all;
+}
+
 } // namespace
 
 Status check_memlock(std::uint64_t allowed_bytes, std::uint64_t needed_bytes) {
@@ -83,7 +97,7 @@ Status check_memlock(std::uint64_t allowed_bytes, std::uint64_t needed_bytes) {
   const std::uint64_t kib = (needed_bytes + 1023) / 1024;
   return fail(
       Errc::no_memory,
-      fmt::format("eal.allow: cards work on locked memory: {} KiB are needed, and this user may lock {}: "
+      fmt::format("ports: cards work on locked memory: {} KiB are needed, and this user may lock {}: "
                   "raise the limit (`ulimit -l {}` or unlimited, LimitMEMLOCK=infinity in a systemd unit, "
                   "memlock in /etc/security/limits.conf), or give the program CAP_IPC_LOCK",
                   kib, allowed_bytes / 1024, kib));
@@ -121,11 +135,12 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
     return plan;
   }
   arguments.insert(arguments.end(), {"--file-prefix", eal.file_prefix, "--log-level", "lib.eal:warning"});
-  if (eal.allow.empty())
+  const std::vector<std::string> devices = cards(config);
+  if (devices.empty())
     arguments.push_back("--no-pci");
   else if (auto good = check_memlock(machine.memlock_bytes, locked_bytes(config, plan)); !good)
     return std::unexpected(good.error());
-  for (const std::string &device : eal.allow) arguments.insert(arguments.end(), {"-a", device});
+  for (const std::string &device : devices) arguments.insert(arguments.end(), {"-a", device});
   for (const std::string &device : eal.vdevs) arguments.insert(arguments.end(), {"--vdev", device});
   arguments.insert(arguments.end(), eal.extra.begin(), eal.extra.end());
   return plan;

@@ -19,7 +19,7 @@ namespace weir::config {
 
 struct Eal {
   std::string lcores;             // EAL core list for the workers, for example "2-5"; empty: EAL's choice
-  std::vector<std::string> allow; // PCI addresses
+  std::vector<std::string> allow; // PCI addresses beside those of the ports, or with arguments
   std::string file_prefix = "weir";
   std::vector<std::string> vdevs; // virtual devices, for example "net_af_packet0,iface=veth0"
   std::vector<std::string> extra; // further EAL arguments, passed as they are

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace weir::dataplane {
 namespace {
@@ -27,6 +29,24 @@ TEST(EalPlan, keeps_the_service_thread_off_the_processors_that_workers_poll_on) 
 
 TEST(EalPlan, lets_the_service_thread_share_when_workers_take_every_processor) {
   EXPECT_EQ(after(plan("0-1", {0, 1}), "--lcores"), "127@(0,1),0@0,1@1");
+}
+
+TEST(EalPlan, looks_for_the_cards_of_all_ports_and_for_no_others) {
+  config::Config config;
+  const auto looked_for = [&config] {
+    const EalPlan plan = plan_eal(Options{}, config, Machine{true, 0, {0, 1}, ~0ull}).value();
+    std::vector<std::string> all;
+    for (auto at = plan.arguments.begin(); at != plan.arguments.end(); ++at)
+      if (*at == "-a") all.push_back(*++at);
+    EXPECT_EQ(all.empty(), std::ranges::find(plan.arguments, "--no-pci") != plan.arguments.end());
+    return all;
+  };
+  config.ports = {{.name = "wan", .device = "net_null0", .peer = {}}};
+  EXPECT_TRUE(looked_for().empty());
+  config.ports.push_back({.name = "lan", .device = "0000:3b:00.1", .peer = {}});
+  EXPECT_EQ(looked_for(), std::vector<std::string>{"0000:3b:00.1"});
+  config.eal.allow = {"0000:3b:00.1,mprq_en=1", "0000:3b:00.2"};
+  EXPECT_EQ(looked_for(), config.eal.allow) << "each once, with its arguments";
 }
 
 TEST(CpuList, is_ranges_and_numbers_and_refuses_anything_else) {

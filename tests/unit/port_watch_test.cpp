@@ -100,10 +100,10 @@ TEST(LockedMemory, that_cards_need_and_the_user_may_not_lock_is_refused_at_the_s
 
   config::Config config;
   config.eal.hugepages = config::Eal::Hugepages::no;
-  config.ports = {{.name = "wan", .device = "0000:00:03.0", .peer = {}}};
+  config.ports = {{.name = "wan", .device = "net_null0", .peer = {}}};
   Machine machine{false, 0, {0, 1}, 8 << 20};
   EXPECT_TRUE(plan_eal(Options{}, config, machine)) << "no card, nothing to lock";
-  config.eal.allow = {"0000:00:03.0"};
+  config.ports[0].device = "0000:00:03.0";
   EXPECT_FALSE(plan_eal(Options{}, config, machine));
   machine.memlock_bytes = 256 << 20;
   EXPECT_TRUE(plan_eal(Options{}, config, machine));

@@ -23,6 +23,7 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 namespace {
 
@@ -127,7 +128,15 @@ int signal_fd() {
 
 Status serve(const Options &options) {
   const int signals = signal_fd();
-  push::EventLoop loop;
+  std::optional<push::EventLoop> has_loop;
+  try {
+    has_loop.emplace();
+  } catch (const std::system_error &thrown) {
+    return fail(Errc::io, fmt::format("cannot begin to serve: {}; raise the limit of open files "
+                                      "(LimitNOFILE), or give this process more memory",
+                                      thrown.what()));
+  }
+  push::EventLoop &loop = *has_loop;
   loop.watch(signals, EPOLLIN, [&loop](std::uint32_t) { loop.stop(); });
 
   const auto alone = control::RunLock::take(options.run, options.state);

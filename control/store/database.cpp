@@ -18,6 +18,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <vector>
 
@@ -79,6 +80,9 @@ std::uint64_t allocated_bytes(const fs::path &folder) {
 }
 
 constexpr std::size_t write_buffer_bytes = 4u << 20;
+constexpr const char *in_doubt_text =
+    "memory was refused in the middle of a write to the store: weir-control ends now, and whether this "
+    "change is kept shows when it has started again";
 
 rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view view(const rocksdb::Slice &slice) { return {slice.data(), slice.size()}; }
@@ -128,6 +132,8 @@ struct Database::State {
   std::atomic<bool> resumed = false;                  // after an error, since it was opened
 
   std::atomic<bool> damaged = false; // an exception left RocksDB in the middle of a write
+  // What is said then, made while there is memory. The record may be in RocksDB's log already.
+  Error in_doubt{Errc::no_memory, in_doubt_text};
 
   ~State() {
     if (!db) return;
@@ -287,7 +293,12 @@ void Batch::erase_range(std::string_view first, std::string_view end, Keys of) {
 bool Batch::empty() const { return state_->batch.Count() == 0; }
 
 Status Database::commit(Batch &batch) {
-  const rocksdb::Status written = state_->commit(batch.state_->batch);
+  rocksdb::Status written;
+  try {
+    written = state_->commit(batch.state_->batch);
+  } catch (const std::bad_alloc &) { // once: nothing is written after that
+    return std::unexpected(std::move(state_->in_doubt));
+  }
   if (!written.ok()) return state_->io("writing", written);
   return {};
 }

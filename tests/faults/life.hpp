@@ -135,6 +135,7 @@ private:
   std::vector<Rules> allowed_; // any of these may be in force now
   std::vector<Rules> history_;
   std::function<void(Rules &)> may_still_; // happen by itself
+  bool in_doubt_ = false; // control said of the last change that only its next start shows whether it is kept
   std::array<std::uint64_t, kinds> traced_calls_{};
   std::vector<std::string> tracer_; // in front of weir-control
   bool kept_image_ = false, hit_ = false, recording_ = false;

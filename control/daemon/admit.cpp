@@ -39,12 +39,15 @@ Ask ask_of(const Json &fields) {
   return ask;
 }
 
-Result<Api::Reply> Api::admit(const Ask &ask, Caller &caller, Reply reply) const {
+Result<Api::Reply> Api::admit(const Ask &ask, Caller &caller, Reply reply) {
   const Right right = right_for(ask.verb, ask.applies);
   caller.may_change = access_.allows(caller.peer, Right::change).has_value();
   const Status allowed = access_.allows(caller.peer, right);
   if (!allowed) {
-    engine_.say(fmt::format("{} by {}: refused", ask_text(ask), peer_text(caller.peer)));
+    if (const auto left_out = refusals_logged_.line(LogLimit::Clock::now()))
+      engine_.say(
+          fmt::format("{} by {}: refused{}", ask_text(ask), peer_text(caller.peer),
+                      *left_out == 0 ? "" : fmt::format(" ({} more before it are not logged)", *left_out)));
     return std::unexpected(allowed.error());
   }
   if (right == Right::read) return reply;

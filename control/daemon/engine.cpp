@@ -34,19 +34,7 @@ Status Engine::start(OnChange first_load) {
   spent_ = std::make_shared<const rules::ChangeAccount>(
       rules::ChangeAccount::resume(store_.note(changes_note), clock_.now_s()));
   pusher_.expect(store_.id(), live_record_.id);
-  if (live_ == nullptr) {
-    Change change;
-    change.cause = "first load";
-    change.prepare = [this]() -> Result<Candidate> {
-      auto text = read_text(options_.config_file);
-      if (!text) return std::unexpected(text.error());
-      const auto config = config::parse(*text, options_.config_file);
-      if (!config) return std::unexpected(config.error());
-      return guarded(read_candidate(*config, std::move(*text), nullptr, store_), nullptr);
-    };
-    change.done = std::move(first_load);
-    submit(std::move(change));
-  }
+  if (live_ == nullptr) load_first(std::move(first_load));
   load_traffic();
   expire(); // what ran out while nobody looked
   pusher_.start();
@@ -56,6 +44,40 @@ Status Engine::start(OnChange first_load) {
   watch_traffic();
   resume_confirm();
   return {};
+}
+
+// Again after a while when it fails: a feed that comes late, a disk that was full. What an apply puts in
+// force meanwhile ends it.
+void Engine::load_first(OnChange done) {
+  Change change;
+  change.cause = "first load";
+  change.prepare = [this]() -> Result<Candidate> {
+    auto text = read_text(options_.config_file);
+    if (!text) return std::unexpected(text.error());
+    const auto config = config::parse(*text, options_.config_file);
+    if (!config) return std::unexpected(config.error());
+    return guarded(read_candidate(*config, std::move(*text), nullptr, store_), nullptr);
+  };
+  change.done = [this, done = std::move(done)](Result<ChangeDone> result) {
+    if (!result) load_first_again();
+    if (done) done(std::move(result));
+  };
+  submit(std::move(change));
+}
+
+void Engine::load_first_again() {
+  constexpr auto wait_max = std::chrono::minutes(5);
+  const auto wait = options_.first_load_wait;
+  options_.first_load_wait = std::min<push::Clock::duration>(2 * wait, wait_max);
+  last_error_.add(
+      fmt::format("; tried again in {} s", std::chrono::ceil<std::chrono::seconds>(wait).count()));
+  loop_.cancel(first_load_timer_);
+  first_load_timer_ = loop_.after(wait, [this] {
+    first_load_timer_ = 0;
+    if (live_ != nullptr) return;
+    if (change_ == nullptr && waiting_.empty()) return load_first({});
+    load_first_again(); // somebody else's change is at hand
+  });
 }
 
 // A worker polls without a pause: a thread woken on its CPU waits milliseconds for its turn, and takes that

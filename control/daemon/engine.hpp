@@ -34,6 +34,7 @@
 #include "control/daemon/background.hpp"
 #include "control/daemon/candidate.hpp"
 #include "control/daemon/entry_request.hpp"
+#include "control/daemon/last_error.hpp"
 #include "control/daemon/rule_clock.hpp"
 #include "control/daemon/rule_set.hpp"
 #include "control/daemon/sample_queue.hpp"
@@ -66,6 +67,8 @@ struct EngineOptions {
   build::Target target = build::Target::cpp;                        // of every image
   bool log = false;                                                 // say on stderr what happens
   push::Clock::duration retry_wait = std::chrono::milliseconds(50); // for the dataplane's socket
+  push::Clock::duration first_load_wait =
+      std::chrono::seconds(10); // after one that failed; then twice as long
   push::Clock::duration filter_look_wait =
       std::chrono::seconds(5); // how often its counters are read, and its filter is held against the plan
   push::Clock::duration traffic_save_wait =
@@ -143,7 +146,9 @@ public:
   // While an apply that nobody confirmed is being taken back: how that goes. Empty: it is not.
   [[nodiscard]] std::string taking_back() const;
   [[nodiscard]] std::uint64_t revert_to() const { return revert_to_; } // 0: nothing is pending
-  [[nodiscard]] const std::string &last_error() const { return last_error_; }
+  [[nodiscard]] const LastError &last_error() const {
+    return last_error_;
+  } // nothing: the last change went well
   [[nodiscard]] const SwapNote &last_swap() const { return last_swap_; }
   [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
   [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
@@ -213,6 +218,8 @@ private:
 
   // engine.cpp
   [[nodiscard]] Status load_store();
+  void load_first(OnChange done);
+  void load_first_again();
   void keep_off_workers();
   void schedule_expiry();
   void expire();
@@ -349,7 +356,7 @@ private:
   std::deque<Change> waiting_;
   std::unique_ptr<Change> change_;          // the one at hand
   std::optional<build::SealedImage> ready_; // of the live generation, built while no dataplane was there
-  push::EventLoop::TimerId retry_timer_ = 0, expiry_timer_ = 0, confirm_timer_ = 0;
+  push::EventLoop::TimerId retry_timer_ = 0, expiry_timer_ = 0, confirm_timer_ = 0, first_load_timer_ = 0;
   push::Clock::duration push_retry_wait_ = std::chrono::milliseconds(500);
   std::uint64_t revert_to_ = 0, confirm_deadline_s_ = 0;
   unsigned reverts_tried_ = 0;
@@ -357,7 +364,8 @@ private:
   std::set<std::uint64_t> undone_; // generations that the store still has to forget
   push::EventLoop::TimerId undo_timer_ = 0;
 
-  std::string last_error_, pages_;
+  LastError last_error_;
+  std::string pages_;
   SwapNote last_swap_;
   plan::HitMeter hits_;
   bool looking_at_image_ = false, reading_counters_ = false;

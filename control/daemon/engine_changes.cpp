@@ -307,7 +307,7 @@ void Engine::finish(std::optional<Error> error) {
     say(fmt::format("{}: generation {} {}, {:.0f} ms", change->cause, live_record_.id,
                     change->result.in_force ? "live" : "stored", change->result.live_ms));
   if (error) {
-    last_error_ = fmt::format("{}: {}", change->cause, error->message);
+    last_error_.of_change(change->cause, error->message);
     if (!new_rules)
       pusher_.give_up({error->code, "no image with it can be brought to the dataplane: " + error->message});
     if (change->versions) store_.drop_contents(*change->versions);

@@ -6,6 +6,7 @@
 #include "control/daemon/access.hpp"
 #include "control/daemon/engine.hpp"
 #include "control/daemon/entry_reader.hpp"
+#include "control/daemon/log_limit.hpp"
 #include "control/daemon/request.hpp"
 #include "control/daemon/samples.hpp"
 
@@ -47,7 +48,7 @@ private:
   void run(const Result<std::shared_ptr<const Json>> &fields, const Caller &caller, const Reply &answer);
   void run_entries(Result<EntryRequest> request, Caller caller, const Reply &answer); // of a long line
   // admit.cpp: how to reply to a request that may be carried out, or why it may not
-  [[nodiscard]] Result<Reply> admit(const Ask &ask, Caller &caller, Reply reply) const;
+  [[nodiscard]] Result<Reply> admit(const Ask &ask, Caller &caller, Reply reply);
 
   // verbs_status.cpp
   void status(const Json &request, const Caller &caller, const Reply &reply);
@@ -89,6 +90,7 @@ private:
 
   Engine &engine_;
   Access access_;
+  LogLimit refusals_logged_;
   SampleTable samples_;
   const std::shared_ptr<int> entries_waiting_ = std::make_shared<int>(); // held by replies that have not come
   bool looking_after_entries_ = false;

@@ -131,7 +131,7 @@ void Api::ping(const Json &, const Caller &, const Reply &reply) {
   reply(Json{{"pid", getpid()}, {"generation", engine_.live_record().id}});
 }
 
-void Api::status(const Json &, const Caller &, const Reply &reply) {
+void Api::status(const Json &, const Caller &caller, const Reply &reply) {
   const store::GenerationRecord &live = engine_.live_record();
   const std::string taking_back = engine_.taking_back();
   Json answer{{"generation", live.id},
@@ -143,7 +143,7 @@ void Api::status(const Json &, const Caller &, const Reply &reply) {
               {"pending_confirm_s", engine_.pending_confirm_s().value_or(0)},
               {"taking_back", taking_back.empty() ? Json() : Json(taking_back)},
               {"doing", engine_.doing()},
-              {"error", engine_.last_error()}};
+              {"error", caller.may_change ? engine_.last_error().text : engine_.last_error().brief}};
   if (const auto kept = engine_.store().generations())
     for (const store::GenerationRecord &record : *kept)
       if (record.id < live.id) answer["previous"] = record.id;

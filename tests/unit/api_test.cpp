@@ -368,6 +368,12 @@ TEST_F(ApiTest, who_may_only_look_changes_nothing_and_sees_no_line_of_the_daemon
   }
   pretend.reset();
   EXPECT_NE(ask({{"verb", "diff"}})["message"].get<std::string>().find("top secret"), std::string::npos);
+  EXPECT_EQ(ask({{"verb", "apply"}})["ok"], false);
+  EXPECT_NE(ask({{"verb", "status"}})["error"].get<std::string>().find("top secret"), std::string::npos);
+  pretend = Peer{.pid = 1, .uid = 54321, .gid = getgrnam("games")->gr_gid, .groups = {}};
+  const std::string error = ask({{"verb", "status"}})["error"];
+  EXPECT_EQ(error.find("secret"), std::string::npos) << error;
+  EXPECT_NE(error.find("apply: refused"), std::string::npos) << error;
   pretend = Peer{.pid = 1, .uid = 54321, .gid = 54322, .groups = {}};
   EXPECT_EQ(ask({{"verb", "status"}})["code"], "refused");
 }

@@ -37,7 +37,7 @@ protected:
     for (const std::string &word : words) {
       EXPECT_NE(applied.error().message.find(word), std::string::npos)
           << word << " in " << applied.error().message;
-      EXPECT_NE(bench.engine().last_error().find(word), std::string::npos)
+      EXPECT_NE(bench.engine().last_error().text.find(word), std::string::npos)
           << "status says it as well: " << word;
     }
     EXPECT_EQ(bench.engine().live_record().id, live) << "what is in force stays";

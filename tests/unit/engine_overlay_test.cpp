@@ -53,7 +53,7 @@ TEST_F(EngineOverlay, an_overlay_more_than_half_full_is_built_into_a_new_image) 
   ASSERT_TRUE(bench.run_until_live());
   EXPECT_GT(dataplane.generation(), generation);
   EXPECT_EQ(dataplane.denies("11.0.1.193"), "bans") << "the 449th";
-  EXPECT_EQ(bench.engine().last_error(), "");
+  EXPECT_EQ(bench.engine().last_error().text, "");
   let_it_look();
   EXPECT_EQ(dataplane.stages(), images + 1) << "the new image's overlay is empty";
 }
@@ -115,7 +115,7 @@ TEST_P(EngineFilter, that_outgrows_its_plan_is_built_anew_and_larger) {
   ASSERT_TRUE(load);
   EXPECT_EQ(load->keys, 104u);
   EXPECT_GT(load->planned_keys, 104u);
-  EXPECT_EQ(bench.engine().last_error(), "");
+  EXPECT_EQ(bench.engine().last_error().text, "");
 }
 
 // A filter of a page for three entries hardly ever errs.

@@ -50,6 +50,44 @@ TEST_F(EngineTest, a_list_of_the_configuration_is_enforced_with_allow_above_deny
   EXPECT_EQ(dataplane.list_of(image::Side::allow, "192.0.2.200"), "never_deny");
 }
 
+// A feed that comes after the daemon, at boot.
+TEST(EngineFirstLoad, is_tried_again_until_the_file_is_there) {
+  EngineBench bench("version: 1\nlists: []\n");
+  FakeDataplane dataplane(bench.socket());
+  bench.stop();
+  std::filesystem::remove_all(bench.path("store"));
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: late.txt}\n");
+  bench.adjust = [](EngineOptions &options) { options.first_load_wait = std::chrono::milliseconds(20); };
+  bench.restart();
+  const auto waits = [&] {
+    return bench.engine().last_error().text.find("late.txt") != std::string::npos &&
+           bench.engine().last_error().brief.find("tried again in 1 s") != std::string::npos;
+  };
+  ASSERT_TRUE(bench.run_until(waits)) << bench.engine().last_error().text;
+  bench.write_list("late.txt", "10.0.0.0/8\n");
+  ASSERT_TRUE(bench.run_until_live());
+  EXPECT_EQ(dataplane.denies("10.1.2.3"), "drop");
+  EXPECT_EQ(bench.engine().last_error().text, "");
+}
+
+// What somebody has put in force by hand is not overrun by what the daemon was started with.
+TEST(EngineFirstLoad, is_not_tried_again_behind_an_apply) {
+  EngineBench bench("version: 1\nlists: []\n");
+  FakeDataplane dataplane(bench.socket());
+  bench.stop();
+  std::filesystem::remove_all(bench.path("store"));
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: late.txt}\n");
+  bench.adjust = [](EngineOptions &options) { options.first_load_wait = std::chrono::milliseconds(100); };
+  bench.restart();
+  ASSERT_TRUE(bench.run_until([&] { return !bench.engine().last_error().text.empty(); }));
+  bench.configure("version: 1\nlists:\n- {name: other, action: deny, entries: [10.0.0.1]}\n");
+  ASSERT_TRUE(bench.apply());
+  const auto later = push::Clock::now() + std::chrono::milliseconds(300);
+  ASSERT_TRUE(bench.run_until([&] { return push::Clock::now() > later; }));
+  EXPECT_EQ(bench.engine().live_record().id, 1u);
+  EXPECT_EQ(bench.engine().live_record().cause, "apply");
+}
+
 TEST_F(EngineTest, keeps_off_the_processors_that_the_configuration_gives_to_workers) {
   const auto all = cpus_allowed();
   if (all.size() < 2) GTEST_SKIP() << "needs two processors";

@@ -17,8 +17,10 @@
 namespace weir::dataplane {
 
 inline constexpr unsigned burst_packets_max = table::BurstLookup::slots_max;
-// Under `either` a packet asks two questions.
-inline constexpr unsigned burst_packets_max_either = burst_packets_max / 2;
+// Under `either` a packet asks two questions, and twice as many where what is inside counts too.
+[[nodiscard]] constexpr unsigned questions_of(Match match, bool inside_too) noexcept {
+  return (match == Match::either ? 2u : 1u) * (inside_too ? 2u : 1u);
+}
 
 struct alignas(8) Decision {
   static constexpr std::uint16_t no_list = 0xFFFF;
@@ -41,7 +43,9 @@ struct Burst {
   AttachedImage *image = nullptr; // null: no generation is attached
   const RxQueue *from = nullptr;
   Match match = Match::remote;
+  Tunnels tunnels = Tunnels::outer;
   bool judges_destination = false; // by one address: by the destination, not the source
+  bool has_inside = false;         // inside() counts too, under Tunnels::both
   bool plain = false;     // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
   bool all_alike = false; // every packet is plain_ipv4; parsed[] has not been written
   unsigned count = 0;
@@ -57,6 +61,12 @@ struct Burst {
   [[nodiscard]] const ParsedPacket &parsed_as(unsigned packet) const noexcept {
     return all_alike ? plain_ipv4 : parsed[packet];
   }
+  // Of what packet i carries: non_ip where that has no say. Bursts are half as large then.
+  [[nodiscard]] ParsedPacket &inside(unsigned i) noexcept { return parsed[burst_packets_max / 2 + i]; }
+  [[nodiscard]] const ParsedPacket &inside(unsigned i) const noexcept {
+    return parsed[burst_packets_max / 2 + i];
+  }
+  [[nodiscard]] unsigned questions() const noexcept { return questions_of(match, has_inside); }
   [[nodiscard]] PacketMask all() const noexcept {
     return count == 0 ? 0 : ~PacketMask{0} >> (burst_packets_max - count);
   }
@@ -64,8 +74,9 @@ struct Burst {
 
 // How many packets a burst may take under an image.
 [[nodiscard]] inline unsigned packets_max(const AttachedImage *image) noexcept {
-  return image != nullptr && image->view.policy.match == Match::either ? burst_packets_max_either
-                                                                       : burst_packets_max;
+  if (image == nullptr) return burst_packets_max;
+  const Policy &policy = image->view.policy;
+  return burst_packets_max / questions_of(policy.match, policy.tunnels == Tunnels::both);
 }
 
 [[nodiscard]] inline FamilySlot family_of(const ParsedPacket &parsed) noexcept {
@@ -75,6 +86,30 @@ struct Burst {
 
 [[nodiscard]] inline const std::uint8_t *frame_of(const rte_mbuf *packet) noexcept {
   return rte_pktmbuf_mtod(packet, const std::uint8_t *);
+}
+
+[[nodiscard]] inline bool is_judged(const ParsedPacket &parsed) noexcept {
+  return parsed.is_ip() && !parsed.link_local;
+}
+
+// Calls each(slot, header, offset) for every address that a packet is judged by, in the order in which they
+// are judged: the outermost header's first, the source before the destination.
+template <class Each>
+[[gnu::always_inline]] inline void each_question(const Burst &burst, unsigned packet, Each each) noexcept {
+  unsigned slot = packet * burst.questions();
+  const auto ask = [&](const ParsedPacket &header) {
+    if (burst.match == Match::either) {
+      each(slot, header, header.source_offset);
+      each(slot + 1, header, header.destination_offset);
+      slot += 2;
+    } else {
+      each(slot++, header, burst.judges_destination ? header.destination_offset : header.source_offset);
+    }
+  };
+  if (const ParsedPacket &outer = burst.parsed_as(packet); is_judged(outer)) {
+    ask(outer);
+    if (burst.has_inside && is_judged(burst.inside(packet))) ask(burst.inside(packet));
+  }
 }
 
 } // namespace weir::dataplane

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -25,17 +26,33 @@ void touch(rte_ring *ring) {
   rte_ring_sc_dequeue_bulk_elem(ring, all.data(), sizeof(wire::Sample), ring_samples - 1, nullptr);
 }
 
-[[nodiscard]] wire::Sample sample_of(const Burst &burst, unsigned packet, bool destination) noexcept {
-  const ParsedPacket &parsed = burst.parsed_as(packet);
+[[nodiscard]] wire::Sample sample_of(const Burst &burst, unsigned packet, const Address &address) noexcept {
   const Decision &decision = burst.decisions[packet];
-  const Address address = address_at(parsed, frame_of(burst.packets[packet]),
-                                     destination ? parsed.destination_offset : parsed.source_offset);
   wire::Sample sample;
   sample.kind = decision.verdict == Verdict::drop ? wire::SampleKind::denied : wire::SampleKind::passed;
   sample.family = address.family;
   sample.list = decision.list == Decision::no_list ? 0 : decision.list;
   sample.address = address.bytes;
   return sample;
+}
+
+// The source under `either`; of the outermost header where what is inside counts too.
+[[nodiscard]] Address judged_first(const Burst &burst, unsigned packet) noexcept {
+  const ParsedPacket &parsed = burst.parsed_as(packet);
+  return address_at(parsed, frame_of(burst.packets[packet]),
+                    burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
+}
+
+// The one for whose sake the judge denied the packet.
+[[nodiscard]] Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept {
+  if (burst.questions() == 1) return judged_first(burst, packet);
+  std::optional<Address> denied;
+  each_question(burst, packet, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
+    const bool of_judge = image::value::list_of(burst.lookup.deny(slot)) == image::compact_list;
+    if (!denied && of_judge && !image::value::is_set(burst.lookup.allow(slot)))
+      denied = address_at(header, frame_of(burst.packets[packet]), offset);
+  });
+  return denied.value_or(judged_first(burst, packet));
 }
 } // namespace
 
@@ -57,7 +74,7 @@ void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
   for (unsigned i = until_next_; i < burst.count; i += one_in_) {
     until_next_ = i + one_in_;
     if (!burst.parsed_as(i).is_ip() || burst.image == nullptr) continue;
-    wire::Sample sample = sample_of(burst, i, burst.judges_destination);
+    wire::Sample sample = sample_of(burst, i, judged_first(burst, i));
     if (burst.decisions[i].reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
     (void)put(SampleSort::traffic, sample, counters);
   }
@@ -74,10 +91,8 @@ void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcep
   for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
     if (burst.decisions[i].list != image::compact_list) continue;
-    const bool either = burst.match == Match::either;
-    const bool by_source = either && image::value::list_of(burst.lookup.deny(2 * i)) == image::compact_list;
     Met &now = met[count++];
-    now.sample = sample_of(burst, i, either ? !by_source : burst.judges_destination);
+    now.sample = sample_of(burst, i, denied_by_the_judge(burst, i));
     now.place = seen_.place_of({now.sample.family, now.sample.address}, burst.image->generation ^ salt_);
     seen_.prefetch(now.place);
   }

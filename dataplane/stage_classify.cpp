@@ -5,26 +5,21 @@
 namespace weir::dataplane {
 namespace {
 
-void ask(Burst &burst, unsigned slot, unsigned packet, std::uint16_t address_offset) noexcept {
+void ask(Burst &burst, unsigned slot, unsigned packet, const ParsedPacket &header,
+         std::uint16_t address_offset) noexcept {
   const std::uint8_t *address = frame_of(burst.packets[packet]) + address_offset;
-  if (burst.parsed_as(packet).kind == PacketKind::ipv4)
+  if (header.kind == PacketKind::ipv4)
     burst.lookup.ask_v4(slot, load_unaligned<std::uint32_t>(address));
   else
     burst.lookup.ask_v6(slot, address);
 }
 
-[[nodiscard]] bool is_judged(const ParsedPacket &parsed) noexcept {
-  return parsed.is_ip() && !parsed.link_local;
-}
-
-void ask_both(Burst &burst) noexcept {
+void ask_several_each(Burst &burst) noexcept {
   burst.plain = false;
-  for (unsigned i = 0; i < burst.count; ++i) {
-    const ParsedPacket &parsed = burst.parsed_as(i);
-    if (!is_judged(parsed)) continue;
-    ask(burst, 2 * i, i, parsed.source_offset);
-    ask(burst, 2 * i + 1, i, parsed.destination_offset);
-  }
+  for (unsigned i = 0; i < burst.count; ++i)
+    each_question(burst, i, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
+      ask(burst, slot, i, header, offset);
+    });
 }
 
 void ask_one_each(Burst &burst) noexcept {
@@ -32,7 +27,7 @@ void ask_one_each(Burst &burst) noexcept {
       burst.judges_destination ? &ParsedPacket::destination_offset : &ParsedPacket::source_offset;
   for (unsigned i = 0; i < burst.count; ++i) {
     const ParsedPacket &parsed = burst.parsed_as(i);
-    if (is_judged(parsed)) ask(burst, i, i, parsed.*address);
+    if (is_judged(parsed)) ask(burst, i, i, parsed, parsed.*address);
   }
 }
 
@@ -50,8 +45,8 @@ void ask_burst(Burst &burst, Burst *ahead) noexcept {
     return;
   }
   burst.lookup.begin(burst.image->view, best_kernels());
-  if (burst.match == Match::either)
-    ask_both(burst);
+  if (burst.questions() != 1)
+    ask_several_each(burst);
   else if (burst.plain)
     burst.lookup.ask_all_v4(burst.judged, burst.count);
   else

@@ -33,29 +33,37 @@ void judge_one(const Burst &burst, unsigned slot, Verdict fallthrough, Decision 
   }
 }
 
-// Both addresses, each alone: one denied drops the packet, one allowed does not save the other.
-void judge_either(const Burst &burst, unsigned packet, Verdict fallthrough, Decision &decision) noexcept {
-  judge_one(burst, 2 * packet, fallthrough, decision);
-  if (decision.reason == Reason::deny) return;
-  Decision destination = decision;
-  destination.list = Decision::no_list;
-  judge_one(burst, 2 * packet + 1, fallthrough, destination);
-  const bool source_says_nothing = decision.reason == Reason::fallthrough;
-  if (destination.reason == Reason::deny || source_says_nothing) decision = destination;
+// Each address alone: one denied drops the packet, one allowed does not save another.
+void judge_several(const Burst &burst, unsigned packet, Verdict fallthrough, Decision &decision) noexcept {
+  each_question(burst, packet, [&](unsigned slot, const ParsedPacket &, std::uint16_t) {
+    if (decision.reason == Reason::deny) return;
+    Decision now = decision;
+    now.list = Decision::no_list;
+    judge_one(burst, slot, fallthrough, now);
+    if (now.reason == Reason::deny || decision.reason != Reason::allow) decision = now;
+  });
+}
+
+// False when no list has a say.
+[[nodiscard]] bool judge_kind(PacketKind kind, const Policy &policy, Decision &decision) noexcept {
+  switch (kind) {
+  case PacketKind::malformed: decide(decision, policy.malformed, Reason::malformed); return false;
+  case PacketKind::non_ip: decide(decision, policy.non_ip, Reason::non_ip); return false;
+  case PacketKind::too_many_tags: decide(decision, policy.too_many_tags, Reason::too_many_tags); return false;
+  case PacketKind::ipv4:
+  case PacketKind::ipv6: break;
+  }
+  return true;
 }
 
 void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   const Policy &policy = burst.image->view.policy;
   const ParsedPacket &parsed = burst.parsed_as(packet);
-  switch (parsed.kind) {
-  case PacketKind::malformed: return decide(decision, policy.malformed, Reason::malformed);
-  case PacketKind::non_ip: return decide(decision, policy.non_ip, Reason::non_ip);
-  case PacketKind::too_many_tags: return decide(decision, policy.too_many_tags, Reason::too_many_tags);
-  case PacketKind::ipv4:
-  case PacketKind::ipv6: break;
-  }
+  if (!judge_kind(parsed.kind, policy, decision)) return;
   if (parsed.link_local) return decide(decision, policy.link_local, Reason::link_local);
-  if (burst.match == Match::either) return judge_either(burst, packet, policy.fallthrough, decision);
+  if (burst.has_inside && burst.inside(packet).kind != PacketKind::non_ip)
+    if (!judge_kind(burst.inside(packet).kind, policy, decision)) return;
+  if (burst.questions() != 1) return judge_several(burst, packet, policy.fallthrough, decision);
   judge_one(burst, packet, policy.fallthrough, decision);
 }
 

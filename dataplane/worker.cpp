@@ -73,6 +73,7 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
   if (burst.count == 0) return false;
 
   burst.match = burst.image != nullptr ? burst.image->view.policy.match : Match::source;
+  burst.tunnels = burst.image != nullptr ? burst.image->view.policy.tunnels : Tunnels::outer;
   burst.judges_destination = judges_destination(burst.match, queue.side);
   burst.bytes = 0;
   for (unsigned i = 0; i < burst.count; ++i) {

@@ -64,7 +64,7 @@ std::string policy_text(const Json &policy) {
   if (!policy.is_object()) return "-";
   std::string text;
   for (const char *name :
-       {"match", "default", "no_image", "non_ip", "too_many_tags", "link_local", "malformed"}) {
+       {"match", "default", "no_image", "non_ip", "too_many_tags", "link_local", "malformed", "tunnels"}) {
     const std::string value = text_in(policy, name, "");
     if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   }

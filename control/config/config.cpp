@@ -291,6 +291,9 @@ void Reader::policy(const Node &node, const std::string &path) {
        {"too_many_tags", verdict(p.too_many_tags)},
        {"link_local", verdict(p.link_local)},
        {"malformed", verdict(p.malformed)},
+       {"tunnels",
+        word<Tunnels>(p.tunnels,
+                      {{"outer", Tunnels::outer}, {"inner", Tunnels::inner}, {"both", Tunnels::both}})},
        {"no_image", word<NoImage>(config.no_image, {{"open", NoImage::open}, {"closed", NoImage::closed}})}});
 }
 

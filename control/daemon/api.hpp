@@ -22,8 +22,8 @@
 //
 // status        -
 //               generation (0: none yet), previous, applied_at, digest, policy{match, default, non_ip,
-//               link_local, malformed, no_image}, mode, counts{ipv4_hosts, ipv4_prefixes, ipv6, allow},
-//               memory{image_bytes, kind, packets, resident_bytes}, plan{predictor, front_filter,
+//               link_local, malformed, tunnels, no_image}, mode, counts{ipv4_hosts, ipv4_prefixes, ipv6,
+//               allow}, memory{image_bytes, kind, packets, resident_bytes}, plan{predictor, front_filter,
 //               predicted_lines, measured_lines?, measured_hit_ratio?, trained{}?, allow_filter{chosen, why,
 //               confirm, keys, planned_keys?, bytes?, predicted{weighted, plain, weighted_churned,
 //               plain_churned}?, measured{rate, denied_rate, table_asked, ...}?, ...}, deny_filter{chosen,

@@ -28,7 +28,8 @@ Json policy_json(const config::Config &config) {
   return {{"match", name_of(policy.match)},           {"default", name_of(policy.fallthrough)},
           {"non_ip", name_of(policy.non_ip)},         {"too_many_tags", name_of(policy.too_many_tags)},
           {"link_local", name_of(policy.link_local)}, {"malformed", name_of(policy.malformed)},
-          {"confirm", name_of(policy.confirm)},       {"no_image", name_of(config.no_image)}};
+          {"tunnels", name_of(policy.tunnels)},       {"confirm", name_of(policy.confirm)},
+          {"no_image", name_of(config.no_image)}};
 }
 
 std::uint64_t resident_bytes() {

@@ -56,6 +56,7 @@ image::Digest rules_digest(const Effective &rules, const Policy &policy) {
   hasher.add_number(policy.malformed);
   hasher.add_number(policy.confirm);
   hasher.add_number(policy.too_many_tags);
+  hasher.add_number(policy.tunnels);
   hasher.add_number<std::uint64_t>(rules.lists.size());
   for (const build::ListInput &list : rules.lists) {
     hasher.add_number(list.number);

@@ -36,6 +36,8 @@ private:
 void check_setting(const image::ImageView &view, const Setting &setting, Objections &objections) {
   if (view.policy.match == Match::either)
     objections.add("match: either judges two addresses, choose remote, source or destination");
+  if (view.policy.tunnels != Tunnels::outer)
+    objections.add("policy.tunnels: the program judges the outermost header, choose outer");
   if (setting.ports.size() > limits::ports)
     objections.add("{} input ports, only the first {} can have a side", setting.ports.size(), limits::ports);
 }

@@ -8,10 +8,10 @@ namespace weir::attack {
 Replays::Replays(const Policy &policy, const Lists &denied, const Lists &allowed) : oracle_(policy) {
   std::string config =
       fmt::format("version: 1\npolicy: {{match: {}, default: {}, non_ip: {}, too_many_tags: {}, link_local: "
-                  "{}, malformed: {}}}\nlists:\n",
+                  "{}, malformed: {}, tunnels: {}}}\nlists:\n",
                   policy.match == Match::either ? "either" : "source", name_of(policy.fallthrough),
                   name_of(policy.non_ip), name_of(policy.too_many_tags), name_of(policy.link_local),
-                  name_of(policy.malformed));
+                  name_of(policy.malformed), name_of(policy.tunnels));
   for (const bool allow : {true, false})
     for (const auto &[name, entries] : allow ? allowed : denied) {
       std::string text;

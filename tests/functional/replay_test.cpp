@@ -240,6 +240,7 @@ TEST_F(Replay, judges_each_packet_by_exactly_one_generation_and_never_steps_back
   std::vector<Oracle> oracles(generations + 1);
   for (std::uint64_t g = 1; g <= generations; ++g) {
     rules[g] = random_rules(random, {.lists = 4, .prefixes_per_list = 60});
+    rules[g].policy.tunnels = static_cast<Tunnels>(g % 3);
     oracles[g] = rules[g].oracle();
   }
   std::vector<Frame> frames(stretch);

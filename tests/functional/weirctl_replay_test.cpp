@@ -27,7 +27,7 @@ std::string weir_yaml(const RuleSet &rules) {
                                                        {"malformed", rules.policy.malformed}};
   for (const auto &[key, verdict] : verdicts)
     text += std::string(", ") + key + ": " + std::string(name_of(verdict));
-  text += "}\nlists:\n";
+  text += ", tunnels: " + std::string(name_of(rules.policy.tunnels)) + "}\nlists:\n";
   for (const TestList &list : rules.lists) {
     text += "- name: " + list.name + "\n  action: " + std::string(name_of(list.side)) + "\n  entries:\n";
     for (const Prefix &prefix : list.prefixes) text += "  - \"" + to_string(prefix) + "\"\n";
@@ -114,7 +114,8 @@ TEST_F(WeirctlReplay, judges_by_one_configuration_after_the_other) {
   std::vector<Oracle> oracles{Oracle(), rules_.oracle()};
   std::vector<std::string> options{"--loop", std::to_string(loops), "--rate", "200000"};
   for (std::uint64_t g = 2; g <= generations; ++g) {
-    const RuleSet rules = random_rules(random, {.lists = 5, .prefixes_per_list = 60});
+    RuleSet rules = random_rules(random, {.lists = 5, .prefixes_per_list = 60});
+    rules.policy.tunnels = static_cast<Tunnels>(g % 3);
     const std::string file = "weir" + std::to_string(g) + ".yaml";
     write_text(dir_ / file, weir_yaml(rules));
     oracles.push_back(rules.oracle());

@@ -2,6 +2,7 @@
 // promises about offsets holds.
 #include "weir/key/parse.hpp"
 #include "tests/fuzz/fuzz.hpp"
+#include "weir/key/tunnel.hpp"
 
 using weir::fuzz::require;
 
@@ -24,6 +25,16 @@ FUZZ_TARGET(parse, data) {
   const auto *bytes = reinterpret_cast<const std::uint8_t *>(frame.data());
   const weir::Address source = weir::address_at(packet, bytes, packet.source_offset);
   require(weir::address_bits(source.family) == address_bytes * 8, "the address is of the packet's family");
+
+  const weir::ParsedPacket inside = weir::look_inside(bytes, frame.size(), packet);
+  if (inside.is_ip()) {
+    const std::size_t inner_bytes = inside.kind == weir::PacketKind::ipv4 ? 4 : 16;
+    require(inside.source_offset >= packet.destination_offset + address_bytes, "what is inside comes behind");
+    require(inside.destination_offset == inside.source_offset + inner_bytes, "destination follows source");
+    require(inside.destination_offset + inner_bytes <= frame.size(), "what is inside lies in the frame");
+  }
+  if (weir::is_plain_ipv4(bytes, frame.size()) && !weir::may_carry(bytes, frame.size()))
+    require(inside.kind == weir::PacketKind::non_ip, "plain packets that carry nothing are told apart");
 
   // The same frame cut before the end of its addresses is never taken for IP.
   const std::size_t cut = packet.destination_offset + address_bytes - 1;

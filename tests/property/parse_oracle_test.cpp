@@ -1,7 +1,7 @@
 // Parser against oracle, without any rules: what kind of frame is it, whose addresses does it carry?
 #include "tests/support/oracle.hpp"
 #include "tests/support/random_rules.hpp"
-#include "weir/key/parse.hpp"
+#include "weir/key/tunnel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -77,6 +77,45 @@ TEST(ParserAgainstOracle, agree_on_the_addresses_of_every_random_frame) {
     other.deny({destination, static_cast<std::uint8_t>(address_bits(source.family))}, "destination");
     ASSERT_EQ(other.judge(frame.bytes).list, "destination") << "frame " << i << ", seed " << seed;
   }
+}
+
+// Under `inner` it is the oracle that says what is inside: which list is asked, or why none.
+TEST(ParserAgainstOracle, agree_on_what_every_random_frame_carries) {
+  const std::uint64_t seed = test_seed() + 2;
+  Random random(seed);
+  const RuleSet rules = random_rules(random);
+  unsigned carried = 0, broken = 0, nothing = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    const Frame frame = random_frame(random, rules);
+    const ParsedPacket outer = parse_exact_copy(frame);
+    if (!outer.is_ip() || outer.link_local) continue;
+    const auto copy = std::make_unique<std::uint8_t[]>(frame.bytes.size());
+    std::copy(frame.bytes.begin(), frame.bytes.end(), copy.get());
+    const ParsedPacket inside = look_inside(copy.get(), frame.bytes.size(), outer);
+    const bool judged = inside.is_ip() && !inside.link_local;
+    const ParsedPacket &asked = judged ? inside : outer;
+    if (is_plain_ipv4(copy.get(), frame.bytes.size()) && !may_carry(copy.get(), frame.bytes.size())) {
+      ASSERT_EQ(inside.kind, PacketKind::non_ip) << "frame " << i << ", seed " << seed;
+    }
+
+    Oracle judge(policy_of(Match::source));
+    Policy policy = judge.policy();
+    policy.tunnels = Tunnels::inner;
+    judge.set_policy(policy);
+    const Address source = address_at(asked, frame.bytes.data(), asked.source_offset);
+    judge.deny({source, static_cast<std::uint8_t>(address_bits(source.family))}, "source");
+    const Judgement judgement = judge.judge(frame.bytes);
+    const Reason wanted = inside.kind == PacketKind::malformed || inside.kind == PacketKind::too_many_tags
+                              ? kind_as_reason(inside)
+                              : Reason::deny;
+    ASSERT_EQ(name_of(judgement.reason), name_of(wanted)) << "frame " << i << ", seed " << seed;
+    carried += judged;
+    broken += wanted == Reason::malformed;
+    nothing += inside.kind == PacketKind::non_ip;
+  }
+  EXPECT_GT(carried, 2000u) << "seed " << seed;
+  EXPECT_GT(broken, 200u) << "seed " << seed;
+  EXPECT_GT(nothing, 2000u) << "seed " << seed;
 }
 
 } // namespace

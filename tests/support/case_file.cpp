@@ -204,7 +204,16 @@ void Loader::add_layers(FrameBuilder &builder, const Node &packet) {
                        {"pppoe", [&](const Node &) { builder.pppoe(); }},
                        {"llc", [&](const Node &) { builder.llc(); }},
                        {"snap", [&](const Node &n) { add_snap(builder, n); }},
+                       {"gre",
+                        [&](const Node &n) {
+                          std::optional<unsigned> type;
+                          if (n["type"]) type = number(n["type"]);
+                          builder.gre(n["flags"] ? number(n["flags"]) : 0, type);
+                        }},
+                       {"vxlan", [&](const Node &n) { builder.vxlan(n["flags"] ? number(n["flags"]) : 8); }},
+                       {"inner_eth", [&](const Node &n) { add_ethernet(builder, n); }},
                        {"inner_ip", [&](const Node &n) { add_ip(builder, n); }},
+                       {"innermost_ip", [&](const Node &n) { add_ip(builder, n); }},
                        {"payload", [&](const Node &n) { builder.payload(number(n)); }},
                        {"hex", [&](const Node &n) { builder.raw(hex(n)); }},
                        {"cut", [](const Node &) {}},
@@ -356,6 +365,8 @@ Oracle Case::oracle(std::size_t step) const {
     if (key == "too_many_tags") words.too_many_tags = verdict;
     if (key == "link_local") words.link_local = verdict;
     if (key == "malformed") words.malformed = verdict;
+    if (key == "tunnels" && word == "inner") words.tunnels = Tunnels::inner;
+    if (key == "tunnels" && word == "both") words.tunnels = Tunnels::both;
     if (key == "match" && word == "destination") words.match = Match::destination;
     if (key == "match" && word == "either") words.match = Match::either;
   }

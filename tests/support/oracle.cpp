@@ -42,6 +42,9 @@ struct Read {
   enum class Kind { ip, not_ip, too_many_tags, broken } kind = Kind::broken;
   Address source{}, destination{};
   bool link_local = false;
+  unsigned protocol = 0; // of what comes behind the IP header
+  bool first_fragment = true;
+  Cursor behind{}; // the IP header
 };
 
 constexpr Read broken{};
@@ -69,6 +72,9 @@ Read read_ipv4(Cursor cursor) {
   const bool from_nobody = source[0] == 0 && source[1] == 0 && source[2] == 0 && source[3] == 0;
   const bool to_all = std::ranges::all_of(destination, [](std::uint8_t byte) { return byte == 255; });
   const bool first_fragment = fragment % 8192 == 0;
+  read.protocol = protocol;
+  read.first_fragment = first_fragment;
+  read.behind = cursor;
   const unsigned from_port = cursor.number(2), to_port = cursor.number(2);
   read.link_local = from_nobody && to_all && protocol == 17 && first_fragment && !cursor.short_of_bytes &&
                     from_port == 68 && to_port == 67;
@@ -93,6 +99,8 @@ Read read_ipv6(Cursor cursor) {
   Read read{.kind = Read::Kind::ip};
   read.source = Address::from_v6(source.data());
   read.destination = Address::from_v6(destination.data());
+  read.protocol = next_header;
+  read.behind = cursor;
 
   const unsigned icmp_type = cursor.number(1);
   const bool discovery =
@@ -134,6 +142,55 @@ Read read_frame(std::span<const std::uint8_t> frame) {
   }
   if (cursor.short_of_bytes) return broken;
   return type < 0x0600 ? read_llc(cursor) : read_ip(type, cursor);
+}
+
+// ---- what is inside ----------------------------------------------------------------------------
+
+constexpr Read nothing{.kind = Read::Kind::not_ip};
+
+Read read_gre(Cursor cursor) {
+  const unsigned flags = cursor.number(2), type = cursor.number(2);
+  if (cursor.short_of_bytes) return broken;
+  const bool routed = flags & 0x4000, other_version = flags % 8 != 0;
+  const bool ip = type == 0x0800 || type == 0x86DD, bridged = type == 0x6558;
+  if (routed || other_version || (!ip && !bridged)) return nothing;
+  for (const unsigned option : {0x8000u, 0x2000u, 0x1000u})
+    if (flags & option) cursor.take(4);
+  if (cursor.short_of_bytes) return broken;
+  return bridged ? read_frame(cursor.rest) : read_ip(type, cursor);
+}
+
+Read read_vxlan(Cursor cursor) {
+  cursor.take(2); // source port
+  const unsigned to_port = cursor.number(2);
+  if (cursor.short_of_bytes || to_port != 4789) return nothing;
+  cursor.take(4); // length and checksum
+  const unsigned flags = cursor.number(1);
+  cursor.take(7);
+  if (cursor.short_of_bytes) return broken;
+  return flags & 8 ? read_frame(cursor.rest) : nothing;
+}
+
+Read read_inside(const Read &outer) {
+  unsigned protocol = outer.protocol;
+  Cursor cursor = outer.behind;
+  if (!outer.first_fragment) return nothing;
+  const auto is_extension = [](unsigned kind) { return kind == 0 || kind == 43 || kind == 44 || kind == 60; };
+  for (unsigned headers = 1; outer.source.family == Family::ipv6 && is_extension(protocol); ++headers) {
+    const unsigned next = cursor.number(1), more_words = cursor.number(1), fragment = cursor.number(2);
+    cursor.take(4);
+    if (cursor.short_of_bytes || headers > 8) return broken;
+    if (protocol == 44 && fragment >= 8) return nothing;
+    if (protocol != 44) cursor.take(8 * more_words);
+    protocol = next;
+  }
+  switch (protocol) {
+  case 4: return read_ip(0x0800, cursor);
+  case 41: return read_ip(0x86DD, cursor);
+  case 47: return read_gre(cursor);
+  case 17: return read_vxlan(cursor);
+  default: return nothing;
+  }
 }
 
 std::string digits(const Address &address, unsigned length) {
@@ -178,7 +235,24 @@ Judgement Oracle::judge(std::span<const std::uint8_t> frame, PortSide side) cons
   if (read.kind == Read::Kind::not_ip) return {policy_.non_ip, Reason::non_ip, ""};
   if (read.kind == Read::Kind::too_many_tags) return {policy_.too_many_tags, Reason::too_many_tags, ""};
   if (read.link_local) return {policy_.link_local, Reason::link_local, ""};
-  return judge_addresses(read.source, read.destination, side);
+  const Judgement outermost = judge_addresses(read.source, read.destination, side);
+  if (policy_.tunnels == Tunnels::outer) return outermost;
+  const Read inside = read_inside(read);
+  if (inside.kind == Read::Kind::broken && policy_.malformed == Verdict::drop)
+    return {Verdict::drop, Reason::malformed, ""};
+  if (inside.kind == Read::Kind::too_many_tags && policy_.too_many_tags == Verdict::drop)
+    return {Verdict::drop, Reason::too_many_tags, ""};
+  if (inside.kind != Read::Kind::ip || inside.link_local) return outermost;
+  const Judgement carried = judge_addresses(inside.source, inside.destination, side);
+  return policy_.tunnels == Tunnels::inner ? carried : worse(outermost, carried);
+}
+
+// Of two answers, the first when both weigh the same.
+Judgement Oracle::worse(const Judgement &first, const Judgement &second) {
+  for (const Reason reason : {Reason::deny, Reason::allow})
+    for (const Judgement *one : {&first, &second})
+      if (one->reason == reason) return *one;
+  return first;
 }
 
 Judgement Oracle::judge_addresses(const Address &source, const Address &destination, PortSide side) const {
@@ -188,12 +262,7 @@ Judgement Oracle::judge_addresses(const Address &source, const Address &destinat
   case Match::remote: return judge_address(side == PortSide::inside ? destination : source);
   case Match::either: break;
   }
-  // The worse of two answers, the source's when both weigh the same.
-  const Judgement first = judge_address(source), second = judge_address(destination);
-  for (const Reason reason : {Reason::deny, Reason::allow})
-    for (const Judgement *one : {&first, &second})
-      if (one->reason == reason) return *one;
-  return first;
+  return worse(judge_address(source), judge_address(destination));
 }
 
 Judgement Oracle::judge_address(const Address &address) const {

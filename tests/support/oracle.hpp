@@ -65,6 +65,7 @@ private:
   [[nodiscard]] Judgement judge_addresses(const Address &source, const Address &destination,
                                           PortSide side) const;
   [[nodiscard]] Judgement judge_address(const Address &address) const;
+  [[nodiscard]] static Judgement worse(const Judgement &first, const Judgement &second);
 
   Policy policy_;
   PrefixMap allowed_, denied_;

@@ -33,6 +33,7 @@ void FrameBuilder::put_address(std::string_view text, std::size_t bytes) {
 }
 
 FrameBuilder &FrameBuilder::ethernet(std::optional<unsigned> type) {
+  follows(0x6558, {}); // in GRE
   for (const unsigned host : {2u, 1u}) {
     put(0x0200, 2);
     put(host, 4);
@@ -181,6 +182,22 @@ FrameBuilder &FrameBuilder::snap(unsigned organisation, std::optional<unsigned> 
   put(organisation, 3);
   if (!type) type_at_ = bytes_.size();
   put(type.value_or(0x88B5), 2);
+  return *this;
+}
+
+FrameBuilder &FrameBuilder::gre(unsigned flags, std::optional<unsigned> type) {
+  follows(0, 47);
+  put(flags, 2);
+  if (!type) type_at_ = bytes_.size();
+  put(type.value_or(0x88B5), 2);
+  for (const unsigned option : {0x8000u, 0x2000u, 0x1000u})
+    if (flags & option) put(0x01020304, 4);
+  return *this;
+}
+
+FrameBuilder &FrameBuilder::vxlan(unsigned flags) {
+  put(flags << 24, 4);
+  put(77 << 8, 4);
   return *this;
 }
 

@@ -64,6 +64,9 @@ public:
   // In front of it stands the length of what follows, unless one is given; behind it a layer or `type`.
   FrameBuilder &snap(unsigned organisation = 0, std::optional<unsigned> type = {},
                      std::optional<unsigned> length = {});
+  // Checksum, key and sequence number as the flags say; an IP header or ethernet() follows.
+  FrameBuilder &gre(unsigned flags = 0, std::optional<unsigned> type = {});
+  FrameBuilder &vxlan(unsigned flags = 0x08); // behind udp(); ethernet() follows
   FrameBuilder &payload(std::size_t bytes, std::uint8_t fill = 0x5A);
   FrameBuilder &raw(std::span<const std::uint8_t> bytes);
 

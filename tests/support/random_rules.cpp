@@ -80,6 +80,48 @@ void add_snap(Random &random, FrameBuilder &builder) {
   if (random.one_in(6)) builder.snap();
 }
 
+void add_ipv4(Random &random, FrameBuilder &builder, const RuleSet &rules);
+void add_ipv6(Random &random, FrameBuilder &builder, const RuleSet &rules);
+
+void add_ip(Random &random, FrameBuilder &builder, const RuleSet &rules) {
+  random_family(random) == Family::ipv6 ? add_ipv6(random, builder, rules) : add_ipv4(random, builder, rules);
+}
+
+// A header of a tunnel and what it carries, a tunnel again at times.
+void add_tunnel(Random &random, FrameBuilder &builder, const RuleSet &rules) {
+  static constexpr std::array gre_options{0x8000u, 0x2000u, 0x1000u};
+  static constexpr std::array other_gre{0x4000u, 0x0001u, 0x0800u};
+  const unsigned kind = random.below(4);
+  bool ethernet = false;
+  if (kind == 1) {
+    unsigned flags = 0;
+    for (const unsigned option : gre_options) flags |= random.one_in(3) ? option : 0;
+    if (random.one_in(10)) flags |= other_gre[random.below(3)];
+    std::optional<unsigned> type;
+    if (random.one_in(10)) type = 0x880Bu;
+    builder.gre(flags, type);
+    ethernet = random.one_in(3);
+  } else if (kind >= 2) {
+    builder.udp(random.below(65536), random.one_in(6) ? 4788 + random.below(3) : 4789);
+    builder.vxlan(random.one_in(10) ? random.below(256) : 8);
+    ethernet = true;
+  }
+  if (ethernet) {
+    builder.ethernet();
+    if (random.one_in(4)) add_tags(random, builder);
+    if (random.one_in(12)) builder.snap();
+    if (random.one_in(10)) {
+      builder.arp("10.0.0.1", "10.0.0.2");
+      return;
+    }
+  }
+  add_ip(random, builder, rules);
+}
+
+void add_payload(Random &random, FrameBuilder &builder, const RuleSet &rules, bool ipv6) {
+  random.one_in(4) ? add_tunnel(random, builder, rules) : add_transport(random, builder, ipv6);
+}
+
 void add_ipv4(Random &random, FrameBuilder &builder, const RuleSet &rules) {
   Ipv4Fields fields;
   fields.source = to_string(interesting_address(random, rules, Family::ipv4));
@@ -94,7 +136,7 @@ void add_ipv4(Random &random, FrameBuilder &builder, const RuleSet &rules) {
   if (random.one_in(20)) fields.ihl = random.below(16);
   if (random.one_in(20)) fields.total_length = random.below(80);
   builder.ipv4(fields);
-  add_transport(random, builder, false);
+  add_payload(random, builder, rules, false);
 }
 
 // The edges of what stays on a link, from both sides.
@@ -109,10 +151,12 @@ void add_ipv6(Random &random, FrameBuilder &builder, const RuleSet &rules) {
   if (random.one_in(6)) fields.source = on_the_link[random.below(8)];
   if (random.one_in(6)) fields.destination = on_the_link[random.below(8)];
   if (random.one_in(3)) fields.hop_limit = 255;
-  if (random.one_in(4)) fields.extensions = {std::array{0u, 43u, 44u, 60u}[random.below(4)]};
+  if (random.one_in(4))
+    for (unsigned more = random.one_in(6) ? 1 + random.below(10) : 1; more > 0; --more)
+      fields.extensions.push_back(std::array{0u, 43u, 44u, 60u}[random.below(4)]);
   if (random.one_in(20)) fields.version = random.below(16);
   builder.ipv6(fields);
-  add_transport(random, builder, true);
+  add_payload(random, builder, rules, true);
 }
 
 } // namespace
@@ -207,10 +251,8 @@ Frame random_frame(Random &random, const RuleSet &rules) {
   else if (kind == 2) {
     builder.mpls(17);
     add_ipv4(random, builder, rules);
-  } else if (random_family(random) == Family::ipv6)
-    add_ipv6(random, builder, rules);
-  else
-    add_ipv4(random, builder, rules);
+  } else
+    add_ip(random, builder, rules);
   Frame frame = builder.frame();
   if (random.one_in(10)) frame.bytes.resize(random.below(static_cast<std::uint32_t>(frame.bytes.size()) + 1));
   if (random.one_in(20) && !frame.bytes.empty()) // damage

@@ -36,7 +36,7 @@ eal: {lcores: "2-5", allow: ["0000:3b:00.0"], file_prefix: gate, vdevs: [net_nul
 ports:
 - {name: wan, device: "0000:3b:00.0", rx_queues: 4, side: outside, peer: lan}
 - {name: lan, device: net_null0, side: inside, peer: wan}
-policy: {match: either, default: drop, non_ip: drop, too_many_tags: pass, link_local: drop, malformed: pass,
+policy: {match: either, default: drop, non_ip: drop, too_many_tags: pass, link_local: drop, malformed: pass, tunnels: both,
   no_image: closed}
 mode: exact
 lists:
@@ -70,6 +70,8 @@ generations_kept: 7
   EXPECT_EQ(c.policy.too_many_tags, Verdict::pass);
   EXPECT_EQ(good("version: 1\npolicy: {non_ip: pass}\n").policy.too_many_tags, Verdict::drop) << "unless set";
   EXPECT_EQ(c.policy.link_local, Verdict::drop);
+  EXPECT_EQ(c.policy.tunnels, Tunnels::both);
+  EXPECT_EQ(good("version: 1\npolicy: {}\n").policy.tunnels, Tunnels::outer) << "unless set";
   EXPECT_EQ(c.policy.malformed, Verdict::pass);
   EXPECT_EQ(c.no_image, NoImage::closed);
   ASSERT_EQ(c.lists.size(), 4u);

@@ -256,8 +256,10 @@ INSTANTIATE_TEST_SUITE_P(
                 [](const ImageMemory &m) { at<std::uint8_t[6]>(m, SectionKind::policy)[5] = 2; }},
         Forgery{"too_many_tags", "does not know",
                 [](const ImageMemory &m) { at<std::uint8_t[7]>(m, SectionKind::policy)[6] = 2; }},
+        Forgery{"tunnels", "does not know",
+                [](const ImageMemory &m) { at<std::uint8_t[8]>(m, SectionKind::policy)[7] = 3; }},
         Forgery{"policy_reserved", "does not know",
-                [](const ImageMemory &m) { at<std::uint8_t[8]>(m, SectionKind::policy)[7] = 1; }},
+                [](const ImageMemory &m) { at<std::uint8_t[9]>(m, SectionKind::policy)[8] = 1; }},
         Forgery{"confirm_under_default_drop", "confirm on_conflict under default drop",
                 [](const ImageMemory &m) {
                   at<Policy>(m, SectionKind::policy).confirm = Confirm::on_conflict;

@@ -181,6 +181,9 @@ TEST(RulesDigest, changes_with_every_part_of_the_rules_and_with_nothing_else) {
   Policy pass;
   pass.too_many_tags = Verdict::pass;
   EXPECT_NE(base, digest(Lists().add("a", Side::deny, {"10.0.0.1", "::1"}), pass));
+  Policy inner;
+  inner.tunnels = Tunnels::inner;
+  EXPECT_NE(base, digest(Lists().add("a", Side::deny, {"10.0.0.1", "::1"}), inner));
   EXPECT_NE(std::vector(base.begin(), base.begin() + 16), std::vector(base.begin() + 16, base.end()));
   EXPECT_EQ(to_hex(base).size(), 64u);
 }

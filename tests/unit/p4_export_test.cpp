@@ -297,6 +297,7 @@ TEST_F(P4Export, refuses_the_other_hash_family) {
 TEST_F(P4Export, refuses_at_once_all_that_the_program_cannot_do) {
   test::RuleSet rules = example();
   rules.policy.match = Match::either;
+  rules.policy.tunnels = Tunnels::both;
   for (unsigned length = 20; length < 29; ++length)
     rules.lists[1].prefixes.push_back(
         {masked(address("2001:db8::"), length), static_cast<std::uint8_t>(length)});
@@ -308,7 +309,7 @@ TEST_F(P4Export, refuses_at_once_all_that_the_program_cannot_do) {
   view.v4[1].table.stash_keys = &in_stash;
   const std::string why = refusal(view, {.ports = std::vector<PortSide>(65)});
   for (const char *part :
-       {"generation 1", "match: either judges two addresses, choose remote",
+       {"generation 1", "match: either judges two addresses, choose remote", "policy.tunnels",
         "65 input ports, only the first 64", "the allow side has IPv6 prefixes of 10 lengths, at most 8",
         "the predictor of the deny IPv4 table is no",
         "the predictor of the deny IPv6 table is no longer exact: build the image again",

@@ -181,6 +181,39 @@ TEST_F(WorkerTest, what_can_leave_the_link_is_judged_by_the_lists) {
          Verdict::pass, Reason::link_local);
 }
 
+TEST_F(WorkerTest, tunnels_are_judged_by_the_header_that_the_policy_names) {
+  const auto carrying = [](const char *outer, const char *inner) {
+    return FrameBuilder().ethernet().ipv4({.source = outer}).ipv4({.source = inner}).udp(1, 2);
+  };
+  const FrameBuilder in_vxlan = FrameBuilder().ethernet().ipv4().udp(1, 4789).vxlan().ethernet().vlan(5).ipv6(
+      {.source = "2001:db8::1"});
+  const FrameBuilder broken = FrameBuilder().ethernet().ipv4().ipv4({.ihl = 3u});
+  const char *denied = "10.0.0.1", *allowed = "10.0.0.7", *other = "192.0.2.9";
+  enforce({.match = Match::source});
+  expect(wan, carrying(other, denied), Verdict::pass, Reason::fallthrough);
+  expect(wan, carrying(denied, other), Verdict::drop, Reason::deny);
+  expect(wan, in_vxlan, Verdict::pass, Reason::fallthrough);
+  expect(wan, broken, Verdict::pass, Reason::fallthrough);
+  enforce({.match = Match::source, .tunnels = Tunnels::inner});
+  expect(wan, carrying(other, denied), Verdict::drop, Reason::deny);
+  expect(wan, carrying(denied, other), Verdict::pass, Reason::fallthrough);
+  expect(wan, carrying(denied, allowed), Verdict::pass, Reason::allow);
+  expect(wan, in_vxlan, Verdict::drop, Reason::deny);
+  expect(wan, broken, Verdict::drop, Reason::malformed);
+  expect(wan, from_to(denied, other), Verdict::drop, Reason::deny);
+  enforce({.match = Match::source, .malformed = Verdict::pass, .tunnels = Tunnels::both});
+  expect(wan, carrying(other, denied), Verdict::drop, Reason::deny);
+  expect(wan, carrying(denied, allowed), Verdict::drop, Reason::deny);
+  expect(wan, carrying(other, allowed), Verdict::pass, Reason::allow);
+  expect(wan, in_vxlan, Verdict::drop, Reason::deny);
+  expect(wan, broken, Verdict::pass, Reason::fallthrough);
+  enforce({.match = Match::either, .tunnels = Tunnels::both});
+  expect(wan, FrameBuilder().ethernet().ipv4().ipv4({.source = other, .destination = denied}), Verdict::drop,
+         Reason::deny);
+  expect(wan, carrying(other, allowed), Verdict::pass, Reason::allow);
+  expect(wan, carrying(other, other), Verdict::pass, Reason::fallthrough);
+}
+
 TEST_F(WorkerTest, counts_survive_a_new_generation_and_packets_are_told_apart_by_it) {
   enforce({.match = Match::source});
   expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::deny);

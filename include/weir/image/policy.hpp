@@ -28,7 +28,8 @@ struct Policy {
   Verdict malformed = Verdict::drop;
   Confirm confirm = Confirm::exact; // on_conflict needs fallthrough = pass
   Verdict too_many_tags = Verdict::drop;
-  std::uint8_t reserved[57] = {};
+  Tunnels tunnels = Tunnels::outer;
+  std::uint8_t reserved[56] = {};
 };
 static_assert(sizeof(Policy) == 64);
 

@@ -285,10 +285,10 @@ template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes sect
   const auto *p = header_of<Policy>(section);
   if (!p || section.size() != sizeof *p)
     return bad_section(SectionKind::policy, "missing or of the wrong size");
-  std::array<std::uint8_t, 7> raw;
+  std::array<std::uint8_t, 8> raw; // the last one is tunnels, as match of more than two values
   std::memcpy(raw.data(), p, raw.size());
-  const bool two_valued = std::ranges::all_of(std::span(raw).subspan(1), [](auto v) { return v <= 1; });
-  if (raw[0] > 3 || !two_valued || !all_zero(p->reserved))
+  const bool two_valued = std::ranges::all_of(std::span(raw).subspan(1, 6), [](auto v) { return v <= 1; });
+  if (raw[0] > 3 || !two_valued || raw[7] > 2 || !all_zero(p->reserved))
     return bad_section(SectionKind::policy, "a value that this program does not know");
   if (p->confirm == Confirm::on_conflict && p->fallthrough == Verdict::drop)
     return bad_section(SectionKind::policy, "confirm on_conflict under default drop");

@@ -15,7 +15,7 @@
 // wire without a look at the OUI. One that leads to a tag is too_many_tags, and so is one of OUI 00-00-00
 // or 00-00-F8, behind which an EtherType stands, that leads to another length; any other is non_ip.
 //
-// The outermost IP header counts: tunnels are not looked into.
+// The outermost IP header is found here, and what it carries in tunnel.hpp.
 //
 // Malformed means: the Ethernet header, a tag or the IP header (IPv4 with its options) does not fit
 // the captured bytes, the version contradicts the EtherType, IHL < 5, or the total length is less

@@ -70,11 +70,23 @@ enum class Match : std::uint8_t {
   either = 3, // each alone: deny if one is denied; an allow exempts only its own address
 };
 
+// Which addresses count where a packet carries another one (weir/key/tunnel.hpp).
+enum class Tunnels : std::uint8_t {
+  outer = 0, // the outermost header's, as if nothing were inside
+  inner = 1, // those of the packet inside
+  both = 2,  // each alone, as under Match::either
+};
+
 enum class PortSide : std::uint8_t { none = 0, outside = 1, inside = 2 };
 
 [[nodiscard]] constexpr std::string_view name_of(Match match) noexcept {
   constexpr std::array<std::string_view, 4> names{"remote", "source", "destination", "either"};
   return names[static_cast<std::size_t>(match) & 3];
+}
+
+[[nodiscard]] constexpr std::string_view name_of(Tunnels tunnels) noexcept {
+  constexpr std::array<std::string_view, 3> names{"outer", "inner", "both"};
+  return names[static_cast<std::size_t>(tunnels) % names.size()];
 }
 
 } // namespace weir

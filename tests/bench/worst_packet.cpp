@@ -253,9 +253,6 @@ void bench_worst_packet(const Options &options, std::vector<Standing> &standings
              {"seed", seed},
              {"ratio", figure.median},
              {"spread_percent", figure.spread_percent}});
-  show(options, "worst_packet",
-       fmt::format("a packet's time in the worker by its form, beside plain IPv4 packets, seed {}", seed),
-       grid);
   for (const Tunnels tunnels : {Tunnels::inner, Tunnels::both})
     for (const Form &form : tunnel_forms()) {
       const Figure of = search.ratio({form.frame}, tunnels, options.rounds(), many);
@@ -266,6 +263,9 @@ void bench_worst_packet(const Options &options, std::vector<Standing> &standings
                  {"ratio", of.median},
                  {"spread_percent", of.spread_percent}});
     }
+  show(options, "worst_packet",
+       fmt::format("a packet's time in the worker by its form, beside plain IPv4 packets, seed {}", seed),
+       grid);
   standings.push_back(standing("worst packet / plain IPv4 packet", 6, 1.5, figure, true));
 }
 

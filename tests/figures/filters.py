@@ -80,9 +80,11 @@ def rates(lab, keyset):
 
 def latency(lab):
     """[SSCF figure 13]: alone on the machine, as far as this script can see to it."""
-    names = {"seesaw": "seesaw", "counting_bloom": "counting", "counting_bloom_best": "counting, best",
-             "weighted_bloom": "weighted", "weighted_bloom_best": "weighted, best", "stacked_counting": "stacked",
-             "stacked_counting_best": "stacked, best", "stacked_optimised": "stacked, optimised", "cuckoo": "cuckoo"}
+    names = {"seesaw": "seesaw", "cuckoo": "cuckoo",
+             "counting_bloom": "counting|four bits", "counting_bloom_best": "counting|best cells",
+             "weighted_bloom": "weighted|four bits", "weighted_bloom_best": "weighted|best cells",
+             "stacked_counting": "stacked|four bits", "stacked_counting_best": "stacked|best cells",
+             "stacked_optimised": "stacked|best rates"}
     report = lab.run("--keys", 1000000, "--negatives", 1000000, "--bits", 24, "--seeds", 1, "--rounds", 0, "--only",
                      ",".join(names))
     members = ["insert_ns", "query_ns", "query_batch_ns", "delete_ns"]

@@ -140,6 +140,17 @@ check-asan: deps ## unit and property tests and fuzz corpora under ASan and UBSa
 check-tsan: deps ## tables, overlay, image slot and channel with readers at work, under TSan
 	$(again) PROFILE=tsan check-races-now
 
+BASE ?= main
+.PHONY: check-fast lint-changed
+check-fast: deps-build ## unit and property tests that a change touches: what differs from BASE (main)
+	$(again) PROFILE=release check-fast-now
+lint-changed: deps ## format, clang-tidy and laws for what differs from BASE (main)
+	$(again) -k --output-sync=target PROFILE=release lint-changed-format lint-scripts lint-changed-laws $(CHANGED_STAMPS)
+
+.PHONY: compile_commands.json
+compile_commands.json: deps ## write build/compile_commands.json, which clangd finds by itself
+	$(again) PROFILE=release build/compile_commands.json
+
 .PHONY: soak
 soak: deps ## run seeded tests under fresh seeds for SOAK_SECONDS (600), half of the time beside busy loops
 	$(again) PROFILE=release soak-now
@@ -259,6 +270,16 @@ check-races-now: $(BIN)/tests/races
 	$(Q)TSAN_OPTIONS=suppressions=tests/support/tsan.supp tests/support/run_tests.py --out $(OUT)/results \
 	  --filter='-*_is_caught' $<
 
+# Headers that were read, by the .d files of the build that comes first.
+.PHONY: check-fast-now
+check-fast-now: $(BIN)/tests/unit $(BIN)/tests/property
+	$(Q)wanted=(); for kind in unit property; do \
+	  tests=$$(tests/support/changed.py filter $(BASE) $(OUT)/obj $$kind) || exit; \
+	  [ -z "$$tests" ] || wanted+=("$(BIN)/tests/$$kind=$$tests"); \
+	done; \
+	[ $${#wanted[@]} -gt 0 ] || { echo "nothing that differs from $(BASE) touches a unit or property test"; exit 0; }; \
+	tests/support/run_tests.py --out $(OUT)/results/fast --shards $$(nproc) "$${wanted[@]}"
+
 SOAK_SECONDS ?= 600
 SOAK_KINDS ?= unit property functional system
 
@@ -292,6 +313,18 @@ lint-scripts:
 lint-laws: $(BIN)/tests/tidy
 	$(Q)$< --gtest_brief=1
 
+# A changed header is read alone. Of the laws all but the one that compiles every header.
+CHANGED = $(eval CHANGED := $$(shell tests/support/changed.py files $(BASE)))$(CHANGED)
+CHANGED_SOURCES = $(filter %.cpp %.hpp,$(CHANGED))
+CHANGED_STAMPS = $(filter $(LINT_STAMPS),$(patsubst %.cpp,build/lint/%.ok,$(CHANGED))) \
+                 $(patsubst %.hpp,build/lint/%.hpp.ok,$(filter %.hpp,$(CHANGED)))
+
+.PHONY: lint-changed-format lint-changed-laws
+lint-changed-format:
+	$(Q)$(if $(CHANGED_SOURCES),clang-format-19 --dry-run -Werror $(CHANGED_SOURCES))
+lint-changed-laws: $(BIN)/tests/tidy
+	$(Q)$< --gtest_brief=1 --gtest_filter=-*each_header_compiles_alone
+
 # What nearly every file begins with is read once for all: libraries alone, no header of this tree.
 PCH.program := algorithm array chrono cstring expected filesystem functional map memory optional span sstream string \
                unordered_map vector fmt/format.h
@@ -317,6 +350,21 @@ build/lint/%.ok: %.cpp .clang-tidy | $(PCH_FILES)
 	$(Q)$(CLANG) $(LINT_FLAGS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
 	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) -include-pch $(call pch_of,$<) 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
 	@touch $@
+
+build/lint/%.hpp.ok: %.hpp .clang-tidy | $(PCH_FILES)
+	@mkdir -p $(@D)
+	@echo "  LINT $<"
+	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) -Wno-pragma-once-outside-header -x c++ -include-pch $(call pch_of,$<) 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
+	@touch $@
+
+# For clangd: how clang reads each file.
+COMMAND_SOURCES = $(filter %.cpp,$(SOURCES))
+.PHONY: build/compile_commands.json
+build/compile_commands.json:
+	$(file >$@,[)
+	$(foreach s,$(COMMAND_SOURCES),$(file >>$@,{"directory": "$(CURDIR)", "file": "$(s)", "command": "$(CLANG) $(LINT_FLAGS) -c $(s)"}$(if $(filter-out $(lastword $(COMMAND_SOURCES)),$(s)),$(comma))))
+	$(file >>$@,])
+	@echo "  MAKE $@"
 
 # ---- fuzz --------------------------------------------------------------------------------------
 FUZZ_SECONDS ?= 60

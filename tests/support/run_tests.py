@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs Google Test programs one after the other and sums what they report.
 
-usage: run_tests.py --out DIR [--filter PATTERN] [--timeout SECONDS] PROGRAM...
+usage: run_tests.py --out DIR [--filter PATTERN] [--timeout SECONDS] [--shards N] PROGRAM[=PATTERN]...
 
 Each program writes its report (JSON) and its output (log) to DIR. Shown are what failed, with its
 output, and what was skipped, with the reason. A program that crashes, hangs or leaves no report
@@ -16,20 +16,24 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 
-def run(program, args):
-    name = os.path.basename(program)
+def run(program, args, shard=0):
+    program, _, pattern = program.partition("=")
+    name = os.path.basename(program) + (f"-{shard + 1}" if args.shards > 1 else "")
+    shards = {"GTEST_TOTAL_SHARDS": str(args.shards), "GTEST_SHARD_INDEX": str(shard)}
     report, log = (os.path.join(args.out, name + end) for end in (".json", ".log"))
     if os.path.exists(report):
         os.remove(report)
     command = [program, "--gtest_output=json:" + report, "--gtest_color=no"]
-    if args.filter:
-        command.append("--gtest_filter=" + args.filter)
+    if pattern or args.filter:
+        command.append("--gtest_filter=" + (pattern or args.filter))
     started = time.monotonic()
     with open(log, "wb") as out:
         # A session of its own, so that whatever a hanging test has started goes with it.
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+                                 env={**os.environ, **shards} if args.shards > 1 else None)
         try:
             code = child.wait(timeout=args.timeout)
         except subprocess.TimeoutExpired:
@@ -115,11 +119,14 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--filter")
     parser.add_argument("--timeout", type=int, default=900)
+    parser.add_argument("--shards", type=int, default=1, help="parts of each program that run side by side")
     parser.add_argument("programs", nargs="+")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
 
-    results = [run(program, args) for program in args.programs]
+    with ThreadPoolExecutor(args.shards) as pool:
+        runs = [pool.submit(run, program, args, shard) for program in args.programs for shard in range(args.shards)]
+        results = [each.result() for each in runs]
     passed, failed, skipped = ([item for r in results for item in r[kind]] for kind in ("passed", "failed", "skipped"))
     for test, why in skipped:
         print(f"skipped  {test}" + (f": {why}" if why else ""))

@@ -1,6 +1,9 @@
 // The guards, asked about a candidate beside the rules in force.
 #include "control/daemon/candidate.hpp"
 
+#include <set>
+#include <string_view>
+
 namespace weir::control {
 
 Result<std::vector<std::string>> check_changes(const Candidate &candidate, const RuleSet *live,
@@ -22,6 +25,19 @@ Result<std::vector<std::string>> check_changes(const Candidate &candidate, const
     }
     lists.push_back(std::move(at_hand));
   }
+  // A replaced list is the only one that was compared; the ceiling of all deny lists together counts the
+  // others.
+  std::set<std::string_view> compared;
+  for (const ListDiff &diff : candidate.diffs) compared.insert(diff.name);
+  for (const RuleList &list : candidate.rules->lists)
+    if (!compared.contains(list.definition.name))
+      lists.push_back({.list = &list.definition,
+                       .file = {},
+                       .after = list.body->entries(),
+                       .before = list.body->entries(),
+                       .covered_after = list.body->covered,
+                       .covered_before = list.body->covered,
+                       .untouched = true});
   return rules::ask_guards(candidate.rules->config.guard, lists, asked);
 }
 

@@ -50,6 +50,7 @@ public:
 
   Result<std::vector<std::string>> run() {
     for (std::size_t i = 0; i < lists_.size(); ++i) {
+      if (lists_[i].untouched) continue;
       ask_lengths(i);
       ask_lookup_cost(i);
       ask_change(lists_[i]);
@@ -140,7 +141,7 @@ private:
     const ListAtHand *to_blame = nullptr;
     Widest widest;
     for (const ListAtHand &l : lists_) {
-      if (l.list->action != image::Side::deny) continue;
+      if (l.list->action != image::Side::deny || l.untouched) continue;
       Widest own = widest_of(l);
       if (own.lines.empty() || (to_blame != nullptr && !is_wider(own.lines.front(), widest.lines.front())))
         continue;

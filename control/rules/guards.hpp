@@ -19,6 +19,7 @@ struct ListAtHand {
   Entries after, before;                 // without `named`; before: what is in force on the same side
   Covered covered_after, covered_before; // by them
   const ListChange *change = nullptr;    // null: nothing was in force under that name
+  bool untouched = false;                // by this change: counts where all lists count together, no more
 };
 
 struct GuardsAsked {

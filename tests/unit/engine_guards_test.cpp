@@ -143,6 +143,25 @@ TEST_F(EngineGuards, deny_lists_may_not_cover_most_of_the_addresses_together) {
   EXPECT_NE(fmt::format("{}", fmt::join(less->warnings, "\n")).find("accepted before"), std::string::npos);
 }
 
+TEST_F(EngineGuards, a_list_that_is_replaced_counts_beside_those_that_stay) {
+  std::string one, two;
+  for (unsigned i = 1; i < 40; ++i) one += std::to_string(i) + ".0.0.0/8\n";
+  for (unsigned i = 40; i < 70; ++i) two += std::to_string(i) + ".0.0.0/8\n";
+  bench.write_list("drop.txt", one);
+  bench.write_list("two.txt", "");
+  begin(std::string(drop) + "- {name: two, action: deny, file: two.txt}\n");
+  bench.write_list("next.txt", two);
+  const std::uint64_t live = bench.engine().live_record().id;
+  const auto refused = bench.replace("two", "next.txt");
+  ASSERT_FALSE(refused) << "alone it covers 12%, with the other list 27%";
+  for (const char *word :
+       {"all deny lists together: 1,157,627,904 IPv4 addresses (27%)", "next.txt:1: \"40.0.0.0/8\""})
+    EXPECT_NE(refused.error().message.find(word), std::string::npos) << refused.error().message;
+  EXPECT_EQ(bench.engine().live_record().id, live);
+  bench.write_list("next.txt", two.substr(0, 5 * 11));
+  EXPECT_TRUE(bench.replace("two", "next.txt")) << "44 /8 of 64 that fit";
+}
+
 TEST_F(EngineGuards, a_ceiling_of_the_list_itself_holds_and_names_the_lines) {
   bench.write_list("drop.txt", "11.0.0.0/24\n");
   begin("- {name: drop, action: deny, file: drop.txt, max_covered: {ipv4: /20, ipv6: /48}}\n");

@@ -1,9 +1,10 @@
 // How often images are built that nobody asked for. Traffic brings them about, and who sends it may choose it
-// so that it does: each cause has an interval that doubles while it goes on asking, and all causes that
-// traffic alone brings about share a budget of an hour.
+// so that it does: each filter has an interval that doubles while its causes go on asking, and all causes
+// that traffic alone brings about share a budget of an hour.
 //
-//   wait     of a cause: `first` after an image that it brought about; twice as long, up to 64 times `first`,
-//            when it asks again before twice the wait has passed; `first` again after that
+//   wait     of the causes of one filter, since the same traffic asks by now one and now the other: `first`
+//            after an image that one brought about; twice as long, up to 64 times `first`, when one asks
+//            again before twice the wait has passed; `first` again after that
 //   budget   images an hour that traffic may bring about, all causes together
 //
 // What rules need at once (a full overlay that refuses an entry, a dataplane that was restarted) does not
@@ -27,7 +28,6 @@ enum class ImageCause : std::uint8_t {
   allow_rate,     // the filter of the allow side errs more often than planned
   allow_strained, // it is worn by additions and removals
 };
-inline constexpr std::size_t image_causes = 6;
 
 class ImageBudget {
 public:
@@ -37,7 +37,7 @@ public:
 
   // From when on this cause may have an image; a time that has passed: now.
   [[nodiscard]] Clock::time_point not_before(ImageCause cause, Clock::time_point now) const {
-    const Asked &asked = of_[static_cast<std::size_t>(cause)];
+    const Asked &asked = of_[group_of(cause)];
     Clock::time_point at = asked.begun + asked.wait;
     if (!is_of_traffic(cause) || begun_.size() < per_hour) return at;
     const Clock::time_point free = begun_.front() + std::chrono::hours(1);
@@ -46,7 +46,7 @@ public:
 
   // An image for it has been begun; `first` is its shortest wait.
   void begin(ImageCause cause, Clock::duration first, Clock::time_point now) {
-    Asked &asked = of_[static_cast<std::size_t>(cause)];
+    Asked &asked = of_[group_of(cause)];
     const bool again = asked.wait > Clock::duration::zero() && now - asked.begun <= 2 * asked.wait;
     asked.wait = again ? std::clamp(2 * asked.wait, first, doublings * first) : first;
     asked.begun = now;
@@ -62,7 +62,20 @@ private:
   };
   [[nodiscard]] static bool is_of_traffic(ImageCause cause) { return cause != ImageCause::entries; }
 
-  std::array<Asked, image_causes> of_{};
+  // Entries, the traffic of the deny filter, that of the allow filter.
+  [[nodiscard]] static std::size_t group_of(ImageCause cause) {
+    switch (cause) {
+    case ImageCause::entries: break;
+    case ImageCause::deny_rate:
+    case ImageCause::deny_shift:
+    case ImageCause::deny_learned: return 1;
+    case ImageCause::allow_rate:
+    case ImageCause::allow_strained: return 2;
+    }
+    return 0;
+  }
+
+  std::array<Asked, 3> of_{};
   std::deque<Clock::time_point> begun_; // by traffic, the last ones
 };
 

@@ -1,7 +1,8 @@
 # weir: read from the top. `make help` lists the targets; `V=1` shows the commands.
 #
 # Folders become programs: dataplane/ -> weir-dataplane, control/daemon/ -> weir-control,
-# control/cli/ -> weirctl, tests/<kind>/ -> build/bin/tests/<kind>. A new .cpp file is found by itself.
+# control/cli/ -> weirctl, tests/<kind>/ -> build/bin/tests/<kind>. include/weir/ is the library of all, libweir.a.
+# A new .cpp file is found by itself. Which folder may include which stands in tests/tidy/floors.cpp.
 
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .SUFFIXES:
@@ -51,10 +52,11 @@ LDFLAGS := -pthread -Wl,--as-needed $(LDFLAGS.$(PROFILE))
 # ---- what there is -----------------------------------------------------------------------------
 find_cpp = $(sort $(wildcard $(addsuffix /*.cpp,$(1))))
 
-SRC.control := $(call find_cpp,control/config control/rules control/store control/plan control/build control/push control/workload dataplane/kernels)
-SRC.daemon := $(call find_cpp,control/daemon)
+SRC.weir := $(call find_cpp,include/weir/* include/weir/*/*)
+SRC.control := $(call find_cpp,control/base control/rules control/store control/plan control/build control/push control/workload)
+SRC.daemon := $(filter-out control/daemon/main.cpp,$(call find_cpp,control/engine control/api control/daemon))
 SRC.cli := $(call find_cpp,control/cli)
-SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane))
+SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane dataplane/*))
 SRC.p4 := $(call find_cpp,p4/swx p4/export)
 SRC.support := $(call find_cpp,tests/support)
 TEST_KINDS := unit property functional system faults attack fuzz tidy
@@ -62,6 +64,7 @@ SRC.tests := $(foreach k,$(TEST_KINDS),$(call find_cpp,tests/$(k)))
 
 obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
 
+LIB_WEIR := $(OUT)/libweir.a
 LIB_CONTROL := $(OUT)/libcontrol.a
 LIB_DAEMON := $(OUT)/libdaemon.a
 LIB_CLI := $(OUT)/libcli.a
@@ -209,8 +212,9 @@ define archive
 $(Q)rm -f $@ && ar rcs $@ $^
 endef
 
+$(LIB_WEIR): $(call obj,$(SRC.weir)) ; $(archive)
 $(LIB_CONTROL): $(call obj,$(SRC.control)) ; $(archive)
-$(LIB_DAEMON): $(call obj,$(filter-out control/daemon/main.cpp,$(SRC.daemon))) ; $(archive)
+$(LIB_DAEMON): $(call obj,$(SRC.daemon)) ; $(archive)
 $(LIB_CLI): $(call obj,$(filter-out control/cli/main.cpp,$(SRC.cli))) ; $(archive)
 $(LIB_DATAPLANE): $(call obj,$(SRC.dataplane)) ; $(archive)
 $(LIB_P4): $(call obj,$(SRC.p4)) ; $(archive)
@@ -222,13 +226,13 @@ define link
 $(Q)$(CXX) $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -o $@
 endef
 
-$(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
+$(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_WEIR)
 	$(link) $(LIBS.dataplane)
 
-$(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL)
+$(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) -lsystemd
 
-$(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL)
+$(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) -lpcap
 
 # A million packets at a fifth of a million a second: time enough for a swap in the middle.
@@ -251,7 +255,7 @@ $(BIN)/tests/libweirfault.so: tests/faults/preload/weirfault.cpp tests/faults/pr
 $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 define test_program
-$(BIN)/tests/$(1): $(call obj,$(call find_cpp,tests/$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL)
+$(BIN)/tests/$(1): $(call obj,$(call find_cpp,tests/$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
 	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
@@ -292,9 +296,9 @@ soak-now: tests
 # break the protocol on purpose and look for the damage.
 RACE_TESTS := $(wildcard tests/unit/*_race_test.cpp tests/unit/image_slot_test.cpp tests/unit/channel_test.cpp)
 RACE_SUPPORT := $(wildcard $(addprefix tests/support/,$(addsuffix .cpp,eal dataplane_client packets ring_gate test_image)))
-RACE_CONFIG := $(call find_cpp,control/config control/rules dataplane/kernels)
+RACE_RULES := $(call find_cpp,control/rules)
 
-$(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_CONFIG)) $(LIB_DATAPLANE) $(LIB_P4)
+$(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_RULES)) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_WEIR)
 	$(link) -lgtest -lgmock -lgtest_main $(LIBS.dataplane)
 
 # ---- lint --------------------------------------------------------------------------------------
@@ -376,7 +380,7 @@ fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 
 FUZZ_SUPPORT := $(call obj,$(addprefix tests/support/,fake_dataplane.cpp process.cpp))# no Google Test in these
 
-$(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(FUZZ_SUPPORT) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL)
+$(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(FUZZ_SUPPORT) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
 
 # ---- faults ------------------------------------------------------------------------------------
@@ -397,13 +401,13 @@ attack-now: $(BIN)/tests/attack $(PROGRAMS)
 	  grep -hE '^[a-z-]+: [0-9]+ ' $(OUT)/results/attack.log; exit $$code
 
 # ---- lab ---------------------------------------------------------------------------------------
-$(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL)
+$(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control)
 
 # ---- bench -------------------------------------------------------------------------------------
 BENCH_SUPPORT := $(addprefix tests/support/,standings.cpp process.cpp dataplane_client.cpp)# no Google Test in these
 
-$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench) $(BENCH_SUPPORT)) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL)
+$(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench) $(BENCH_SUPPORT)) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) $(LIBS.dataplane)
 
 .PHONY: bench-now

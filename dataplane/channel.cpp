@@ -48,17 +48,14 @@ Error malformed(const char *what) {
   return {Errc::parse, fmt::format("the {} message has a wrong size", what)};
 }
 
-int take_fd(msghdr &message) {
-  int found = -1;
+OwnedFd take_fd(msghdr &message) {
+  OwnedFd found;
   for (cmsghdr *c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
-      const int fd = load_unaligned<int>(CMSG_DATA(c) + i * sizeof(int));
-      if (found < 0)
-        found = fd;
-      else
-        close(fd);
+      OwnedFd fd(load_unaligned<int>(CMSG_DATA(c) + i * sizeof(int)));
+      if (found.get() < 0) found = std::move(fd);
     }
   }
   return found;
@@ -195,24 +192,21 @@ bool Channel::receive_one(PeerId id) {
   message.msg_controllen = ancillary.size();
   const ssize_t got = recvmsg(found->second.fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  const int fd = got < 0 ? -1 : take_fd(message); // a message without a byte may bring some, too
+  OwnedFd fd = got < 0 ? OwnedFd() : take_fd(message); // a message without a byte may bring some, too
   if (got <= 0) {
-    if (fd >= 0) close(fd);
     drop_peer(id);
     return false;
   }
-  dispatch(id, std::span(buffer).first(static_cast<std::size_t>(got)), fd);
+  dispatch(id, std::span(buffer).first(static_cast<std::size_t>(got)), std::move(fd));
   return true;
 }
 
-// `fd` is ours to close unless stage() takes it.
-void Channel::dispatch(PeerId id, Bytes message, int fd) {
+void Channel::dispatch(PeerId id, Bytes message, OwnedFd fd) {
   const auto header = read_as<wire::Header>(message);
   Request request{id, header ? header->request : 0};
   if (header && header->type == wire::Type::stage && header->magic == wire::magic &&
       header->version == wire::version && header->payload_bytes == message.size() - sizeof *header)
-    return stage(request, message.subspan(sizeof *header), fd);
-  if (fd >= 0) close(fd);
+    return stage(request, message.subspan(sizeof *header), std::move(fd));
 
   if (!header || header->magic != wire::magic) {
     refuse(request, {Errc::parse, "this is not a weir message"});
@@ -252,15 +246,12 @@ void Channel::hello(PeerId id) {
   send({id, 0}, wire::Type::hello, bytes_of(hello));
 }
 
-void Channel::stage(Request request, Bytes payload, int fd) {
+void Channel::stage(Request request, Bytes payload, OwnedFd fd) {
   using Clock = std::chrono::steady_clock;
-  const std::shared_ptr<int> file(new int(fd), [](int *owned) {
-    if (*owned >= 0) close(*owned);
-    delete owned;
-  });
+  const auto file = std::make_shared<const OwnedFd>(std::move(fd)); // shared: what is submitted is copied
   const auto about = read_as<wire::Stage>(payload);
   if (!about || payload.size() != sizeof *about) return refuse(request, malformed("stage"));
-  if (fd < 0)
+  if (file->get() < 0)
     return refuse(request,
                   {Errc::parse, "a stage message came without a file descriptor, or this process has "
                                 "none left for it: raise its limit (ulimit -n)"});
@@ -271,7 +262,7 @@ void Channel::stage(Request request, Bytes payload, int fd) {
   background_.submit([this, request, claim, file, turn = ++staging_,
                       context = generations_.attach_context()]() -> Background::Completion {
     const Clock::time_point start = Clock::now();
-    auto image = attach_memfd(*file, claim, context);
+    auto image = attach_memfd(file->get(), claim, context);
     const auto verify_us = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
     KeptImages::Handle saving = image ? generations_.kept().prepare(**image) : nullptr;
     return [this, request, turn, verify_us, result = std::move(image), saved = std::move(saving)]() mutable {
@@ -292,7 +283,7 @@ void Channel::staged(Request request, Result<std::unique_ptr<AttachedImage>> ima
 }
 
 void Channel::deltas(Request request, Bytes payload) {
-  const auto asked = read_list<wire::Deltas, wire::Delta>(payload, wire::deltas_max);
+  const auto asked = read_list<wire::Deltas, image::Delta>(payload, wire::deltas_max);
   if (!asked) return refuse(request, malformed("deltas"));
   const auto &[about, list] = *asked;
   if (about.target == wire::Target::staged && stager_ != request.peer)

@@ -5,8 +5,9 @@
 // connected; an image is staged for the peer that sent it and dies with the connection.
 #pragma once
 
-#include "dataplane/background.hpp"
-#include "dataplane/generations.hpp"
+#include "dataplane/image/background.hpp"
+#include "dataplane/image/generations.hpp"
+#include "weir/base/owned_fd.hpp"
 #include "weir/base/result.hpp"
 #include "weir/wire/messages.hpp"
 
@@ -62,9 +63,9 @@ private:
   void receive(PeerId id);
   [[nodiscard]] bool receive_one(PeerId id); // false: nothing more for now
   void drop_peer(PeerId id);
-  void dispatch(PeerId id, std::span<const std::byte> message, int fd);
+  void dispatch(PeerId id, std::span<const std::byte> message, OwnedFd fd);
 
-  void stage(Request request, std::span<const std::byte> payload, int fd);
+  void stage(Request request, std::span<const std::byte> payload, OwnedFd fd);
   void staged(Request request, Result<std::unique_ptr<AttachedImage>> image, KeptImages::Handle saving,
               std::uint64_t verify_us);
   void deltas(Request request, std::span<const std::byte> payload);

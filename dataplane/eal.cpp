@@ -1,6 +1,6 @@
 #include "dataplane/eal.hpp"
 
-#include "dataplane/memory.hpp"
+#include "dataplane/port/memory.hpp"
 #include "weir/base/cpus.hpp"
 
 #include <fmt/format.h>

@@ -2,9 +2,9 @@
 // started twice in a process), a runtime folder of our own where we have no right to the usual one.
 #pragma once
 
-#include "control/config/config.hpp"
 #include "dataplane/options.hpp"
 #include "weir/base/result.hpp"
+#include "weir/config/config.hpp"
 
 #include <cstdint>
 #include <filesystem>

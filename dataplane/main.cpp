@@ -1,16 +1,16 @@
 // weir-dataplane: options, memory, the last image, ports, workers, then the service loop until told
 // to stop; at the end what is in flight leaves and the totals are printed.
-#include "control/config/config.hpp"
-#include "control/daemon/api.hpp"
-#include "dataplane/dataplane.hpp"
 #include "dataplane/eal.hpp"
-#include "dataplane/kernels/kernels.hpp"
+#include "dataplane/gate/dataplane.hpp"
 #include "dataplane/options.hpp"
-#include "dataplane/queries.hpp"
+#include "dataplane/report/queries.hpp"
+#include "dataplane/report/snapshot.hpp"
+#include "dataplane/report/telemetry.hpp"
 #include "dataplane/service.hpp"
-#include "dataplane/snapshot.hpp"
-#include "dataplane/telemetry.hpp"
 #include "weir/base/private_folder.hpp"
+#include "weir/config/config.hpp"
+#include "weir/lookup/kernels/choose.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <fmt/format.h>
 
@@ -69,14 +69,14 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
                        options.p4, options.replay.has_value()});
   if (auto ready = prepare(dataplane, options, config); !ready) return ready;
   Service service(dataplane);
-  const auto socket = options.run_dir.value_or(config.paths.run) / control::dataplane_socket_name;
+  const auto socket = options.run_dir.value_or(config.paths.run) / wire::dataplane_socket_name;
   if (auto listening = service.listen(socket); !listening) return listening;
   const Telemetry telemetry(dataplane);
   if (auto started = dataplane.start_workers(); !started) return started;
   if (dataplane.replay) dataplane.replay->start();
   say(fmt::format("{} port(s), {} worker(s), memory: {}, {}, listening on {}", dataplane.ports.all().size(),
                   *workers, plan.memory,
-                  options.p4 ? "target: p4" : fmt::format("kernels: {}", best_kernels().name),
+                  options.p4 ? "target: p4" : fmt::format("kernels: {}", lookup::best_kernels().name),
                   socket.string()));
 
   service.run();
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
     fmt::print("{}", usage_text());
     return Exit::done;
   }
-  if (auto kernels = check_wanted_kernels(); !kernels) return complain(kernels.error());
+  if (auto kernels = lookup::check_wanted_kernels(); !kernels) return complain(kernels.error());
   const auto config = config::load(options->config);
   if (!config) return complain(config.error());
   block_stop_signals();

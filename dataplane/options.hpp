@@ -8,7 +8,7 @@
 // Without `--` the program builds the EAL arguments itself from weir.yaml.
 #pragma once
 
-#include "dataplane/replay_port.hpp"
+#include "dataplane/replay/replay_port.hpp"
 #include "weir/base/result.hpp"
 
 #include <cstdint>

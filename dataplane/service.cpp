@@ -1,6 +1,6 @@
 #include "dataplane/service.hpp"
 
-#include "dataplane/queries.hpp"
+#include "dataplane/report/queries.hpp"
 
 #include <poll.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dataplane/channel.hpp"
-#include "dataplane/dataplane.hpp"
+#include "dataplane/gate/dataplane.hpp"
 #include "weir/base/result.hpp"
 
 #include <chrono>

@@ -59,7 +59,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   if (!seed) return std::unexpected(seed.error());
   input.seed = *seed;
 
-  const auto memory = plan::memory_free();
+  const auto memory = memory_free();
   if (!memory) return std::unexpected(memory.error());
   auto plan = plan::make_plan(input, config,
                               {.before_bytes = request.running_bytes,
@@ -85,14 +85,14 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     input.stack = {.section = stack, .known = plan->deny_filter.known};
   }
 
-  std::optional<MemoryFile> file;
+  std::optional<image::MemoryFile> file;
   auto report = build_growing(input, [&](std::uint64_t bytes) -> Result<MutableBytes> {
     file.reset();
-    const Pages wanted = image::choose_pages(bytes, image::free_pages());
+    const image::Pages wanted = image::choose_pages(bytes, image::free_pages());
     // The rules are in memory by now, so the image itself is all that is still to be found.
-    if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits && wanted != Pages::gigantic)
+    if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits && wanted != image::Pages::gigantic)
       return std::unexpected(fits.error());
-    auto made = MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores));
+    auto made = image::MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores));
     if (!made) return std::unexpected(made.error());
     return file.emplace(std::move(*made)).bytes();
   });
@@ -103,7 +103,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   plan->image_bytes = bytes;
   plan->allow_filter.guarded.clear(); // in the image now, and of no use to those who keep the plan
   plan->deny_filter.known.clear();
-  const Pages pages = file->pages();
+  const image::Pages pages = file->pages();
   auto fd = std::move(*file).seal();
   if (!fd) return std::unexpected(fd.error());
   return SealedImage{.fd = std::move(*fd),

@@ -2,11 +2,11 @@
 // (which asks every key through the real view), seal.
 #pragma once
 
-#include "control/build/memory_file.hpp"
-#include "control/config/config.hpp"
 #include "control/plan/plan.hpp"
 #include "control/rules/normalise.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/config/config.hpp"
+#include "weir/image/memory_file.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -32,7 +32,7 @@ struct SealedImage {
   std::uint64_t generation = 0;
   std::uint64_t base_sequence = 0;
   std::uint64_t image_bytes = 0;
-  Pages pages = Pages::ordinary;
+  image::Pages pages = image::Pages::ordinary;
   image::Digest digest{};
   BuildReport report;
   plan::Plan plan;

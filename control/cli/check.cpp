@@ -16,7 +16,7 @@ namespace {
 Json list_json(const config::List &list, const rules::ListContent &content, const rules::ListCounts &counts) {
   return {
       {"name", list.name},
-      {"action", list.action == image::Side::allow ? "allow" : "deny"},
+      {"action", list.action == Side::allow ? "allow" : "deny"},
       {"format", list.file.empty() ? (list.dynamic ? "dynamic" : "inline") : rules::name_of(content.format)},
       {"v4_hosts", counts.v4_hosts},
       {"v4_prefixes", counts.v4_prefixes},

@@ -1,10 +1,10 @@
 // `weirctl check`: a configuration and its lists, read as weir-control reads them, without a daemon.
 #pragma once
 
-#include "control/config/config.hpp"
 #include "control/rules/feed.hpp"
 #include "control/rules/normalise.hpp"
 #include "weir/base/result.hpp"
+#include "weir/config/config.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -88,11 +88,11 @@ Result<Client> Client::connect(const std::filesystem::path &socket, const Client
                 fmt::format("the socket path {} is longer than the {} characters a socket may have.", path,
                             sizeof address.sun_path - 1));
   path.copy(address.sun_path, path.size());
-  Client client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), path, waits);
-  if (client.fd_ < 0) return fail(Errc::io, fmt::format("socket: {}.", std::strerror(errno)));
+  Client client(OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), path, waits);
+  if (client.fd() < 0) return fail(Errc::io, fmt::format("socket: {}.", std::strerror(errno)));
   // With its queue full a unix socket cannot be waited for.
   const auto deadline = Clock::now() + waits.connect_max;
-  while (::connect(client.fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
+  while (::connect(client.fd(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
     if ((errno != EAGAIN && errno != EINTR) || Clock::now() >= deadline)
       return fail(Errc::unreachable, remedy_for(errno, path));
     std::this_thread::sleep_for(Ms(20));
@@ -100,32 +100,16 @@ Result<Client> Client::connect(const std::filesystem::path &socket, const Client
   return client;
 }
 
-Client::Client(Client &&other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), waits_(other.waits_),
-      pending_(std::move(other.pending_)) {}
-
-Client &Client::operator=(Client &&other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(path_, other.path_);
-  std::swap(waits_, other.waits_);
-  std::swap(pending_, other.pending_);
-  return *this;
-}
-
-Client::~Client() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Status Client::send(std::string_view line, std::span<const int> fds) {
   std::string out(line);
   out += '\n';
   for (std::size_t sent = 0; sent < out.size();) {
     const ssize_t n = sent == 0 && !fds.empty()
-                          ? send_with(fd_, out, fds)
-                          : ::send(fd_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+                          ? send_with(fd(), out, fds)
+                          : ::send(fd(), out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      if (ready(fd_, POLLOUT, Clock::now() + waits_.send_max)) continue;
+      if (ready(fd(), POLLOUT, Clock::now() + waits_.send_max)) continue;
       return fail(
           Errc::unreachable,
           fmt::format(
@@ -142,7 +126,7 @@ Status Client::send(std::string_view line, std::span<const int> fds) {
 
 Result<std::optional<std::string>> Client::receive() {
   std::array<char, 65536> buffer;
-  const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
+  const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return std::nullopt;
   if (n <= 0)
     return fail(Errc::unreachable, "weir-control closed the connection before it answered; see its log.");
@@ -159,7 +143,7 @@ Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds
                                 std::span<const int> fds) {
   if (auto sent = send(line, fds); !sent) {
     // It may have said why before it closed: one client too many, a request beyond its limit.
-    for (auto why = receive(); why && ready(fd_, POLLIN, Clock::now()); why = receive())
+    for (auto why = receive(); why && ready(fd(), POLLIN, Clock::now()); why = receive())
       if (*why) return std::move(**why);
     return std::unexpected(std::move(sent.error()));
   }
@@ -167,7 +151,7 @@ Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds
   const auto deadline = Clock::now() + most;
   auto next_look = Clock::now() + waits_.look_every;
   for (;;) {
-    if (ready(fd_, POLLIN, std::min(deadline, next_look))) {
+    if (ready(fd(), POLLIN, std::min(deadline, next_look))) {
       auto answer = receive();
       if (!answer) return std::unexpected(std::move(answer.error()));
       if (*answer) return std::move(**answer);
@@ -187,7 +171,7 @@ Result<std::string> Client::ask(std::string_view line, std::chrono::milliseconds
 Status Client::look() const {
   if (auto other = connect(path_, waits_)) {
     (void)other->send(R"({"verb":"ping"})"); // it may be closed already
-    if (ready(other->fd_, POLLIN, Clock::now() + waits_.look_max)) return {};
+    if (ready(other->fd(), POLLIN, Clock::now() + waits_.look_max)) return {};
   }
   return fail(
       Errc::unreachable,

@@ -1,8 +1,9 @@
-// The socket to weir-control: one JSON line out, one JSON line back (control/daemon/api.hpp). Lines
+// The socket to weir-control: one JSON line out, one JSON line back (control/api/api.hpp). Lines
 // are opaque here. Nothing here waits for ever: a weir-control that is stopped takes a connection, or leaves
 // it in the queue, and says nothing.
 #pragma once
 
+#include "weir/base/owned_fd.hpp"
 #include "weir/base/result.hpp"
 
 #include <chrono>
@@ -32,12 +33,6 @@ public:
   [[nodiscard]] static Result<Client> connect(const std::filesystem::path &socket,
                                               const ClientWaits &waits = {});
 
-  Client(Client &&other) noexcept;
-  Client &operator=(Client &&other) noexcept;
-  Client(const Client &) = delete;
-  Client &operator=(const Client &) = delete;
-  ~Client();
-
   // Sends `line` (without its newline) and waits for the answer, without its newline. Building ten
   // million entries takes a while: without `wait_max` it waits as long as weir-control answers others, up to
   // answer_max.
@@ -50,14 +45,14 @@ public:
   // Descriptors go along with the beginning of the line; the peer gets copies.
   [[nodiscard]] Status send(std::string_view line, std::span<const int> fds = {});
   [[nodiscard]] Result<std::optional<std::string>> receive();
-  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
 
 private:
-  Client(int fd, std::string path, const ClientWaits &waits)
-      : fd_(fd), path_(std::move(path)), waits_(waits) {}
+  Client(OwnedFd fd, std::string path, const ClientWaits &waits)
+      : fd_(std::move(fd)), path_(std::move(path)), waits_(waits) {}
   [[nodiscard]] Status look() const;
 
-  int fd_ = -1; // does not block
+  OwnedFd fd_; // does not block
   std::string path_;
   ClientWaits waits_;
   std::string pending_; // bytes after the last whole line

@@ -5,9 +5,9 @@
 #include "control/cli/options.hpp"
 #include "control/cli/process.hpp"
 #include "control/cli/text.hpp"
-#include "control/config/config.hpp"
-#include "control/daemon/api.hpp"
 #include "control/plan/plan.hpp"
+#include "weir/config/config.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -116,7 +116,7 @@ void look_at_hugepages(Findings &out, const fs::path &root) {
 }
 
 void look_at_memory(Findings &out, const fs::path &root) {
-  const auto memory = plan::memory_free(root);
+  const auto memory = memory_free(root);
   if (!memory) {
     out.push_back({Level::note, "memory", memory.error().message, "Mount /proc."});
     return;
@@ -285,7 +285,7 @@ void look_at_stale_files(Findings &out, const fs::path &root) {
   for (const fs::directory_entry &entry : fs::directory_iterator(root / "tmp", fault)) {
     const std::string name = entry.path().filename();
     const bool replay =
-        name.starts_with("weir-replay-") && !Client::connect(entry.path() / control::control_socket_name);
+        name.starts_with("weir-replay-") && !Client::connect(entry.path() / wire::control_socket_name);
     const bool eal = name.starts_with("weir-eal-") && !running;
     if (!replay && !eal) continue;
     const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), fault);
@@ -312,7 +312,7 @@ std::vector<Finding> examine(const Patient &patient) {
   const auto config = look_at_configuration(out, patient.config);
   if (config) look_at_ports(out, *config, patient.root);
   look_at_socket(out, "weir-control", patient.socket, true);
-  look_at_socket(out, "weir-dataplane", patient.socket.parent_path() / control::dataplane_socket_name, false);
+  look_at_socket(out, "weir-dataplane", patient.socket.parent_path() / wire::dataplane_socket_name, false);
   look_at_state(out, config ? config->paths.state : config::Paths{}.state);
   look_at_stale_files(out, patient.root);
   return out;

@@ -1,7 +1,7 @@
 #include "control/cli/fields.hpp"
 
 #include "control/cli/text.hpp"
-#include "control/config/values.hpp"
+#include "weir/config/values.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

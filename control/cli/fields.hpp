@@ -1,7 +1,7 @@
 // Lenient reading of JSON answers (push/answers.hpp), for people.
 #pragma once
 
-#include "control/push/answers.hpp"
+#include "control/base/answers.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,8 +1,8 @@
 #include "control/cli/gather.hpp"
 
-#include "control/config/config.hpp"
-#include "control/config/groups.hpp"
 #include "control/rules/bundled_feed.hpp"
+#include "weir/config/config.hpp"
+#include "weir/config/groups.hpp"
 
 namespace weir::cli {
 

@@ -11,7 +11,7 @@
 #include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/replay.hpp"
-#include "control/config/values.hpp"
+#include "weir/config/values.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name of a verb in the requests of control/daemon/api.hpp.
+// The name of a verb in the requests of control/api/api.hpp.
 const char *request_name(Verb verb) {
   switch (verb) {
   case Verb::list_show: return "list_show";

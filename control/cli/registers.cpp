@@ -2,8 +2,8 @@
 
 #include "control/build/sealed_image.hpp"
 #include "control/cli/check.hpp"
-#include "control/config/no_image.hpp"
 #include "p4/export/text_sink.hpp"
+#include "weir/config/no_image.hpp"
 #include "weir/image/reader.hpp"
 
 #include <fmt/format.h>

@@ -5,8 +5,8 @@
 #include "control/cli/fields.hpp"
 #include "control/cli/gather.hpp"
 #include "control/cli/process.hpp"
-#include "control/config/no_image.hpp"
-#include "control/daemon/api.hpp"
+#include "weir/config/no_image.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -124,7 +124,7 @@ Status Replay::prepare() {
   configurations_.push_back({{"generation", 1}, {"config", options_.config.string()}});
   const auto note_actions = [this](const config::Config &config) {
     for (const config::List &list : config.lists)
-      actions_[list.name] = list.action == image::Side::allow ? "allow" : "deny";
+      actions_[list.name] = list.action == Side::allow ? "allow" : "deny";
   };
   note_actions(first_);
   for (const ReplayApply &apply : options_.applies) {
@@ -340,7 +340,7 @@ Result<Json> Replay::run() {
   signals_.emplace();
   auto folder = PrivateFolder::make();
   if (!folder) return std::unexpected(std::move(folder.error()));
-  socket_ = folder->path() / control::control_socket_name;
+  socket_ = folder->path() / wire::control_socket_name;
   // Whatever happens below, the children end before their folder is removed.
   struct Ender {
     Replay &replay;

@@ -1,14 +1,14 @@
 // weir-control: rules in, images and deltas out. Serves until SIGTERM or SIGINT.
-#include "control/config/groups.hpp"
-#include "control/daemon/access.hpp"
-#include "control/daemon/api.hpp"
-#include "control/daemon/engine.hpp"
-#include "control/daemon/give_back.hpp"
+#include "control/api/access.hpp"
+#include "control/api/api.hpp"
+#include "control/api/server.hpp"
 #include "control/daemon/notify.hpp"
 #include "control/daemon/run_lock.hpp"
-#include "control/daemon/server.hpp"
-#include "control/daemon/verbs.hpp"
+#include "control/engine/engine.hpp"
+#include "control/engine/give_back.hpp"
 #include "weir/base/private_folder.hpp"
+#include "weir/config/groups.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <fmt/format.h>
 #include <getopt.h>
@@ -160,7 +160,7 @@ Status serve(const Options &options) {
   if (!started) return started;
   const control::Access &access = options.access;
   const Status listening =
-      server.listen(options.run / control::control_socket_name,
+      server.listen(options.run / wire::control_socket_name,
                     {access.socket_mode(), access.socket_group(), access.socket_group_name()});
   if (!listening) return listening;
   control::notify_ready("serving");

@@ -27,11 +27,11 @@ std::string holder_of(int fd) {
 
 Result<RunLock> RunLock::take(const std::filesystem::path &run, const std::filesystem::path &state) {
   const std::filesystem::path file = run / "control.lock";
-  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  RunLock lock(OwnedFd(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
+  const int fd = lock.fd_.get();
   if (fd < 0)
     return fail(Errc::io, fmt::format("{}: {}: the folder paths.run must be writable", file.string(),
                                       std::strerror(errno)));
-  RunLock lock(fd);
   int locked = -1;
   while ((locked = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) continue;
   if (locked != 0 && errno != EWOULDBLOCK)
@@ -45,10 +45,6 @@ Result<RunLock> RunLock::take(const std::filesystem::path &run, const std::files
       fmt::format("pid {}, state {}\n", getpid(), std::filesystem::absolute(state).string());
   if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, line.data(), line.size(), 0);
   return lock;
-}
-
-RunLock::~RunLock() {
-  if (fd_ >= 0) close(fd_);
 }
 
 } // namespace weir::control

@@ -3,6 +3,7 @@
 // the process lives, however it ends; it says in one line who holds it.
 #pragma once
 
+#include "weir/base/owned_fd.hpp"
 #include "weir/base/result.hpp"
 
 #include <filesystem>
@@ -16,13 +17,10 @@ public:
   // process holds it; the sentence says which, with which state folder, and what to do.
   [[nodiscard]] static Result<RunLock> take(const std::filesystem::path &run,
                                             const std::filesystem::path &state);
-  RunLock(RunLock &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  RunLock &operator=(RunLock &&) = delete;
-  ~RunLock(); // lets go; the file stays, since removing it would race with the next one's open
 
 private:
-  explicit RunLock(int fd) noexcept : fd_(fd) {}
-  int fd_ = -1;
+  explicit RunLock(OwnedFd fd) noexcept : fd_(std::move(fd)) {}
+  OwnedFd fd_; // closing it lets go; the file stays, since removing it would race with the next one's open
 };
 
 } // namespace weir::control

@@ -19,7 +19,7 @@ using build::EntryV6;
 // Which lengths of the allow side a worker asks a table for.
 class LengthsAsked {
 public:
-  explicit LengthsAsked(const build::SideInput &allow) : below_(image::length_map_cells) {
+  explicit LengthsAsked(const build::SideInput &allow) : below_(table::length_map_cells) {
     std::uint64_t in_use = 0; // bit l: length l of IPv4
     for (const EntryV4 &e : allow.v4) {
       if (e.length != 0) in_use |= std::uint64_t{1} << e.length;

@@ -17,12 +17,12 @@
 // samples in any case.
 #pragma once
 
-#include "control/config/config.hpp"
 #include "control/plan/allow_stack_size.hpp"
 #include "control/plan/calibration.hpp"
 #include "control/plan/cuckoo_size.hpp"
 #include "control/plan/seesaw_size.hpp"
 #include "weir/build/input.hpp"
+#include "weir/config/config.hpp"
 #include "weir/key/address.hpp"
 
 #include <cstdint>

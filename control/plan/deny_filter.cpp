@@ -29,7 +29,7 @@ double as_double(std::uint64_t count) { return static_cast<double>(count); }
 // Sources of samples, the hottest first, without those that a list denies by now, or that are never asked
 // about.
 void take_hot(DenyFilterPlan &plan, const DenyFilterTask &task) {
-  plan.asked_cells.assign(image::length_map_cells, false);
+  plan.asked_cells.assign(table::length_map_cells, false);
   for (const build::EntryV4 &e : task.input.deny.v4)
     if (e.length == 32) plan.asked_cells[e.host >> 16] = true;
   const Covers denied(task.input.deny);
@@ -164,9 +164,8 @@ bool is_better(const DenyFilterPlan &plan, const StackPlan &one, const StackPlan
 }
 
 Status choose_base(DenyFilterPlan &plan, const config::Config &config, double allowed) {
-  const bool changes = std::ranges::any_of(config.lists, [](const config::List &list) {
-    return list.action == image::Side::deny && list.dynamic;
-  });
+  const bool changes = std::ranges::any_of(
+      config.lists, [](const config::List &list) { return list.action == Side::deny && list.dynamic; });
   for (const StackBase base : bases) {
     if (base == StackBase::fuse && changes) {
       plan.tried.push_back({.base = base, .why_not = "a list is dynamic, and it takes no additions"});

@@ -19,13 +19,13 @@
 // follows when samples have come (deny_watch.hpp).
 #pragma once
 
-#include "control/config/config.hpp"
 #include "control/plan/calibration.hpp"
 #include "control/plan/cost.hpp"
 #include "control/plan/stacked_advice.hpp"
 #include "control/plan/stacked_size.hpp"
 #include "control/workload/negatives.hpp"
 #include "weir/build/input.hpp"
+#include "weir/config/config.hpp"
 
 #include <cstdint>
 #include <optional>

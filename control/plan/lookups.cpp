@@ -1,6 +1,6 @@
 #include "control/plan/lookups.hpp"
 
-#include "control/push/answers.hpp"
+#include "control/base/answers.hpp"
 
 #include <nlohmann/json.hpp>
 

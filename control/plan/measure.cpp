@@ -1,8 +1,8 @@
 #include "control/plan/measure.hpp"
 
-#include "dataplane/kernels/kernels.hpp"
 #include "weir/build/image_builder.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@
 namespace weir::plan {
 namespace {
 
-using table::BurstLookup;
+using lookup::BurstLookup;
 
 constexpr unsigned burst_keys = BurstLookup::slots_max;
 constexpr std::uint32_t image_keys = 4096; // a table that stays in L2
@@ -86,7 +86,7 @@ public:
       if (i >= 2) bursts_[(i - 2) % 3].settle();
       if (i < bursts) {
         BurstLookup &burst = bursts_[i % 3];
-        burst.begin(view, dataplane::best_kernels());
+        burst.begin(view, lookup::best_kernels());
         if (family == Family::ipv4)
           burst.ask_all_v4(&questions.v4[i * burst_keys], burst_keys);
         else
@@ -165,7 +165,7 @@ struct SmallImage {
 
 Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   build::BuildInput input;
-  input.lists = {{.name = "measured", .number = 0, .side = image::Side::deny}};
+  input.lists = {{.name = "measured", .number = 0, .side = Side::deny}};
   input.deny.v4 = rules.v4;
   if (with_v6) input.deny.v6 = rules.v6;
   input.deny.front_filter = option.front_filter == FrontFilter::split_block_bloom;
@@ -185,7 +185,7 @@ Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   image.view = *view;
   // In a large table there is an entry below every /16: no question may end at the length map.
   const table::LengthMapV4 &map = image.view.lengths_v4[0];
-  for (std::uint32_t cell = 0; cell < image::length_map_cells; ++cell)
+  for (std::uint32_t cell = 0; cell < table::length_map_cells; ++cell)
     table::write_cell(const_cast<std::uint64_t *>(map.cells), const_cast<std::uint32_t *>(map.signs), cell,
                       map.cells[cell] | table::length_bit(32));
   return image;

@@ -33,7 +33,7 @@ double probes_v4(std::span<const EntryV4> entries) {
     lengths |= 1u << (e.length - 1);
   }
   sum += static_cast<unsigned>(std::popcount(lengths));
-  return static_cast<double>(sum) / image::length_map_cells;
+  return static_cast<double>(sum) / table::length_map_cells;
 }
 
 template <class Line, class Entry>
@@ -50,13 +50,13 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
     lengths.set(std::min<unsigned>(e.length, bits));
   }
   t.prefix_lengths = lengths.count();
-  t.bytes = size.bytes() + sizeof(image::OverlayHeader) +
+  t.bytes = size.bytes() + sizeof(table::OverlayHeader) +
             std::uint64_t{build::overlay_lines<Line>(t.keys, rule)} * cache_line_bytes;
   if constexpr (std::is_same_v<Entry, EntryV4>) {
-    t.bytes += sizeof(image::LengthMapHeader) + image::length_map_cells * sizeof(std::uint64_t);
+    t.bytes += sizeof(table::LengthMapHeader) + table::length_map_cells * sizeof(std::uint64_t);
     t.probes = probes_v4(entries);
   } else {
-    t.bytes += sizeof(image::LengthSetV6);
+    t.bytes += sizeof(table::LengthSetV6);
     t.probes = static_cast<double>(t.prefix_lengths);
   }
   ExpectedLines lines = expected_lines({t.keys, size.lines1, Line::slots, Line::groups});

@@ -10,13 +10,13 @@
 // when enough are free, else in ordinary pages, and some working memory.
 #pragma once
 
-#include "control/config/config.hpp"
 #include "control/plan/allow_filter.hpp"
 #include "control/plan/cost.hpp"
 #include "control/plan/deny_filter.hpp"
-#include "weir/base/bits.hpp"
+#include "weir/base/memory_free.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
+#include "weir/config/config.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -27,24 +27,6 @@
 namespace weir::plan {
 
 // ---- memory ------------------------------------------------------------------------------------
-
-struct MemoryFree {
-  std::uint64_t available_bytes = 0;                // MemAvailable
-  std::optional<std::uint64_t> cgroup_free_bytes{}; // limit minus use of the tightest group; none: no limit
-  std::uint64_t hugepage_bytes = 2u << 20;
-  std::uint64_t hugepages_free_bytes = 0;
-
-  // Ordinary pages that may be used before the kernel would have to kill something.
-  [[nodiscard]] std::uint64_t ordinary_bytes() const noexcept {
-    return cgroup_free_bytes && *cgroup_free_bytes < available_bytes ? *cgroup_free_bytes : available_bytes;
-  }
-  [[nodiscard]] bool fits_hugepages(std::uint64_t bytes) const noexcept {
-    return round_up(bytes, hugepage_bytes) <= hugepages_free_bytes;
-  }
-};
-
-// Reads /proc/meminfo, cgroup v1 and v2, /sys/kernel/mm/hugepages. `root` is "/" but in tests.
-[[nodiscard]] Result<MemoryFree> memory_free(const std::filesystem::path &root = "/");
 
 // "No free memory for a new image: needs X, Y free" unless an image of this size can be had now;
 // `besides_bytes` is what building will take in ordinary pages besides.

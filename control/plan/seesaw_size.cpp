@@ -43,7 +43,7 @@ struct Candidate {
 class Search {
 public:
   explicit Search(const SeesawTask &task) : task_(task) {
-    lines_ = (task.bits_total / 8 - sizeof(image::SeesawHeader)) / (8 * words_a_line);
+    lines_ = (task.bits_total / 8 - sizeof(filter::SeesawHeader)) / (8 * words_a_line);
     const double most = static_cast<double>(task.costs.negatives());
     // Beyond two guarded negatives a key nearly every cell is sealed.
     guarded_max_ = std::min(most, 2.0 * static_cast<double>(task.keys));
@@ -157,7 +157,7 @@ void Search::refine(Candidate &candidate) const {
 } // namespace
 
 Result<SeesawPlan> size_seesaw(const SeesawTask &task) {
-  constexpr std::uint64_t bits_min = 8 * (sizeof(image::SeesawHeader) + 2 * 8 * words_a_line);
+  constexpr std::uint64_t bits_min = 8 * (sizeof(filter::SeesawHeader) + 2 * 8 * words_a_line);
   if (task.keys == 0) return fail(Errc::usage, "seesaw filter: no keys to size it for");
   if (task.bits_total < bits_min)
     return fail(Errc::usage, fmt::format("seesaw filter: {} bits are less than the {} of the smallest one, "

@@ -114,9 +114,9 @@ void Pusher::send_deltas(Cursor &cursor, std::uint64_t count, wire::Target targe
   head.target = target;
   head.count = static_cast<std::uint32_t>(count);
   std::vector<std::byte> payload = pack(head);
-  payload.resize(sizeof head + count * sizeof(wire::Delta));
+  payload.resize(sizeof head + count * sizeof(image::Delta));
   for (std::uint64_t i = 0; i < count; ++i) {
-    const wire::Delta delta = log_.delta(head.first_sequence + i, target);
+    const image::Delta delta = log_.delta(head.first_sequence + i, target);
     std::memcpy(payload.data() + sizeof head + i * sizeof delta, &delta, sizeof delta);
   }
   const std::uint64_t epoch = target == wire::Target::live ? live_epoch_ : stage_epoch_;

@@ -28,7 +28,7 @@ namespace weir::push {
 struct LogSource {
   std::function<std::uint64_t()> first_sequence; // oldest kept; last + 1 when there is none
   std::function<std::uint64_t()> last_sequence;
-  std::function<wire::Delta(std::uint64_t sequence, wire::Target target)> delta;
+  std::function<image::Delta(std::uint64_t sequence, wire::Target target)> delta;
 };
 
 struct StagedImage {

@@ -1,6 +1,6 @@
 #include "control/rules/comment.hpp"
 
-#include "control/config/values.hpp"
+#include "weir/config/values.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "control/rules/embedded.hpp"
 
 #include "control/rules/sink.hpp"
+#include "weir/config/config.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>

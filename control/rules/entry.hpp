@@ -5,7 +5,7 @@
 // length, so a prefix stands before everything that it covers.
 #pragma once
 
-#include "weir/build/input.hpp"
+#include "weir/build/entry.hpp"
 #include "weir/key/address.hpp"
 
 #include <algorithm>

@@ -3,7 +3,8 @@
 #include "control/rules/bundled_feed.hpp"
 #include "control/rules/embedded.hpp"
 #include "control/rules/sink.hpp"
-#include "weir/build/parallel.hpp"
+#include "weir/base/parallel.hpp"
+#include "weir/config/config.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -146,7 +147,7 @@ Result<ListContent> parse_feed(std::string_view text, std::string_view file_name
     return fail(Errc::parse, fmt::format("{}: {}; nothing of it was used", file_name, reason));
   Sink sink;
   const Format format = options.format == Format::automatic ? detect_format(text) : options.format;
-  parse_as(format, text, sink, build::threads_for(options.threads));
+  parse_as(format, text, sink, threads_for(options.threads));
   const std::uint64_t lines = sink.content.lines;
   if (sink.fault_count != 0 && options.on_error == OnError::refuse)
     return fail(Errc::parse, fmt::format("{}{}: {} of {}; nothing of it was used. Correct the file, or write "

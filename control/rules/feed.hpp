@@ -21,9 +21,9 @@
 // function of its arguments, never throws and takes any bytes: it is what the fuzzer calls.
 #pragma once
 
-#include "control/config/config.hpp"
 #include "control/rules/entry.hpp"
 #include "weir/base/result.hpp"
+#include "weir/config/format.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -33,6 +33,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace weir::config {
+struct List;
+}
 
 namespace weir::rules {
 

@@ -1,7 +1,7 @@
 // What `ipset save` writes: a create line a set, then its add lines. All sets of the file together
 // make the list.
-#include "control/config/values.hpp"
 #include "control/rules/sink.hpp"
+#include "weir/config/values.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // One address or prefix a line, with comments: plain lists, firehol's, and Spamhaus DROP text.
 #include "control/rules/sink.hpp"
-#include "weir/build/parallel.hpp"
+#include "weir/base/parallel.hpp"
 
 #include <new>
 
@@ -92,7 +92,7 @@ void parse_plain(std::string_view text, Sink &sink, unsigned threads) {
   if (cut == text.npos) return parse_lines(text, sink);
   Sink rest;
   bool no_memory[2] = {};
-  build::in_parallel(2, [&](unsigned part) {
+  in_parallel(2, [&](unsigned part) {
     Sink &own = part == 0 ? sink : rest;
     try {
       parse_lines(part == 0 ? text.substr(0, cut + 1) : text.substr(cut + 1), own);

@@ -131,7 +131,7 @@ std::optional<Objection> object_to_change(const config::List &list, const ListCh
                                  "meant. If it is, {}",
                                  list.name, change.before, let_through));
   if (max_change >= 1.0) return std::nullopt;
-  const bool any_size = fed && list.action == image::Side::allow;
+  const bool any_size = fed && list.action == Side::allow;
   const bool small = !any_size && std::max(change.before, change.after) <= guarded_entries_min;
   const Spent now = spent_on(change);
   Spent day = now;
@@ -175,8 +175,8 @@ void each_short(std::span<const Entry> entries, std::span<const Entry> named, un
 }
 
 std::string lengths_text(const config::List &list, const config::ShortestPrefix &shortest) {
-  return fmt::format("shortest_prefix for {} list {}, /{} for IPv4 and /{} for IPv6",
-                     image::name_of(list.action), list.name, shortest.v4, shortest.v6);
+  return fmt::format("shortest_prefix for {} list {}, /{} for IPv4 and /{} for IPv6", name_of(list.action),
+                     list.name, shortest.v4, shortest.v6);
 }
 
 } // namespace

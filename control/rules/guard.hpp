@@ -12,10 +12,10 @@
 // lines that caused it and says how to let them through. never_deny is in normalise.hpp, since it is a list.
 #pragma once
 
-#include "control/config/config.hpp"
 #include "control/rules/coverage.hpp"
 #include "control/rules/normalise.hpp"
 #include "weir/base/result.hpp"
+#include "weir/config/config.hpp"
 
 #include <cstdint>
 #include <optional>

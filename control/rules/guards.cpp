@@ -129,7 +129,7 @@ private:
     std::vector<Entries> after, before;
     for (std::size_t i = 0; i < lists_.size(); ++i) {
       const ListAtHand &l = lists_[i];
-      if (l.list->action != image::Side::deny) continue;
+      if (l.list->action != Side::deny) continue;
       const Covered own = covered(i, l.after, l.covered_after);
       together = {together.v4 + own.v4, saturated_sum(together.v6, own.v6)};
       after.push_back(unnamed(i, l.after));
@@ -141,7 +141,7 @@ private:
     const ListAtHand *to_blame = nullptr;
     Widest widest;
     for (const ListAtHand &l : lists_) {
-      if (l.list->action != image::Side::deny || l.untouched) continue;
+      if (l.list->action != Side::deny || l.untouched) continue;
       Widest own = widest_of(l);
       if (own.lines.empty() || (to_blame != nullptr && !is_wider(own.lines.front(), widest.lines.front())))
         continue;

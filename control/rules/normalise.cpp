@@ -3,6 +3,7 @@
 #include "control/rules/conflicts.hpp"
 #include "control/rules/sink.hpp"
 #include "weir/base/hash.hpp"
+#include "weir/build/input.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -73,7 +74,7 @@ template <class Entry> Run<Entry> unite(const Run<Entry> &a, const Run<Entry> &b
 }
 
 // Merges two at a time, smallest first, so that few entries are moved often.
-template <class Entry> Run<Entry> merge(std::span<const ListSource> sources, image::Side side) {
+template <class Entry> Run<Entry> merge(std::span<const ListSource> sources, Side side) {
   const auto larger = [](const Run<Entry> &a, const Run<Entry> &b) { return a.size() > b.size(); };
   std::vector<Run<Entry>> heap;
   for (std::size_t rank = 0; rank < sources.size(); ++rank) {
@@ -119,19 +120,18 @@ ListCounts counts_of(const ListSource &source, std::uint64_t named) {
 
 } // namespace
 
-template <class Entry>
-std::vector<Entry> first_places(std::span<const ListSource> sources, image::Side side) {
+template <class Entry> std::vector<Entry> first_places(std::span<const ListSource> sources, Side side) {
   return merge<Entry>(sources, side);
 }
-template std::vector<EntryV4> first_places(std::span<const ListSource>, image::Side);
-template std::vector<EntryV6> first_places(std::span<const ListSource>, image::Side);
+template std::vector<EntryV4> first_places(std::span<const ListSource>, Side);
+template std::vector<EntryV6> first_places(std::span<const ListSource>, Side);
 
 Result<Effective> normalise(std::span<const ListSource> sources) {
   if (auto status = check_sources(sources); !status) return std::unexpected(status.error());
   Effective out;
   for (const ListSource &s : sources) out.lists.push_back({s.name, s.number, s.side});
-  out.deny = {merge<EntryV4>(sources, image::Side::deny), merge<EntryV6>(sources, image::Side::deny)};
-  out.allow = {merge<EntryV4>(sources, image::Side::allow), merge<EntryV6>(sources, image::Side::allow)};
+  out.deny = {merge<EntryV4>(sources, Side::deny), merge<EntryV6>(sources, Side::deny)};
+  out.allow = {merge<EntryV4>(sources, Side::allow), merge<EntryV6>(sources, Side::allow)};
   ConflictFinder finder(sources);
   finder.find<EntryV4>(out.deny.v4, out.allow.v4);
   finder.find<EntryV6>(out.deny.v6, out.allow.v6);
@@ -162,8 +162,7 @@ NeverDeny::NeverDeny(std::span<const Prefix> prefixes) {
 }
 
 ListSource NeverDeny::source(std::uint16_t number) const {
-  return {
-      .name = std::string(never_deny_name), .number = number, .side = image::Side::allow, .v4 = v4, .v6 = v6};
+  return {.name = std::string(never_deny_name), .number = number, .side = Side::allow, .v4 = v4, .v6 = v6};
 }
 
 bool contains(const ListSource &source, const Prefix &prefix) noexcept {
@@ -171,9 +170,9 @@ bool contains(const ListSource &source, const Prefix &prefix) noexcept {
                                          : contains<EntryV6>(source.v6, to_entry_v6(prefix));
 }
 
-wire::Delta make_delta(image::Side side, const Prefix &prefix, std::optional<std::uint16_t> list) noexcept {
-  wire::Delta delta;
-  delta.op = list ? wire::DeltaOp::set : wire::DeltaOp::unset;
+image::Delta make_delta(Side side, const Prefix &prefix, std::optional<std::uint16_t> list) noexcept {
+  image::Delta delta;
+  delta.op = list ? image::DeltaOp::set : image::DeltaOp::unset;
   delta.side = side;
   delta.family = prefix.family();
   delta.length = prefix.length;

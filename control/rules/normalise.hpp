@@ -16,8 +16,10 @@
 
 #include "control/rules/entry.hpp"
 #include "weir/base/result.hpp"
-#include "weir/image/policy.hpp"
-#include "weir/wire/messages.hpp"
+#include "weir/image/delta.hpp"
+#include "weir/image/identity.hpp"
+#include "weir/image/lists.hpp"
+#include "weir/key/policy.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -25,6 +27,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace weir::build {
+struct BuildInput;
+}
 
 namespace weir::rules {
 
@@ -34,7 +40,7 @@ inline constexpr std::string_view never_deny_name = "never_deny"; // no list of 
 struct ListSource {
   std::string name;
   std::uint16_t number = 0; // stable while the store lives; given by the caller
-  image::Side side = image::Side::deny;
+  Side side = Side::deny;
   std::span<const EntryV4> v4{}; // sorted, unique; the `list` field is not read
   std::span<const EntryV6> v6{};
 };
@@ -42,7 +48,7 @@ struct ListSource {
 // The prefixes of all sources of a side, sorted and unique; `list` is the place of the first source that has
 // it.
 template <class Entry>
-[[nodiscard]] std::vector<Entry> first_places(std::span<const ListSource> sources, image::Side side);
+[[nodiscard]] std::vector<Entry> first_places(std::span<const ListSource> sources, Side side);
 
 struct SideState {
   std::vector<EntryV4> v4;
@@ -106,20 +112,20 @@ struct NeverDeny {
 // The number of the list that names `prefix` on `side`, or none. `has(i)` tells whether source i
 // holds the prefix now: a caller whose dynamic lists live elsewhere answers for them itself.
 template <class Has>
-[[nodiscard]] std::optional<std::uint16_t> effective_list(std::span<const ListSource> sources,
-                                                          image::Side side, Has has) {
+[[nodiscard]] std::optional<std::uint16_t> effective_list(std::span<const ListSource> sources, Side side,
+                                                          Has has) {
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (sources[i].side == side && has(i)) return sources[i].number;
   return std::nullopt;
 }
 [[nodiscard]] inline std::optional<std::uint16_t> effective_list(std::span<const ListSource> sources,
-                                                                 image::Side side, const Prefix &prefix) {
+                                                                 Side side, const Prefix &prefix) {
   return effective_list(sources, side, [&](std::size_t i) { return contains(sources[i], prefix); });
 }
 
 // `set` with the list's number, or `unset`.
-[[nodiscard]] wire::Delta make_delta(image::Side side, const Prefix &prefix,
-                                     std::optional<std::uint16_t> list) noexcept;
+[[nodiscard]] image::Delta make_delta(Side side, const Prefix &prefix,
+                                      std::optional<std::uint16_t> list) noexcept;
 
 // Identifies policy, lists and effective entries: two XXH3-128 over the same bytes with different
 // seeds. Equal rules give equal digests; it is no defence against somebody who crafts rules.

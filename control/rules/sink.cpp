@@ -1,8 +1,8 @@
 #include "control/rules/sink.hpp"
 
-#include "control/config/values.hpp"
 #include "control/rules/comment.hpp"
-#include "weir/build/parallel.hpp"
+#include "weir/base/parallel.hpp"
+#include "weir/config/values.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -85,7 +85,7 @@ std::vector<Entry> merged(const std::vector<Entry> &a, const std::vector<Entry> 
       merge_into(out.data() + half + cut, all_a.subspan(half), all_b.subspan(cut));
   };
   if (threads > 1) {
-    build::in_parallel(2, merge_part);
+    in_parallel(2, merge_part);
   } else {
     merge_part(0);
     merge_part(1);
@@ -98,7 +98,7 @@ template <class Entry> void unite(std::vector<Entry> &first, std::vector<Entry> 
   if (first.empty() || before(first.back(), rest.front()))
     first.insert(first.end(), rest.begin(), rest.end());
   else
-    first = merged(first, rest, rest.size() >= build::entries_worth_a_thread ? threads : 1);
+    first = merged(first, rest, rest.size() >= entries_worth_a_thread ? threads : 1);
   rest = {};
 }
 

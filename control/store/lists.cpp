@@ -2,7 +2,7 @@
 // and its entries for as long as a kept generation names it, so that a rollback finds both.
 #include "control/store/state.hpp"
 
-#include "weir/image/layout.hpp"
+#include "weir/image/lists.hpp"
 
 namespace weir::store {
 

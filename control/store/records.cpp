@@ -90,7 +90,7 @@ std::optional<GenerationRecord> decode_generation(std::string_view text) {
     ListMeta l;
     l.number = in.u16();
     l.name = in.string();
-    l.action = static_cast<image::Side>(in.u8());
+    l.action = static_cast<Side>(in.u8());
     l.content_version = in.u64();
     l.fingerprint = in.u64();
     l.updated_at = in.u64();

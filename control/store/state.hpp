@@ -4,6 +4,7 @@
 #include "control/store/database.hpp"
 #include "control/store/records.hpp"
 #include "control/store/store.hpp"
+#include "weir/image/lists.hpp"
 
 #include <fmt/format.h>
 

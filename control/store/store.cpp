@@ -174,7 +174,7 @@ Status Store::read_log(const std::function<void(std::uint64_t, const Touched &)>
                                  Decoder k(key.substr(1)), v(value);
                                  const std::uint64_t sequence = k.u64();
                                  Touched touched;
-                                 touched.side = static_cast<image::Side>(v.u8());
+                                 touched.side = static_cast<Side>(v.u8());
                                  touched.prefix = v.prefix();
                                  if (sequence >= first) each(sequence, touched);
                                  return k.ok() && v.ok();

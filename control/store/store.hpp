@@ -21,8 +21,9 @@
 #pragma once
 
 #include "weir/base/result.hpp"
-#include "weir/image/layout.hpp"
+#include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/side.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -40,7 +41,7 @@ namespace weir::store {
 struct ListMeta {
   std::uint16_t number = 0;
   std::string name;
-  image::Side action = image::Side::deny;
+  Side action = Side::deny;
   std::uint64_t content_version = 0;
   std::uint64_t fingerprint = 0; // of entries and comments: an equal one needs no new version
   std::uint64_t updated_at = 0;
@@ -61,7 +62,7 @@ struct DynamicEntry {
 };
 
 struct Touched { // effective state of this prefix may have changed
-  image::Side side = image::Side::deny;
+  Side side = Side::deny;
   Prefix prefix;
   friend auto operator<=>(const Touched &, const Touched &) = default;
 };

@@ -23,8 +23,8 @@ constexpr std::size_t number_of(Array array) noexcept { return static_cast<std::
 }
 
 [[nodiscard]] std::uint64_t slot4(const table::LineV4 &line, unsigned slot) noexcept {
-  const std::uint32_t value = table::read_acquire(line.value[slot]) & ~image::value::group_bit;
-  if (!image::value::is_set(value)) return empty_slot;
+  const std::uint32_t value = table::read_acquire(line.value[slot]) & ~table::value::group_bit;
+  if (!table::value::is_set(value)) return empty_slot;
   return std::uint64_t{byteswap32(table::read_key(line.key[slot]))} << 32 | value;
 }
 
@@ -32,8 +32,8 @@ struct Slot6 {
   std::uint64_t high = 0, low = 0, value = empty_slot;
 };
 [[nodiscard]] Slot6 slot6(const table::LineV6 &line, unsigned slot) noexcept {
-  const std::uint32_t value = table::read_acquire(line.value[slot]) & ~image::value::group_bit;
-  if (!image::value::is_set(value)) return {};
+  const std::uint32_t value = table::read_acquire(line.value[slot]) & ~table::value::group_bit;
+  if (!table::value::is_set(value)) return {};
   const table::KeyV6 key = table::read_key(line.key[slot]);
   return {__builtin_bswap64(key.low), __builtin_bswap64(key.high), value};
 }
@@ -178,8 +178,8 @@ private:
   // A prefix that stands alone in its cell is in the table as well: the program asks for it there.
   void write_lengths_v4(const image::ImageView &view, std::size_t side) {
     const table::LengthMapV4 &map = view.lengths_v4[side];
-    std::uint64_t *out = at(Array::lmap).data() + side * image::length_map_cells;
-    for (std::uint32_t c = 0; c < image::length_map_cells; ++c) {
+    std::uint64_t *out = at(Array::lmap).data() + side * table::length_map_cells;
+    for (std::uint32_t c = 0; c < table::length_map_cells; ++c) {
       const std::uint64_t cell = table::read_acquire(map.cells[c]);
       out[c] = (cell & table::cell_lengths) | table::short_value(cell);
     }

@@ -46,8 +46,8 @@ template <class Line>
 void check_side(const image::ImageView &view, std::size_t side, Objections &objections) {
   if (!in_use<Line>(view, side)) return;
   const image::SideView<Line> &of = view.sides<Line>()[side];
-  const std::string name = fmt::format("{} IPv{}", image::name_of(static_cast<image::Side>(side)),
-                                       static_cast<unsigned>(Line::family));
+  const std::string name =
+      fmt::format("{} IPv{}", name_of(static_cast<Side>(side)), static_cast<unsigned>(Line::family));
   if (const std::uint32_t keys = table::read_acquire(*of.table.stash_keys); keys != 0)
     objections.add("the {} table keeps {} keys in its stash: build the image again", name, keys);
   if (!of.chain.in_force())
@@ -66,7 +66,7 @@ void check_lengths(const image::ImageView &view, std::size_t side, Objections &o
     objections.add(
         "the {} side has IPv6 prefixes of {} lengths, at most {} are possible: write those of rare "
         "lengths as several longer ones",
-        image::name_of(static_cast<image::Side>(side)), in_use, limits::lengths_v6);
+        name_of(static_cast<Side>(side)), in_use, limits::lengths_v6);
 }
 
 void check_stack(const image::DenyStackView &stack, Objections &objections) {

@@ -24,7 +24,7 @@
 #include "p4/export/contents.hpp"
 #include "p4/export/sink.hpp"
 #include "weir/base/result.hpp"
-#include "weir/image/layout.hpp"
+#include "weir/image/identity.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "tests/attack/live_gate.hpp"
 
 #include "control/cli/client.hpp"
-#include "control/daemon/api.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -39,7 +39,7 @@ Json LiveGate::Answer::json() const {
 LiveGate::Answer LiveGate::ask(const Json &request) const {
   Answer answer;
   const auto begin = Clock::now();
-  if (auto client = cli::Client::connect(pair_->folder() / "run" / control::control_socket_name))
+  if (auto client = cli::Client::connect(pair_->folder() / "run" / wire::control_socket_name))
     answer.text = client->ask(request.dump(), answer_max).value_or("");
   answer.seconds = Seconds(Clock::now() - begin).count();
   EXPECT_TRUE(answer.json().value("ok", false))

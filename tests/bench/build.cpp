@@ -47,7 +47,7 @@ void bench_build(const Options &options, std::vector<Standing> &standings) {
     for (unsigned i = 0; i < rounds; ++i) parse.push_back(parse_seconds(text, count));
   }
   rules::Effective rules;
-  rules.lists = {{.name = "bench", .number = 0, .side = image::Side::deny}};
+  rules.lists = {{.name = "bench", .number = 0, .side = Side::deny}};
   rules.deny.v4 = make_entries(count / 50);
   (void)seal_seconds(rules, options.out); // the planner measures this machine once, as control did long ago
   rules.deny.v4 = make_entries(count);

@@ -1,8 +1,8 @@
 #include "tests/bench/contenders.hpp"
 
-#include "dataplane/kernels/kernels.hpp"
 #include "weir/base/hash.hpp"
 #include "weir/image/reader.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <fmt/core.h>
 #include <rte_errno.h>
@@ -74,7 +74,7 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
 
 Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option) {
   build::BuildInput input;
-  input.lists = {{.name = "bench", .number = 0, .side = image::Side::deny}};
+  input.lists = {{.name = "bench", .number = 0, .side = Side::deny}};
   input.deny.v4 = v4;
   input.deny.v6 = v6;
   input.deny.front_filter = option.front_filter == plan::FrontFilter::split_block_bloom;
@@ -93,16 +93,16 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
 }
 
 WeirLookup::WeirLookup(const image::ImageView &view)
-    : view_(view), bursts_(std::make_unique<table::BurstLookup[]>(3)) {}
+    : view_(view), bursts_(std::make_unique<lookup::BurstLookup[]>(3)) {}
 
 namespace {
 
-void ask_all(table::BurstLookup &burst, const WireV4 *addresses) { burst.ask_all_v4(addresses, burst_keys); }
-void ask_all(table::BurstLookup &burst, const WireV6 *addresses) {
+void ask_all(lookup::BurstLookup &burst, const WireV4 *addresses) { burst.ask_all_v4(addresses, burst_keys); }
+void ask_all(lookup::BurstLookup &burst, const WireV6 *addresses) {
   burst.ask_all_v6(addresses->data(), burst_keys);
 }
 
-template <class Wire> const std::uint32_t *answers(const table::BurstLookup &burst) {
+template <class Wire> const std::uint32_t *answers(const lookup::BurstLookup &burst) {
   if constexpr (std::is_same_v<Wire, WireV4>)
     return burst.deny_v4();
   else
@@ -122,11 +122,11 @@ template <class Wire> std::uint64_t WeirLookup::run_all(std::span<const Wire> qu
   std::uint64_t found = 0, lines = 0;
   const std::size_t bursts = queries.size() / burst_keys;
   for (std::size_t i = 0; i < bursts + 2; ++i) {
-    table::BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
+    lookup::BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
     if (i >= 2) bursts_[(i - 2) % 3].settle();
     if (i < bursts) {
-      table::BurstLookup &burst = bursts_[i % 3];
-      burst.begin(view_, dataplane::best_kernels());
+      lookup::BurstLookup &burst = bursts_[i % 3];
+      burst.begin(view_, lookup::best_kernels());
       ask_all(burst, &queries[i * burst_keys]);
       if (ahead != nullptr)
         burst.send_behind(*ahead);
@@ -136,7 +136,7 @@ template <class Wire> std::uint64_t WeirLookup::run_all(std::span<const Wire> qu
       ahead->probe_first();
     }
     if (i >= 2) {
-      table::BurstLookup &burst = bursts_[(i - 2) % 3];
+      lookup::BurstLookup &burst = bursts_[(i - 2) % 3];
       burst.finish();
       const std::uint32_t *denied = answers<Wire>(burst);
       for (unsigned k = 0; k < burst_keys; ++k) found += denied[k] != 0;
@@ -191,10 +191,10 @@ LimitLookup::LimitLookup(std::size_t table_bytes, unsigned lines_a_query)
 }
 
 namespace {
-void hash_all(const table::Kernels &kernels, const WireV4 *keys, const std::uint64_t *seeds, KeyHash *to) {
+void hash_all(const lookup::Kernels &kernels, const WireV4 *keys, const std::uint64_t *seeds, KeyHash *to) {
   kernels.hash_v4(keys, seeds, burst_keys, to);
 }
-void hash_all(const table::Kernels &kernels, const WireV6 *keys, const std::uint64_t *seeds, KeyHash *to) {
+void hash_all(const lookup::Kernels &kernels, const WireV6 *keys, const std::uint64_t *seeds, KeyHash *to) {
   alignas(cache_line_bytes) std::array<table::KeyV6, burst_keys> copied;
   for (unsigned k = 0; k < burst_keys; ++k) copied[k] = table::KeyV6::load(keys[k].data());
   kernels.hash_v6(copied.data(), seeds, burst_keys, to);
@@ -205,7 +205,7 @@ void hash_all(const table::Kernels &kernels, const WireV6 *keys, const std::uint
 template <int locality, class Wire> std::uint64_t LimitLookup::run_all(std::span<const Wire> queries) {
   constexpr std::uint64_t seed = 0x5EED;
   constexpr unsigned lengths_max = 16;
-  const table::Kernels &kernels = dataplane::best_kernels();
+  const lookup::Kernels &kernels = lookup::best_kernels();
   std::array<std::array<std::uint64_t, burst_keys>, lengths_max> seeds;
   for (unsigned l = 0; l < lines_a_query_; ++l)
     seeds[l].fill(std::is_same_v<Wire, WireV4> ? xxh3::flip_v4(seed + l) : seed + l);

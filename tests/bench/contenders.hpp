@@ -6,7 +6,7 @@
 #include "tests/bench/bench.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/image/view.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
 
 #include <array>
 #include <memory>
@@ -81,7 +81,7 @@ private:
   template <class Wire> std::uint64_t run_all(std::span<const Wire> queries);
 
   const image::ImageView &view_;
-  std::unique_ptr<table::BurstLookup[]> bursts_; // three in flight
+  std::unique_ptr<lookup::BurstLookup[]> bursts_; // three in flight
   std::uint64_t asked_ = 0, lines_ = 0;
 };
 

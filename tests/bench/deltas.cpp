@@ -74,9 +74,9 @@ public:
 
 private:
   void one_batch() {
-    std::vector<wire::Delta> deltas(batch);
+    std::vector<image::Delta> deltas(batch);
     for (std::uint32_t i = 0; i < batch; ++i) {
-      deltas[i].op = adding_ ? wire::DeltaOp::set : wire::DeltaOp::unset;
+      deltas[i].op = adding_ ? image::DeltaOp::set : image::DeltaOp::unset;
       deltas[i].length = 32;
       deltas[i].address = Address::from_wire(scrambled_address(next_host_ + i)).bytes;
     }

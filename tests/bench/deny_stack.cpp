@@ -38,7 +38,7 @@ class StackImage {
 public:
   StackImage(const Kind &kind, std::span<const build::EntryV4> entries, std::span<const Address> known) {
     build::BuildInput input;
-    input.lists = {{.name = "bench", .number = 0, .side = image::Side::deny}};
+    input.lists = {{.name = "bench", .number = 0, .side = Side::deny}};
     input.deny.v4 = entries;
     input.deny.front_filter = kind.front;
     input.generation = 1;

@@ -1,8 +1,8 @@
 #include "tests/bench/gate.hpp"
 
-#include "control/build/memory_file.hpp"
-#include "dataplane/port.hpp"
-#include "dataplane/samples.hpp"
+#include "dataplane/packet/samples.hpp"
+#include "dataplane/port/port.hpp"
+#include "weir/image/memory_file.hpp"
 
 #include <fmt/core.h>
 #include <rte_cycles.h>
@@ -126,7 +126,7 @@ unsigned LoopPort::packets_present() const {
 std::unique_ptr<dataplane::AttachedImage> attached_copy(const Image &image, std::uint64_t generation,
                                                         const dataplane::AttachContext &context) {
   const auto header = *image.view().header;
-  auto file = build::MemoryFile::make(header.total_bytes, true);
+  auto file = image::MemoryFile::make(header.total_bytes, true);
   if (!file) give_up(file.error().message);
   std::memcpy(file->bytes().data(), image.region().bytes().data(), header.total_bytes);
   auto &copy = *reinterpret_cast<image::ImageHeader *>(file->bytes().data());

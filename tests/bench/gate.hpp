@@ -9,9 +9,9 @@
 // transmission. The callback counts, and sets `stop` after as many packets as were asked for.
 #pragma once
 
-#include "dataplane/attached_image.hpp"
-#include "dataplane/image_slot.hpp"
-#include "dataplane/worker.hpp"
+#include "dataplane/image/attached_image.hpp"
+#include "dataplane/image/image_slot.hpp"
+#include "dataplane/packet/worker.hpp"
 #include "tests/bench/contenders.hpp"
 
 #include <atomic>

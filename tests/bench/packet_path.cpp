@@ -18,8 +18,8 @@
 // image, the sum of both.
 #include "tests/bench/gate.hpp"
 
-#include "dataplane/samples.hpp"
-#include "dataplane/stages.hpp"
+#include "dataplane/packet/samples.hpp"
+#include "dataplane/packet/stages.hpp"
 #include "tests/bench/testpmd.hpp"
 
 #include <fmt/core.h>
@@ -141,6 +141,7 @@ public:
         decide(static_cast<unsigned>(std::countr_zero(rest)), true);
       counters_.judged.add(burst_.count);
       send_burst(burst_, setup_, counters_);
+      count_burst(burst_, counters_);
     }
   }
 

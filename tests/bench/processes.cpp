@@ -1,9 +1,9 @@
 #include "tests/bench/processes.hpp"
 
 #include "control/cli/client.hpp"
-#include "control/daemon/api.hpp"
 #include "tests/bench/gate.hpp"
 #include "weir/key/text.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -104,7 +104,7 @@ double Processes::start_dataplane() {
 void Processes::kill_dataplane() { dataplane_.stop(SIGKILL, 10s); }
 
 Json Processes::ask(const Json &request) const {
-  auto client = cli::Client::connect(folder() / "run" / control::control_socket_name);
+  auto client = cli::Client::connect(folder() / "run" / wire::control_socket_name);
   if (!client) complain(client.error().message);
   const auto answer = client->ask(request.dump(), std::chrono::minutes(5));
   if (!answer) complain(answer.error().message);
@@ -116,7 +116,7 @@ Json Processes::ask(const Json &request) const {
 void Processes::wait_in_step() const {
   const auto start = Clock::now();
   for (;; std::this_thread::sleep_for(5ms)) {
-    auto client = cli::Client::connect(folder() / "run" / control::control_socket_name);
+    auto client = cli::Client::connect(folder() / "run" / wire::control_socket_name);
     if (client) {
       const auto answer = client->ask(R"({"verb":"status"})", 10s);
       const Json json = answer ? Json::parse(*answer, nullptr, false) : Json();

@@ -34,7 +34,7 @@ public:
   void kill_dataplane();
   void wait_in_step() const; // the dataplane enforces what control wants
 
-  // One request line of control/daemon/api.hpp; gives up unless it is answered with ok.
+  // One request line of control/api/api.hpp; gives up unless it is answered with ok.
   nlohmann::json ask(const nlohmann::json &request) const;
 
   [[nodiscard]] const std::filesystem::path &folder() const { return folder_.path(); }

@@ -3,7 +3,7 @@
 // from outside: swaps, deltas. Needs two CPUs.
 #pragma once
 
-#include "dataplane/dataplane.hpp"
+#include "dataplane/gate/dataplane.hpp"
 #include "tests/bench/gate.hpp"
 #include "tests/support/process.hpp"
 

@@ -8,7 +8,7 @@
 #include "tests/bench/gate.hpp"
 #include "tests/support/seed.hpp"
 
-#include "dataplane/samples.hpp"
+#include "dataplane/packet/samples.hpp"
 
 #include <fmt/core.h>
 

@@ -99,8 +99,7 @@ public:
     RuleSet rules;
     rules.policy.match = Match::source;
     rules.policy.confirm = setting_.confirm;
-    rules.lists = {{"ops", image::Side::allow, {allowed.begin(), allowed.end()}},
-                   {"bad", image::Side::deny, denied_}};
+    rules.lists = {{"ops", Side::allow, {allowed.begin(), allowed.end()}}, {"bad", Side::deny, denied_}};
     ImageOptions options;
     if (setting_.filter == image::GuardKind::cuckoo) {
       // Room for one more group, and 93 % of the slots then: most keys that come have to wait for
@@ -242,13 +241,13 @@ public:
 
   // All hosts of a group at once, among random others.
   void turn(unsigned group, bool allow) {
-    std::vector<wire::Delta> batch;
+    std::vector<image::Delta> batch;
     for (unsigned n = 0; n < hosts_in_group; ++n) add(batch, prefix_of(host_of(group_net + group, n)), allow);
     noise(batch);
     send(batch);
   }
   void noise() {
-    std::vector<wire::Delta> batch;
+    std::vector<image::Delta> batch;
     noise(batch);
     send(batch);
   }
@@ -257,16 +256,16 @@ public:
   [[nodiscard]] std::uint64_t swaps() const { return generation_; }
 
 private:
-  void noise(std::vector<wire::Delta> &batch) {
+  void noise(std::vector<image::Delta> &batch) {
     while (batch.size() < batch_deltas) {
       const Prefix p = prefix_of(host_of(noise_net, random_.below(noise_hosts)));
       add(batch, p, model_.allowed.contains(p) ? random_.one_in(16) : !random_.one_in(16)); // some twice
     }
   }
-  void add(std::vector<wire::Delta> &batch, const Prefix &p, bool allow) {
-    wire::Delta d;
-    d.op = allow ? wire::DeltaOp::set : wire::DeltaOp::unset;
-    d.side = image::Side::allow;
+  void add(std::vector<image::Delta> &batch, const Prefix &p, bool allow) {
+    image::Delta d;
+    d.op = allow ? image::DeltaOp::set : image::DeltaOp::unset;
+    d.side = Side::allow;
     d.family = p.family();
     d.length = p.length;
     d.list = random_.one_in(4) ? deny_list : allow_list; // a present key may change its list
@@ -277,7 +276,7 @@ private:
     else
       model_.allowed.erase(p);
   }
-  void send(const std::vector<wire::Delta> &batch) {
+  void send(const std::vector<image::Delta> &batch) {
     const WireMessage answer = control_.deltas(wire::Target::live, sequence_ + 1, batch);
     const bool no_room = answer.is(wire::Type::refused) &&
                          answer.as<wire::Refused>().code == static_cast<std::uint32_t>(Errc::needs_rebuild);

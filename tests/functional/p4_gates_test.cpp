@@ -2,7 +2,7 @@
 // itself in the interpreter of tests/support. They get the same image of family jhash, and the same packets;
 // verdict and reason are compared packet by packet, counters at the end. What is left out is counted and
 // said.
-#include "dataplane/stages.hpp"
+#include "dataplane/packet/stages.hpp"
 #include "p4/export/exporter.hpp"
 #include "p4/swx/gate.hpp"
 #include "p4/swx/program.hpp"
@@ -74,6 +74,7 @@ private:
   CppAnswer judge(const p4::swx::Packet &packet) {
     dataplane::Burst &burst = *burst_;
     burst.image = image_.get();
+    burst.policy = &image_->view.policy;
     burst.match = image_->view.policy.match;
     burst.judges_destination = dataplane::judges_destination(burst.match, sides[packet.port]);
     burst.count = 1;
@@ -184,7 +185,7 @@ TEST_F(P4Gates, a_single_wrong_bit_in_a_register_is_seen) {
   Random random(seed);
   test::RuleSet rules;
   rules.policy.match = Match::source;
-  rules.lists = {{"deny", image::Side::deny, {}}};
+  rules.lists = {{"deny", Side::deny, {}}};
   std::set<Prefix> hosts; // each once: an entry is asked for by one packet
   while (hosts.size() < 200) hosts.insert({test::random_address(random, Family::ipv4), 32});
   rules.lists[0].prefixes.assign(hosts.begin(), hosts.end());

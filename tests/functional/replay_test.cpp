@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 RuleSet one_list(const char *prefix) {
   RuleSet rules;
   rules.policy.match = Match::source;
-  rules.lists = {{"bad", image::Side::deny, {*parse_prefix(prefix)}}};
+  rules.lists = {{"bad", Side::deny, {*parse_prefix(prefix)}}};
   return rules;
 }
 

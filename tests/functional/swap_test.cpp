@@ -20,7 +20,7 @@ namespace {
 TestImage image_of_many_hosts() {
   RuleSet rules;
   rules.policy.match = Match::source;
-  rules.lists = {{"bad", image::Side::deny, {}}};
+  rules.lists = {{"bad", Side::deny, {}}};
   for (std::uint32_t i = 0; i < 20'000; ++i)
     rules.lists[0].prefixes.push_back({Address::from_host(0x0A000000u + 7 * i), 32});
   return TestImage(rules);

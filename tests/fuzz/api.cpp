@@ -4,12 +4,12 @@
 // Whatever comes, each line is answered with one JSON object that says whether it is ok, in order, the rules
 // stay in force, and the next client is served. The engine lives on from one input to the next unless one of
 // them has changed what it holds: starting one takes a hundred times as long as refusing a request.
-#include "control/daemon/api.hpp"
-#include "control/daemon/server.hpp"
-#include "control/daemon/verbs.hpp"
+#include "control/api/api.hpp"
+#include "control/api/server.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/fake_dataplane.hpp"
 #include "tests/support/process.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ constexpr const char *rules = "version: 1\n"
 
 class Gate {
 public:
-  Gate() : dataplane_(folder_ / control::dataplane_socket_name) {
+  Gate() : dataplane_(folder_ / wire::dataplane_socket_name) {
     std::ofstream(folder_ / "weir.yaml") << rules;
     std::ofstream(folder_ / "list") << "10.0.0.0/8\n172.16.0.1\n";
     auto store = store::Store::open(folder_ / "store");
@@ -102,7 +102,7 @@ public:
   }
 
 private:
-  [[nodiscard]] std::filesystem::path socket() const { return folder_ / control::control_socket_name; }
+  [[nodiscard]] std::filesystem::path socket() const { return folder_ / wire::control_socket_name; }
 
   template <class Done> bool run_until(Done done) {
     const auto end = push::Clock::now() + std::chrono::seconds(60);

@@ -7,7 +7,7 @@
 //
 // Whatever comes, every packet that is read reaches the ring whole and in order, or the file is refused.
 #include "dataplane/eal.hpp"
-#include "dataplane/replay_source.hpp"
+#include "dataplane/replay/replay_source.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <fmt/format.h>

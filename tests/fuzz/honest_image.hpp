@@ -49,9 +49,9 @@ inline Buffer make_honest_image(bool stack) {
   }
   const std::vector<build::EntryV4> allowed{{.host = 0x0A000007, .length = 32, .list = 0}};
   build::BuildInput input;
-  input.lists = {{.name = "ops", .number = 0, .side = image::Side::allow},
-                 {.name = "drop", .number = 1, .side = image::Side::deny},
-                 {.name = "bans", .number = 2, .side = image::Side::deny}};
+  input.lists = {{.name = "ops", .number = 0, .side = Side::allow},
+                 {.name = "drop", .number = 1, .side = Side::deny},
+                 {.name = "bans", .number = 2, .side = Side::deny}};
   input.deny = {.v4 = v4, .v6 = v6, .front_filter = !stack};
   input.allow = {.v4 = allowed, .v6 = {}, .predictor = build::Predictor::chained};
   const std::vector<build::VulnerableKey> guarded{{{Address::from_host(0x0A000001), 32}, 1},

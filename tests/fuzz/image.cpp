@@ -13,7 +13,7 @@
 #include "tests/fuzz/honest_image.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/image/writer.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -82,7 +82,7 @@ bool covered_change(MutableBytes image, bool stack) {
 }
 
 void ask_everything(const image::ImageView &view) {
-  static const auto burst = std::make_unique<table::BurstLookup>();
+  static const auto burst = std::make_unique<lookup::BurstLookup>();
   std::array<std::array<std::uint8_t, 16>, 16> v6{};
   if (!view.guard.empty()) {
     std::array<KeyHash, filter::batch_max> keys;
@@ -104,23 +104,22 @@ void ask_everything(const image::ImageView &view) {
   burst->send();
   burst->probe_first();
   burst->finish();
-  for (unsigned i = 0; i < slot; ++i) (void)image::list_name(view, image::value::list_of(burst->deny(i)));
+  for (unsigned i = 0; i < slot; ++i) (void)image::list_name(view, table::value::list_of(burst->deny(i)));
   for (const std::uint32_t host : test_hosts) {
     const Address address = Address::from_host(host);
-    (void)image::lookup(view, image::Side::deny, address);
-    (void)image::lookup(view, image::Side::allow, address);
+    (void)image::lookup(view, Side::deny, address);
+    (void)image::lookup(view, Side::allow, address);
   }
-  for (const auto &address : v6)
-    (void)image::lookup(view, image::Side::deny, Address::from_v6(address.data()));
+  for (const auto &address : v6) (void)image::lookup(view, Side::deny, Address::from_v6(address.data()));
 }
 
 void change_something(MutableBytes image) {
   auto writer = image::ImageWriter::attach(image, [] {});
   if (!writer) return;
   for (std::uint32_t i = 0; i < 24; ++i) {
-    wire::Delta delta;
-    delta.op = i % 3 == 2 ? wire::DeltaOp::unset : wire::DeltaOp::set;
-    delta.side = i % 2 == 0 ? image::Side::allow : image::Side::deny;
+    image::Delta delta;
+    delta.op = i % 3 == 2 ? image::DeltaOp::unset : image::DeltaOp::set;
+    delta.side = i % 2 == 0 ? Side::allow : Side::deny;
     delta.family = i % 4 == 3 ? Family::ipv6 : Family::ipv4;
     const bool v6 = delta.family == Family::ipv6, host = i % 5 == 4;
     delta.length = static_cast<std::uint8_t>(host ? address_bits(delta.family) : v6 ? 48 : 8 + i);
@@ -128,7 +127,7 @@ void change_something(MutableBytes image) {
     Address address = Address::from_host(0x0A000000 + i * 0x01010101);
     address.family = delta.family;
     delta.address = masked(address, delta.length).bytes;
-    require(writer->check(delta).has_value(), "the delta is well formed");
+    require(image::check(delta).has_value(), "the delta is well formed");
     if (writer->apply(delta) == image::Change::needs_rebuild) break;
     (void)writer->relieve(address);
     if (i % 8 == 7) writer->grace_passed();

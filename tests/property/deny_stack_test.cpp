@@ -1,10 +1,10 @@
 // Denied hosts behind a stacked filter, and judged by one alone: every kernel, base filter and mix of
 // prefixes against a map of the rules, before and after deltas.
-#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/deny_stack_case.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace weir {
 namespace {
 
 using filter::FilterKind;
-using image::Side, image::StackRole;
+using image::StackRole;
 
 struct Case {
   StackRole role;
@@ -119,11 +119,11 @@ protected:
 
   // A burst's answers are what map and filter say; returns how many were denied without a rule.
   unsigned ask(const image::ImageView &view, unsigned bursts, bool changed) {
-    const auto burst = std::make_unique<table::BurstLookup>();
+    const auto burst = std::make_unique<lookup::BurstLookup>();
     unsigned wrongly = 0;
     for (unsigned n = 0; n < bursts; ++n) {
-      const auto kernels = dataplane::available_kernels();
-      std::vector<Address> asked(random() % (table::BurstLookup::slots_max + 1));
+      const auto kernels = lookup::available_kernels();
+      std::vector<Address> asked(random() % (lookup::BurstLookup::slots_max + 1));
       burst->begin(view, *kernels[random() % kernels.size()]);
       for (unsigned i = 0; i < asked.size(); ++i) {
         asked[i] = some_address();
@@ -157,16 +157,16 @@ protected:
     const int rule = model.list_of(a, bits), prefix = model.list_of(a, bits - 1);
     const bool host = model.rules.contains({a, static_cast<std::uint8_t>(bits)});
     if (host) {
-      EXPECT_TRUE(image::value::is_set(deny)) << to_string(a) << " passes";
-      EXPECT_EQ(image::value::length_of(deny), bits);
-      const auto list = static_cast<int>(image::value::list_of(deny));
+      EXPECT_TRUE(table::value::is_set(deny)) << to_string(a) << " passes";
+      EXPECT_EQ(table::value::length_of(deny), bits);
+      const auto list = static_cast<int>(table::value::list_of(deny));
       if (!judges)
         EXPECT_EQ(list, rule);
       else
         EXPECT_TRUE(list == image::compact_list || (changed && list == rule)) << list << " not " << rule;
       return false;
     }
-    const int list = image::value::is_set(deny) ? static_cast<int>(image::value::list_of(deny)) : -1;
+    const int list = table::value::is_set(deny) ? static_cast<int>(table::value::list_of(deny)) : -1;
     const bool wrongly = judges && model.hosts_are_asked_for(a) && !is_spared(a) &&
                          !model.relieved.contains(a) && view.stack.contains(test::host_hash(view, a)) &&
                          !(model.let_through.contains(a) && list == prefix);
@@ -183,15 +183,15 @@ protected:
       if (done == image::Change::overlay) model.let_through.insert(p.address);
       return done != image::Change::needs_rebuild;
     }
-    wire::Delta d{.op = random() % 2 == 0 ? wire::DeltaOp::set : wire::DeltaOp::unset,
-                  .family = p.family(),
-                  .length = p.length,
-                  .list = static_cast<std::uint16_t>(random() % 9),
-                  .address = p.address.bytes};
+    image::Delta d{.op = random() % 2 == 0 ? image::DeltaOp::set : image::DeltaOp::unset,
+                   .family = p.family(),
+                   .length = p.length,
+                   .list = static_cast<std::uint16_t>(random() % 9),
+                   .address = p.address.bytes};
     const image::Change done = writer.apply(d);
     if (done == image::Change::needs_rebuild) return false;
     writer.grace_passed();
-    if (d.op == wire::DeltaOp::set) {
+    if (d.op == image::DeltaOp::set) {
       model.set(p, d.list);
     } else {
       model.rules.erase(p);
@@ -227,7 +227,7 @@ TEST(DenyStackTally, counts_what_was_asked_accepted_and_refuted) {
   build::BuildInput in;
   in.lists = {{"bad", 0}};
   in.deny.v4 = hosts;
-  const auto burst = std::make_unique<table::BurstLookup>();
+  const auto burst = std::make_unique<lookup::BurstLookup>();
   for (const StackRole role : {StackRole::front, StackRole::judge})
     for (const FilterKind base :
          {FilterKind::split_block_bloom, FilterKind::bloom, FilterKind::binary_fuse}) {
@@ -237,7 +237,7 @@ TEST(DenyStackTally, counts_what_was_asked_accepted_and_refuted) {
       unsigned wrong_all = 0;
       for (std::uint32_t from = 340; from < 2000; from += 30) {
         unsigned accepted = 0, wrong = 0;
-        burst->begin(view, dataplane::best_kernels());
+        burst->begin(view, lookup::best_kernels());
         for (std::uint32_t i = 0; i < 60; ++i) {
           const Address a = Address::from_host(0x0A000000 + from + i);
           burst->ask_v4(i, a.wire());

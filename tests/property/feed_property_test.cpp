@@ -1,9 +1,9 @@
 // Random feeds: what is written is read back, the quick and the careful path agree, and no bytes
 // whatever break the parser or make it give entries that are out of order.
-#include "control/config/config.hpp"
-#include "control/config/values.hpp"
 #include "control/rules/feed.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/config/config.hpp"
+#include "weir/config/values.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>

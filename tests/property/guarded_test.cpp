@@ -1,9 +1,9 @@
 // A burst behind the allow side's filter gives the answers of the tables, whenever it is asked and however
 // often the filter is wrong.
-#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,6 @@
 
 namespace weir {
 namespace {
-
-using image::Side;
 
 enum class Shape : std::uint8_t { hosts_alone, prefixes_too };
 
@@ -82,7 +80,7 @@ protected:
   }
 };
 
-void ask(table::BurstLookup &burst, unsigned slot, const Address &a) {
+void ask(lookup::BurstLookup &burst, unsigned slot, const Address &a) {
   if (a.family == Family::ipv4)
     burst.ask_v4(slot, a.wire());
   else
@@ -91,7 +89,7 @@ void ask(table::BurstLookup &burst, unsigned slot, const Address &a) {
 
 TEST_P(Guarded, bursts_answer_what_the_tables_say) {
   WEIR_TRACE_SEED(seed);
-  const auto burst = std::make_unique<table::BurstLookup>();
+  const auto burst = std::make_unique<lookup::BurstLookup>();
   const bool late = GetParam().confirm == Confirm::on_conflict;
   std::uint64_t exempted = 0, denied_asked = 0, denied_wrong = 0, asked_all = 0, accepted_all = 0,
                 wrong_all = 0;
@@ -99,8 +97,8 @@ TEST_P(Guarded, bursts_answer_what_the_tables_say) {
     const test::ImageMemory memory = build();
     const image::ImageView view = memory.view();
     for (unsigned n = 0; n < 130; ++n) {
-      const auto kernels = dataplane::available_kernels();
-      std::vector<Address> asked(random() % (table::BurstLookup::slots_max + 1));
+      const auto kernels = lookup::available_kernels();
+      std::vector<Address> asked(random() % (lookup::BurstLookup::slots_max + 1));
       burst->begin(view, *kernels[random() % kernels.size()]);
       for (unsigned i = 0; i < asked.size(); ++i) ask(*burst, i, asked[i] = some_address());
       burst->send();
@@ -116,7 +114,7 @@ TEST_P(Guarded, bursts_answer_what_the_tables_say) {
         denied += deny != 0;
         exempted += deny != 0 && allow != 0;
       }
-      const table::GuardTally &tally = burst->cost().guard;
+      const lookup::GuardTally &tally = burst->cost().guard;
       ASSERT_EQ(tally.denied_asked, denied);
       if (!late) {
         ASSERT_EQ(tally.asked, asked.size());
@@ -169,14 +167,14 @@ TEST(GuardedTally, counts_addresses_and_probes_of_the_table) {
     in.policy.confirm = confirm;
     const test::ImageMemory memory = test::ImageMemory::build(in);
     const image::ImageView view = memory.view();
-    const auto burst = std::make_unique<table::BurstLookup>();
-    burst->begin(view, dataplane::best_kernels());
+    const auto burst = std::make_unique<lookup::BurstLookup>();
+    burst->begin(view, lookup::best_kernels());
     for (unsigned i = 0; i < 60; ++i) // 20 allowed, 20 both, 20 denied
       burst->ask_v4(i, Address::from_host(0x0A000000 + (i / 20) * 200 + i % 20).wire());
     burst->send();
     burst->probe_first();
     burst->finish();
-    const table::GuardTally &tally = burst->cost().guard;
+    const lookup::GuardTally &tally = burst->cost().guard;
     EXPECT_EQ(tally.denied_asked, 40u);
     EXPECT_EQ(tally.asked, confirm == Confirm::exact ? 60u : 40u);
     EXPECT_EQ(tally.accepted - tally.refuted, confirm == Confirm::exact ? 40u : 20u);

@@ -11,16 +11,15 @@
 namespace weir {
 namespace {
 
-using image::Side;
 using test::ImageMemory;
 
 constexpr std::uint32_t hosts_at_first = 40000;
 constexpr std::uint32_t hosts_known = 41000; // there is room for no more than some of the others
 
-wire::Delta host_delta(Side side, std::uint32_t host, std::uint16_t list) { // list 0: unset
-  wire::Delta d;
+image::Delta host_delta(Side side, std::uint32_t host, std::uint16_t list) { // list 0: unset
+  image::Delta d;
   d.side = side;
-  d.op = list == 0 ? wire::DeltaOp::unset : wire::DeltaOp::set;
+  d.op = list == 0 ? image::DeltaOp::unset : image::DeltaOp::set;
   d.length = 32;
   d.list = list;
   d.address = Address::from_host(host).bytes;
@@ -70,7 +69,7 @@ struct Batches : testing::TestWithParam<Setting> {
     }
     for (std::uint32_t h = 1; h <= 2 * hosts_known; ++h) {
       const auto known = rules.find(h * 79);
-      const std::uint32_t wanted = known == rules.end() ? 0 : image::value::make(known->second, 32);
+      const std::uint32_t wanted = known == rules.end() ? 0 : table::value::make(known->second, 32);
       ASSERT_EQ(image::lookup(writer.view(), side(), Address::from_host(h * 79)), wanted) << h;
       ASSERT_TRUE(wanted == 0 || guard_lets_pass(h * 79)) << h;
     }
@@ -79,12 +78,12 @@ struct Batches : testing::TestWithParam<Setting> {
     const image::ImageView &view = writer.view();
     return view.guard.empty() || view.guard.contains(hash_v4(byteswap32(host), view.seeds_v4[32]));
   }
-  [[nodiscard]] static wire::Delta host_delta(std::uint32_t host, std::uint16_t list) {
+  [[nodiscard]] static image::Delta host_delta(std::uint32_t host, std::uint16_t list) {
     return weir::host_delta(side(), host, list);
   }
-  void enter(const wire::Delta &d) {
+  void enter(const image::Delta &d) {
     const std::uint32_t host = Address{Family::ipv4, d.address}.host();
-    if (d.op == wire::DeltaOp::set)
+    if (d.op == image::DeltaOp::set)
       rules[host] = d.list;
     else
       rules.erase(host);
@@ -95,12 +94,12 @@ TEST_P(Batches, say_afterwards_what_their_deltas_say_in_order) {
   WEIR_TRACE_SEED(seed);
   unsigned keys_added = 0;
   for (int round = 0; round < 20; ++round) {
-    std::vector<wire::Delta> batch(random() % 2000);
-    for (wire::Delta &d : batch) { // few hosts, so that a batch often speaks of one several times
+    std::vector<image::Delta> batch(random() % 2000);
+    for (image::Delta &d : batch) { // few hosts, so that a batch often speaks of one several times
       const auto host =
           static_cast<std::uint32_t>(hosts_at_first + random() % (hosts_known - hosts_at_first));
       d = host_delta(host * 79, static_cast<std::uint16_t>(random() % 4));
-      keys_added += d.op == wire::DeltaOp::set ? 1 : 0;
+      keys_added += d.op == image::DeltaOp::set ? 1 : 0;
       enter(d);
     }
     const auto done = writer.apply_batch(batch);
@@ -113,22 +112,22 @@ TEST_P(Batches, say_afterwards_what_their_deltas_say_in_order) {
 }
 
 TEST_P(Batches, of_new_keys_wait_together_and_not_one_by_one) {
-  std::vector<wire::Delta> batch;
+  std::vector<image::Delta> batch;
   for (std::uint32_t h = hosts_at_first + 1; h <= hosts_known; ++h) batch.push_back(host_delta(h * 79, 2));
-  for (const wire::Delta &d : batch) enter(d);
+  for (const image::Delta &d : batch) enter(d);
   const auto done = writer.apply_batch(batch);
   ASSERT_FALSE(done.needs_rebuild);
   expect_same();
   const ImageMemory again = build();
   unsigned graces_alone = 0;
   auto alone = image::ImageWriter::attach(again.bytes(), [&] { ++graces_alone; }).value();
-  for (const wire::Delta &d : batch) ASSERT_NE(alone.apply(d), image::Change::needs_rebuild);
+  for (const image::Delta &d : batch) ASSERT_NE(alone.apply(d), image::Change::needs_rebuild);
   EXPECT_GE(graces_alone, 60u) << "little had to move: the test is too roomy to show anything";
   EXPECT_LE(graces, graces_alone / 8);
 }
 
 TEST_P(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
-  std::vector<wire::Delta> batch;
+  std::vector<image::Delta> batch;
   for (std::uint32_t h = hosts_at_first + 1; h <= 4 * hosts_at_first; ++h)
     batch.push_back(host_delta(h * 79, 2));
   const auto done = writer.apply_batch(batch);
@@ -153,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Sides, Batches,
                                          Setting{Side::allow, image::GuardKind::cuckoo},
                                          Setting{Side::allow, image::GuardKind::stacked}),
                          [](const auto &setting) {
-                           return std::string(image::name_of(setting.param.side)) + "_" +
+                           return std::string(name_of(setting.param.side)) + "_" +
                                   std::string(image::name_of(setting.param.guard));
                          });
 

@@ -1,11 +1,11 @@
 // Random deltas against an ordered map: after each batch the image says what the map says, asked one
 // address at a time and in bursts.
-#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/deny_stack_case.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,6 @@ namespace weir {
 namespace {
 
 using image::Change;
-using image::Side;
 using test::ImageMemory;
 
 // Effective rules of one side, and the slow obvious longest match.
@@ -28,7 +27,7 @@ std::uint32_t judge(const Rules &rules, const Address &a) {
   for (int length = static_cast<int>(address_bits(a.family)); length >= 0; --length) {
     const auto l = static_cast<std::uint8_t>(length);
     const auto it = rules.find({masked(a, l), l});
-    if (it != rules.end()) return image::value::make(it->second, l);
+    if (it != rules.end()) return table::value::make(it->second, l);
   }
   return 0;
 }
@@ -67,9 +66,9 @@ private:
   std::mt19937_64 random_;
 };
 
-wire::Delta delta(Side side, const Prefix &p, std::optional<std::uint16_t> list) {
-  wire::Delta d;
-  d.op = list ? wire::DeltaOp::set : wire::DeltaOp::unset;
+image::Delta delta(Side side, const Prefix &p, std::optional<std::uint16_t> list) {
+  image::Delta d;
+  d.op = list ? image::DeltaOp::set : image::DeltaOp::unset;
   d.side = side;
   d.family = p.family();
   d.length = p.length;
@@ -101,7 +100,7 @@ struct Form {
 
 struct State {
   Rules rules[2]; // by Side
-  std::unique_ptr<table::BurstLookup> burst = std::make_unique<table::BurstLookup>();
+  std::unique_ptr<lookup::BurstLookup> burst = std::make_unique<lookup::BurstLookup>();
   mutable std::size_t asks = 0;
 
   ImageMemory build(std::uint64_t seed, const Form &form = {}) const {
@@ -155,7 +154,7 @@ struct State {
   }
 
   void ask(const image::ImageView &view, std::span<const Address> asked) const {
-    const auto kernels = dataplane::available_kernels();
+    const auto kernels = lookup::available_kernels();
     burst->begin(view, *kernels[asks++ % kernels.size()]); // each set in turn
     for (unsigned i = 0; i < asked.size(); ++i) {
       if (asked[i].family == Family::ipv4)
@@ -241,8 +240,8 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
           g.below(5) < 2 ? std::nullopt : std::optional(static_cast<std::uint16_t>(g.below(9)));
       const auto before = rules.find(p);
       const bool same = list ? before != rules.end() && before->second == *list : before == rules.end();
-      const wire::Delta d = delta(side, p, list);
-      ASSERT_TRUE(writer.check(d).has_value());
+      const image::Delta d = delta(side, p, list);
+      ASSERT_TRUE(image::check(d).has_value());
       const Change change = writer.apply(d);
       ASSERT_EQ(change == Change::unchanged, same) << to_string(p);
       if (list)
@@ -260,7 +259,7 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
     }
     writer.grace_passed();
     if (guard() != image::GuardKind::none) state.expect_guarded(writer);
-    std::vector<Address> asked(g.below(table::BurstLookup::slots_max + 1));
+    std::vector<Address> asked(g.below(lookup::BurstLookup::slots_max + 1));
     for (Address &a : asked) a = g.address();
     state.expect_same(writer.view(), asked);
     if (HasFatalFailure()) return;
@@ -368,7 +367,7 @@ TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses
   EXPECT_GT(seen[static_cast<unsigned>(Change::overlay)], 10u);
   EXPECT_GT(writer.view().v6[0].table.stash_keys[0], 0u) << "the stash was never used";
   for (const Address &a : added)
-    ASSERT_EQ(image::lookup(writer.view(), Side::deny, a), image::value::make(4, address_bits(a.family)));
+    ASSERT_EQ(image::lookup(writer.view(), Side::deny, a), table::value::make(4, address_bits(a.family)));
   for (const Address &a : added) { // and all of it can be taken back, tombstones included
     const Prefix p{a, static_cast<std::uint8_t>(address_bits(a.family))};
     ASSERT_NE(writer.apply(delta(Side::deny, p, std::nullopt)), Change::needs_rebuild);
@@ -387,7 +386,7 @@ TEST(Bursts, with_more_probes_than_there_is_room_for_answer_alike) {
   const image::ImageView view = memory.view();
   std::mt19937_64 random(3);
   std::vector<Address> asked;
-  for (unsigned i = 0; i < table::BurstLookup::slots_max; ++i) {
+  for (unsigned i = 0; i < lookup::BurstLookup::slots_max; ++i) {
     Address a = i % 3 ? base : base4;
     a.bytes[random() % (a.family == Family::ipv4 ? 4 : 16)] ^=
         static_cast<std::uint8_t>(1u << (random() % 8));
@@ -412,13 +411,13 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
     for (const bool front : {false, true}) {
       const ImageMemory memory = state.build(seed, {.front = front});
       const image::ImageView view = memory.view();
-      for (const table::Kernels *kernels : dataplane::available_kernels()) {
-        const auto bursts = std::make_unique<table::BurstLookup[]>(3);
-        std::array<std::array<std::uint32_t, table::BurstLookup::slots_max>, 3> wires;
+      for (const lookup::Kernels *kernels : lookup::available_kernels()) {
+        const auto bursts = std::make_unique<lookup::BurstLookup[]>(3);
+        std::array<std::array<std::uint32_t, lookup::BurstLookup::slots_max>, 3> wires;
         std::array<unsigned, 3> counts{};
         for (unsigned n = 0; n < 200; ++n) {
           const unsigned now = n % 3, ahead = (n + 2) % 3, oldest = (n + 1) % 3;
-          counts[now] = 1 + static_cast<unsigned>(random() % table::BurstLookup::slots_max);
+          counts[now] = 1 + static_cast<unsigned>(random() % lookup::BurstLookup::slots_max);
           for (std::uint32_t &w : wires[now])
             w = byteswap32(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
           bursts[now].begin(view, *kernels);

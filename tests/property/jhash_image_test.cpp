@@ -1,11 +1,11 @@
 // Images of family jhash beside a slow judge: random rules of any size with nested prefixes, whichever
 // filters stand in front, asked one by one and in bursts.
-#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/deny_stack_case.hpp"
 #include "tests/support/random_rules.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/test_image.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,15 +16,13 @@
 namespace weir {
 namespace {
 
-using image::Side;
-
 class Asker {
 public:
   Asker(const test::RuleSet &rules, const image::ImageView &view) : oracle_(rules.oracle()), view_(view) {}
 
   void ask(test::Random &random, const test::RuleSet &rules) {
-    const auto kernels = dataplane::available_kernels();
-    std::vector<Address> asked(random.below(table::BurstLookup::slots_max + 1));
+    const auto kernels = lookup::available_kernels();
+    std::vector<Address> asked(random.below(lookup::BurstLookup::slots_max + 1));
     burst_->begin(view_, *kernels[random.below(static_cast<std::uint32_t>(kernels.size()))]);
     for (unsigned i = 0; i < asked.size(); ++i) {
       const Family family = random.one_in(2) ? Family::ipv4 : Family::ipv6;
@@ -52,13 +50,13 @@ public:
 
 private:
   [[nodiscard]] std::optional<std::string> list_of(std::uint32_t value) const {
-    if (!image::value::is_set(value)) return std::nullopt;
-    return std::string(image::list_name(view_, image::value::list_of(value)));
+    if (!table::value::is_set(value)) return std::nullopt;
+    return std::string(image::list_name(view_, table::value::list_of(value)));
   }
 
   test::Oracle oracle_;
   const image::ImageView &view_;
-  std::unique_ptr<table::BurstLookup> burst_ = std::make_unique<table::BurstLookup>();
+  std::unique_ptr<lookup::BurstLookup> burst_ = std::make_unique<lookup::BurstLookup>();
   unsigned hits_ = 0;
 };
 

@@ -115,7 +115,7 @@ Addresses at_random(std::mt19937_64 &random) {
 
 RuleSet rules_of(const Addresses &addresses) {
   RuleSet rules;
-  rules.lists.push_back({.name = "drop", .side = image::Side::deny, .prefixes = {}});
+  rules.lists.push_back({.name = "drop", .side = Side::deny, .prefixes = {}});
   for (const std::uint32_t a : addresses) rules.lists[0].prefixes.push_back({Address::from_host(a), 32});
   return rules;
 }
@@ -273,14 +273,14 @@ TEST(Keys, that_all_share_their_lines_under_a_seed_that_leaked_are_built_with_an
   const TestImage image(rules_of(chosen), {.seed = leaked, .front_filter = true});
   EXPECT_GT(image.report().attempts, 1u) << "they do collide";
   for (const std::uint32_t a : chosen) {
-    const auto value = image::lookup(image.view(), image::Side::deny, Address::from_host(a));
-    ASSERT_TRUE(image::value::is_set(value)) << a;
+    const auto value = image::lookup(image.view(), Side::deny, Address::from_host(a));
+    ASSERT_TRUE(table::value::is_set(value)) << a;
   }
   unsigned absent = 0;
   for (std::uint32_t a = 0x02000000; a < 0x02000000 + 5000; ++a) {
     if (std::ranges::binary_search(chosen, a)) continue;
     ++absent;
-    ASSERT_FALSE(image::value::is_set(image::lookup(image.view(), image::Side::deny, Address::from_host(a))));
+    ASSERT_FALSE(table::value::is_set(image::lookup(image.view(), Side::deny, Address::from_host(a))));
   }
   EXPECT_GT(absent, 4000u);
 }
@@ -294,12 +294,12 @@ TEST(Keys, that_share_a_bucket_of_a_filter_under_a_seed_that_leaked_are_built_wi
     if (place.bucket == 0 && place.fingerprint == 1) chosen.push_back(a);
   }
   RuleSet rules = rules_of(chosen);
-  rules.lists[0].side = image::Side::allow;
+  rules.lists[0].side = Side::allow;
   const TestImage image(rules, {.seed = leaked, .cuckoo = build::CuckooParams{chosen.size(), shape}});
   EXPECT_GT(image.report().attempts, 1u) << "they do collide";
   for (const std::uint32_t a : chosen) {
     EXPECT_TRUE(image.view().guard.contains(image.view().hash(byteswap32(a), 32)));
-    EXPECT_TRUE(image::value::is_set(image::lookup(image.view(), image::Side::allow, Address::from_host(a))));
+    EXPECT_TRUE(table::value::is_set(image::lookup(image.view(), Side::allow, Address::from_host(a))));
   }
 }
 
@@ -329,17 +329,16 @@ TEST(Keys, that_are_added_to_an_image_whose_seed_leaked_go_in_or_ask_for_another
   auto writer = image::ImageWriter::attach(image.bytes(), [] {}).value();
   unsigned in_force = 0, refused = 0;
   for (const std::uint32_t a : chosen) {
-    wire::Delta d;
-    d.op = wire::DeltaOp::set;
-    d.side = image::Side::deny;
+    image::Delta d;
+    d.op = image::DeltaOp::set;
+    d.side = Side::deny;
     d.family = Family::ipv4;
     d.length = 32;
     d.address = Address::from_host(a).bytes;
     const image::Change change = writer.apply(d);
     const bool expected = change != image::Change::needs_rebuild;
     ++(expected ? in_force : refused);
-    ASSERT_EQ(image::value::is_set(image::lookup(writer.view(), image::Side::deny, Address::from_host(a))),
-              expected)
+    ASSERT_EQ(table::value::is_set(image::lookup(writer.view(), Side::deny, Address::from_host(a))), expected)
         << a;
   }
   EXPECT_GT(in_force, 16u) << "two lines";

@@ -18,8 +18,6 @@
 namespace weir::rules {
 namespace {
 
-using image::Side;
-
 std::uint64_t seed() { return test::seed_or(20261121); }
 
 struct RandomList {

@@ -23,7 +23,6 @@
 namespace weir {
 namespace {
 
-using image::Side;
 using test::Random;
 
 // Fails at the call of write() that it is told to, and then until it is told otherwise.
@@ -99,13 +98,13 @@ public:
       p.address = masked(p.address, p.length);
       if (!list.prefixes.empty() && random_.one_in(2))
         p = list.prefixes[random_.below(static_cast<std::uint32_t>(list.prefixes.size()))];
-      wire::Delta d{.op = random_.one_in(3) ? wire::DeltaOp::unset : wire::DeltaOp::set,
-                    .side = list.side,
-                    .family = p.family(),
-                    .length = p.length,
-                    .list = static_cast<std::uint16_t>(random_.below(4)),
-                    .address = p.address.bytes};
-      ASSERT_TRUE(writer_.check(d));
+      image::Delta d{.op = random_.one_in(3) ? image::DeltaOp::unset : image::DeltaOp::set,
+                     .side = list.side,
+                     .family = p.family(),
+                     .length = p.length,
+                     .list = static_cast<std::uint16_t>(random_.below(4)),
+                     .address = p.address.bytes};
+      ASSERT_TRUE(image::check(d));
       if (writer_.apply(d) == image::Change::overlay) ++in_overlay;
       writer_.grace_passed();
     }
@@ -258,8 +257,8 @@ private:
     std::vector<KeyHash> keys;
     for (std::uint32_t n = 0; n < count; ++n)
       for (unsigned slot = 0; slot < Line::slots; ++slot)
-        if (const std::uint32_t v = lines[n].value[slot]; image::value::is_set(v))
-          keys.push_back(view.hash(lines[n].key[slot], image::value::length_of(v)));
+        if (const std::uint32_t v = lines[n].value[slot]; table::value::is_set(v))
+          keys.push_back(view.hash(lines[n].key[slot], table::value::length_of(v)));
     return keys;
   }
 

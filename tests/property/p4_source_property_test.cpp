@@ -14,7 +14,6 @@
 namespace weir {
 namespace {
 
-using image::Side;
 using test::P4Acl;
 using test::P4Filters;
 using test::P4Pair;

@@ -2,7 +2,7 @@
 #include "tests/support/test_image.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/parse.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@ namespace {
 
 class Gate {
 public:
-  explicit Gate(const image::ImageView &view) : view_(view), burst_(std::make_unique<table::BurstLookup>()) {}
+  explicit Gate(const image::ImageView &view)
+      : view_(view), burst_(std::make_unique<lookup::BurstLookup>()) {}
 
   // Judges up to 32 frames at once, as a worker does: two slots a frame.
   std::vector<Judgement> judge(std::span<const Frame> frames, PortSide side) {
@@ -45,7 +46,7 @@ private:
   }
 
   [[nodiscard]] std::string name(std::uint32_t value) const {
-    return std::string(image::list_name(view_, image::value::list_of(value)));
+    return std::string(image::list_name(view_, table::value::list_of(value)));
   }
 
   [[nodiscard]] Judgement decide(const ParsedPacket &packet, unsigned slot, PortSide side) const {
@@ -67,7 +68,7 @@ private:
   }
 
   const image::ImageView &view_;
-  std::unique_ptr<table::BurstLookup> burst_;
+  std::unique_ptr<lookup::BurstLookup> burst_;
 };
 
 struct Scenario {
@@ -131,13 +132,12 @@ TEST(PrefixLookup, agrees_with_the_oracle_at_the_edges_of_every_prefix) {
     for (int i = 0; i < 2000; ++i) {
       const Address address =
           interesting_address(random, rules, random.one_in(2) ? Family::ipv4 : Family::ipv6);
-      for (const image::Side side : {image::Side::deny, image::Side::allow}) {
+      for (const Side side : {Side::deny, Side::allow}) {
         const std::uint32_t value = image::lookup(image.view(), side, address);
-        const auto wanted =
-            side == image::Side::deny ? oracle.denied_by(address) : oracle.allowed_by(address);
+        const auto wanted = side == Side::deny ? oracle.denied_by(address) : oracle.allowed_by(address);
         const std::string got =
-            image::value::is_set(value)
-                ? std::string(image::list_name(image.view(), image::value::list_of(value)))
+            table::value::is_set(value)
+                ? std::string(image::list_name(image.view(), table::value::list_of(value)))
                 : "";
         ASSERT_EQ(got, wanted.value_or(""))
             << name_of(side) << ", rule set " << round << ", address " << i << ", WEIR_SEED=" << test_seed();

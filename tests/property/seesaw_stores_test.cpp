@@ -105,7 +105,7 @@ TEST(SeesawStores, rule_9_the_load_reported_is_the_load_there_is) {
   const SeesawLoad load = writer.load();
   const SeesawShape shape = section.view().shape();
   const auto *cells =
-      reinterpret_cast<const std::uint64_t *>(section.bytes().data() + sizeof(image::SeesawHeader));
+      reinterpret_cast<const std::uint64_t *>(section.bytes().data() + sizeof(filter::SeesawHeader));
   const auto *modulator = cells + seesaw_words_aligned(shape.cells.words);
   EXPECT_EQ(load.keys, 3'000u);
   EXPECT_EQ(load.cells, shape.cells.cells());

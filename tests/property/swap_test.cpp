@@ -22,7 +22,7 @@ namespace {
 RuleSet rules_with(std::vector<Prefix> denied) {
   RuleSet rules;
   rules.policy.match = Match::source;
-  rules.lists = {{"bad", image::Side::deny, std::move(denied)}};
+  rules.lists = {{"bad", Side::deny, std::move(denied)}};
   return rules;
 }
 
@@ -164,7 +164,7 @@ TEST(Swaps, an_acknowledged_addition_is_never_missed) {
       stage(2 + i / (adds / swaps));
       staged = true;
     }
-    const std::vector<wire::Delta> delta{make_delta(wire::DeltaOp::set, address(i), 0)};
+    const std::vector<image::Delta> delta{make_delta(image::DeltaOp::set, address(i), 0)};
     if (staged) {
       const WireMessage answer = control.deltas(wire::Target::staged, i + 1, delta);
       ASSERT_TRUE(answer.is(wire::Type::applied)) << answer.refusal();

@@ -1,5 +1,6 @@
 #include "tests/support/dataplane_client.hpp"
 
+#include "weir/image/layout.hpp"
 #include "weir/key/text.hpp"
 
 #include <fcntl.h>
@@ -123,12 +124,12 @@ WireMessage DataplaneClient::commit(std::uint64_t generation, std::uint64_t sequ
 }
 
 WireMessage DataplaneClient::deltas(wire::Target target, std::uint64_t first_sequence,
-                                    const std::vector<wire::Delta> &list) {
+                                    const std::vector<image::Delta> &list) {
   const wire::Deltas about{store_id, first_sequence, target, static_cast<std::uint32_t>(list.size())};
-  std::vector<std::byte> payload(sizeof about + list.size() * sizeof(wire::Delta));
+  std::vector<std::byte> payload(sizeof about + list.size() * sizeof(image::Delta));
   std::memcpy(payload.data(), &about, sizeof about);
   if (!list.empty())
-    std::memcpy(payload.data() + sizeof about, list.data(), list.size() * sizeof(wire::Delta));
+    std::memcpy(payload.data() + sizeof about, list.data(), list.size() * sizeof(image::Delta));
   return ask(wire::Type::deltas, payload);
 }
 
@@ -143,9 +144,9 @@ std::string DataplaneClient::query(const std::string &json) {
   return text;
 }
 
-wire::Delta make_delta(wire::DeltaOp op, const std::string &text, std::uint16_t list, image::Side side) {
+image::Delta make_delta(image::DeltaOp op, const std::string &text, std::uint16_t list, Side side) {
   const Prefix prefix = parse_prefix(text).value();
-  wire::Delta delta;
+  image::Delta delta;
   delta.op = op;
   delta.side = side;
   delta.family = prefix.family();

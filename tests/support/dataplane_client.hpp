@@ -52,7 +52,8 @@ public:
   WireMessage stage(Bytes image) { return stage(image, usual_seals()); }
   WireMessage stage(Bytes image, int seals);
   WireMessage commit(std::uint64_t generation, std::uint64_t sequence);
-  WireMessage deltas(wire::Target target, std::uint64_t first_sequence, const std::vector<wire::Delta> &list);
+  WireMessage deltas(wire::Target target, std::uint64_t first_sequence,
+                     const std::vector<image::Delta> &list);
   std::string query(const std::string &json); // joined answers; empty when refused
 
 private:
@@ -61,7 +62,7 @@ private:
   wire::Hello hello_;
 };
 
-[[nodiscard]] wire::Delta make_delta(wire::DeltaOp op, const std::string &prefix, std::uint16_t list,
-                                     image::Side side = image::Side::deny);
+[[nodiscard]] image::Delta make_delta(image::DeltaOp op, const std::string &prefix, std::uint16_t list,
+                                      Side side = Side::deny);
 
 } // namespace weir::test

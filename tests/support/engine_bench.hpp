@@ -2,9 +2,9 @@
 // against a FakeDataplane. restart() is a control process that was killed and started again.
 #pragma once
 
-#include "control/daemon/api.hpp"
-#include "control/daemon/engine.hpp"
+#include "control/engine/engine.hpp"
 #include "tests/support/process.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ public:
   void configure(std::string yaml) { write_text(folder_ / "weir.yaml", yaml); }
   void write_list(const std::string &name, const std::string &text) { write_text(folder_ / name, text); }
   [[nodiscard]] std::filesystem::path path(const std::string &name) const { return folder_ / name; }
-  [[nodiscard]] std::filesystem::path socket() const { return folder_ / control::dataplane_socket_name; }
+  [[nodiscard]] std::filesystem::path socket() const { return folder_ / wire::dataplane_socket_name; }
 
   std::function<void(control::EngineOptions &)> adjust; // before the next restart()
 

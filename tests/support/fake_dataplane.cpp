@@ -274,8 +274,8 @@ Result<std::vector<std::byte>> FakeDataplane::apply(const wire::Deltas &about,
   if (about.first_sequence > image->sequence + 1) return fail(Errc::bad_sequence, "deltas after a gap");
   std::uint32_t in_overlay = 0;
   for (std::uint32_t i = 0; i < about.count; ++i) {
-    const auto delta = load_unaligned<wire::Delta>(rest.data() + i * sizeof(wire::Delta));
-    if (Status good = image->writer->check(delta); !good) return std::unexpected(good.error());
+    const auto delta = load_unaligned<image::Delta>(rest.data() + i * sizeof(image::Delta));
+    if (Status good = image::check(delta); !good) return std::unexpected(good.error());
     const image::Change change = image->writer->apply(delta);
     if (change == image::Change::needs_rebuild) return fail(Errc::needs_rebuild, "no room for a delta");
     in_overlay += change == image::Change::overlay ? 1 : 0;
@@ -401,12 +401,12 @@ std::uint64_t FakeDataplane::deltas() const {
   return deltas_;
 }
 
-std::string FakeDataplane::list_of(image::Side side, std::string_view address) const {
+std::string FakeDataplane::list_of(Side side, std::string_view address) const {
   const std::lock_guard lock(mutex_);
   if (!live_) return {};
   const image::ImageView &view = live_->writer->view();
   const std::uint32_t value = image::lookup(view, side, parse_address(address).value());
-  return image::value::is_set(value) ? std::string(image::list_name(view, image::value::list_of(value)))
+  return table::value::is_set(value) ? std::string(image::list_name(view, table::value::list_of(value)))
                                      : std::string();
 }
 

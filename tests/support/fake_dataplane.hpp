@@ -51,10 +51,8 @@ public:
   [[nodiscard]] std::uint64_t stages() const; // images accepted so far
   [[nodiscard]] std::uint64_t deltas() const; // taken for the live image, so far
   // The name of the list that the live image gives for an address; empty: none.
-  [[nodiscard]] std::string list_of(image::Side side, std::string_view address) const;
-  [[nodiscard]] std::string denies(std::string_view address) const {
-    return list_of(image::Side::deny, address);
-  }
+  [[nodiscard]] std::string list_of(Side side, std::string_view address) const;
+  [[nodiscard]] std::string denies(std::string_view address) const { return list_of(Side::deny, address); }
 
   // Of the filter in front of the live image's allow tables; none: it has none.
   [[nodiscard]] std::optional<image::GuardLoad> guard() const;

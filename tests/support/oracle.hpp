@@ -5,8 +5,8 @@
 // it and the dataplane disagree, one of them is wrong, and this one can be read in a minute.
 #pragma once
 
-#include "weir/image/policy.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/policy.hpp"
 #include "weir/key/verdict.hpp"
 
 #include <cstdint>

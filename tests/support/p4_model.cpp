@@ -99,16 +99,16 @@ P4Model::Answer P4Model::judge(std::span<const std::uint8_t> frame, unsigned por
 P4Model::Answer P4Model::judge_address(const Address &address) const {
   const Verdict fallthrough = cfg(at::verdict_default) == 0 ? Verdict::pass : Verdict::drop;
   const bool late = cfg(at::guard_late) != 0;
-  std::uint32_t deny = late ? lookup(image::Side::deny, address) : 0;
+  std::uint32_t deny = late ? lookup(Side::deny, address) : 0;
   if (late && deny == 0) return {fallthrough, Reason::fallthrough};
-  if (const std::uint32_t allow = lookup(image::Side::allow, address); allow != 0)
+  if (const std::uint32_t allow = lookup(Side::allow, address); allow != 0)
     return {Verdict::pass, Reason::allow, allow & list_bits};
-  if (!late) deny = lookup(image::Side::deny, address);
+  if (!late) deny = lookup(Side::deny, address);
   if (deny != 0) return {Verdict::drop, Reason::deny, deny & list_bits};
   return {fallthrough, Reason::fallthrough};
 }
 
-std::uint32_t P4Model::lookup(image::Side side, const Address &address) const {
+std::uint32_t P4Model::lookup(Side side, const Address &address) const {
   const auto n = static_cast<unsigned>(side);
   return address.family == Family::ipv4 ? lookup_v4(n, address.host()) : lookup_v6(n, address);
 }

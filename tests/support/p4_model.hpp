@@ -32,7 +32,7 @@ public:
   [[nodiscard]] Answer judge(std::span<const std::uint8_t> frame, unsigned port) const;
 
   // The value of the longest matching prefix, 0: none.
-  [[nodiscard]] std::uint32_t lookup(image::Side side, const Address &address) const;
+  [[nodiscard]] std::uint32_t lookup(Side side, const Address &address) const;
 
   // The filters' own answers about an address at a length that is in use on their side.
   [[nodiscard]] bool guard_accepts(const Hash &hash) const;

@@ -9,8 +9,6 @@
 namespace weir::test {
 namespace {
 
-using image::Side;
-
 // The program asks for at most eight IPv6 lengths a side: each length becomes the next one of these.
 constexpr std::array<std::uint8_t, 8> lengths_v6{0, 7, 24, 32, 48, 56, 64, 128};
 
@@ -108,13 +106,13 @@ bool P4Pair::change(unsigned count) {
     Prefix p{interesting_address(random_, rules_, family), static_cast<std::uint8_t>(address_bits(family))};
     if (!list.prefixes.empty() && random_.one_in(2))
       p = list.prefixes[random_.below(static_cast<std::uint32_t>(list.prefixes.size()))];
-    const wire::Delta delta{.op = random_.one_in(3) ? wire::DeltaOp::unset : wire::DeltaOp::set,
-                            .side = list.side,
-                            .family = p.family(),
-                            .length = p.length,
-                            .list = static_cast<std::uint16_t>(random_.below(3)),
-                            .address = p.address.bytes};
-    if (!writer_.check(delta)) continue;
+    const image::Delta delta{.op = random_.one_in(3) ? image::DeltaOp::unset : image::DeltaOp::set,
+                             .side = list.side,
+                             .family = p.family(),
+                             .length = p.length,
+                             .list = static_cast<std::uint16_t>(random_.below(3)),
+                             .address = p.address.bytes};
+    if (!image::check(delta)) continue;
     overlay |= writer_.apply(delta) == image::Change::overlay;
     writer_.grace_passed();
   }

@@ -167,7 +167,7 @@ Oracle RuleSet::oracle() const {
   Oracle judge(policy);
   for (const TestList &list : lists)
     for (const Prefix &prefix : list.prefixes)
-      list.side == image::Side::allow ? judge.allow(prefix, list.name) : judge.deny(prefix, list.name);
+      list.side == Side::allow ? judge.allow(prefix, list.name) : judge.deny(prefix, list.name);
   return judge;
 }
 
@@ -208,8 +208,7 @@ RuleSet random_rules(Random &random, RuleShape shape) {
   std::vector<Prefix> all;
   for (unsigned i = 0; i < shape.lists; ++i) {
     const bool allow = i % 3 == 1;
-    TestList list{
-        (allow ? "good" : "bad") + std::to_string(i), allow ? image::Side::allow : image::Side::deny, {}};
+    TestList list{(allow ? "good" : "bad") + std::to_string(i), allow ? Side::allow : Side::deny, {}};
     const unsigned count = allow ? shape.prefixes_per_list / 4 + 1 : shape.prefixes_per_list;
     for (unsigned n = 0; n < count; ++n) {
       Prefix prefix = random_prefix(random, all);

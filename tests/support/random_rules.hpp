@@ -32,7 +32,7 @@ private:
 
 struct TestList {
   std::string name;
-  image::Side side = image::Side::deny;
+  Side side = Side::deny;
   std::vector<Prefix> prefixes; // unsorted, repeats are possible
 };
 

@@ -1,6 +1,6 @@
 #include "tests/support/ring_gate.hpp"
 
-#include "dataplane/handover.hpp"
+#include "dataplane/packet/handover.hpp"
 
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>

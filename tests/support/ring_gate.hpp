@@ -2,7 +2,7 @@
 // outside, port 1 inside), real workers on EAL's lcores and the real service loop on a thread.
 #pragma once
 
-#include "dataplane/dataplane.hpp"
+#include "dataplane/gate/dataplane.hpp"
 #include "dataplane/service.hpp"
 #include "weir/key/verdict.hpp"
 

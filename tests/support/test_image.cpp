@@ -16,7 +16,7 @@ struct Entries {
 };
 
 // The first list that has a prefix names it; std::map puts them in the order the builder wants.
-Entries effective(const RuleSet &rules, image::Side side) {
+Entries effective(const RuleSet &rules, Side side) {
   std::map<Prefix, std::uint16_t> named;
   for (std::size_t i = 0; i < rules.lists.size(); ++i)
     if (rules.lists[i].side == side)
@@ -34,7 +34,7 @@ Entries effective(const RuleSet &rules, image::Side side) {
 } // namespace
 
 TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
-  const Entries deny = effective(rules, image::Side::deny), allow = effective(rules, image::Side::allow);
+  const Entries deny = effective(rules, Side::deny), allow = effective(rules, Side::allow);
   build::BuildInput input;
   input.policy = rules.policy;
   for (std::size_t i = 0; i < rules.lists.size(); ++i)

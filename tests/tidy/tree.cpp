@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 namespace weir::tidy {
@@ -109,6 +110,28 @@ std::vector<Include> includes_of(const File &file) {
     found.push_back({line.substr(open + 1, close - open - 1), line[open] == '"', number});
   }
   return found;
+}
+
+const File *resolve(const Tree &tree, const File &from, const Include &include) {
+  for (const std::string &base : {std::string("include/"), std::string(),
+                                  std::filesystem::path(from.path).parent_path().generic_string() + "/"})
+    if (const File *file = tree.find(base + include.name)) return file;
+  return nullptr;
+}
+
+void walk_includes(const Tree &tree, const File &from,
+                   const std::function<void(const File &, const Include &)> &visit) {
+  std::set<const File *> seen{&from};
+  std::vector<const File *> open{&from};
+  while (!open.empty()) {
+    const File *file = open.back();
+    open.pop_back();
+    for (const Include &include : includes_of(*file)) {
+      visit(*file, include);
+      const File *next = resolve(tree, *file, include);
+      if (next && seen.insert(next).second) open.push_back(next);
+    }
+  }
 }
 
 } // namespace weir::tidy

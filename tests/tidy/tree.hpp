@@ -37,6 +37,14 @@ struct Include {
 };
 [[nodiscard]] std::vector<Include> includes_of(const File &file);
 
+// The file of this tree that is included there; null for one from elsewhere.
+[[nodiscard]] const File *resolve(const Tree &tree, const File &from, const Include &include);
+
+// Walks from `from` through the tree's own headers; calls `visit(file, include)` for every include directive
+// on the way.
+void walk_includes(const Tree &tree, const File &from,
+                   const std::function<void(const File &, const Include &)> &visit);
+
 // "path:line: what" for each place where a law is broken.
 using Breaches = std::vector<std::string>;
 

@@ -1,4 +1,4 @@
-#include "control/daemon/access.hpp"
+#include "control/api/access.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

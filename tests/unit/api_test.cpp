@@ -1,12 +1,13 @@
 // The verbs over a real socket, as weirctl asks them.
+#include "control/api/api.hpp"
+#include "control/api/server.hpp"
 #include "control/cli/export_file.hpp"
 #include "control/cli/gather.hpp"
-#include "control/daemon/server.hpp"
-#include "control/daemon/verbs.hpp"
 #include "control/rules/bundle.hpp"
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
 #include "tests/support/unix_socket.hpp"
+#include "weir/wire/sockets.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -37,9 +38,9 @@ protected:
       if (pretend) request.peer = *pretend;
       api->handle(std::move(request), reply);
     });
-    EXPECT_TRUE(server->listen(bench.path(control_socket_name)));
+    EXPECT_TRUE(server->listen(bench.path(wire::control_socket_name)));
     EXPECT_TRUE(bench.run_until_live());
-    socket_fd = connect_to(bench.path(control_socket_name));
+    socket_fd = connect_to(bench.path(wire::control_socket_name));
   }
   ~ApiTest() override {
     hangs = false;

@@ -13,9 +13,8 @@ namespace weir {
 namespace {
 
 using build::Predictor;
-using image::ChainHeader;
 using image::SectionKind;
-using image::Side;
+using table::ChainHeader;
 using table::Home;
 using test::ImageMemory;
 
@@ -65,7 +64,7 @@ std::size_t misled(const image::ImageView &view, const image::SideView<Line> &si
     const bool first = side.chain.predict(h) == Home::table1;
     const std::uint32_t v =
         first ? side.table.find1(key_of(e), e.length, h) : side.table.find2(key_of(e), e.length, h);
-    n += v == image::value::make(e.list, e.length) ? 0 : 1;
+    n += v == table::value::make(e.list, e.length) ? 0 : 1;
   }
   return n;
 }
@@ -76,7 +75,7 @@ std::size_t lost(const image::ImageView &view, const image::SideView<Line> &side
   std::size_t n = 0;
   for (const Entry &e : entries) {
     const KeyHash h = table::hash_of(key_of(e), seeds(view, e)[e.length]);
-    n += side.find(key_of(e), e.length, h) == image::value::make(e.list, e.length) ? 0 : 1;
+    n += side.find(key_of(e), e.length, h) == table::value::make(e.list, e.length) ? 0 : 1;
   }
   return n;
 }
@@ -302,8 +301,8 @@ TEST(Chain, additions_go_where_it_leads_or_to_the_overlay_and_never_move_a_key) 
   std::mt19937_64 random(seed + 1);
   for (image::Change change = image::Change::in_place; change != image::Change::needs_rebuild;) {
     const build::EntryV4 e{static_cast<std::uint32_t>(random()), 32, 0, 1};
-    wire::Delta d;
-    d.op = wire::DeltaOp::set;
+    image::Delta d;
+    d.op = image::DeltaOp::set;
     d.length = 32;
     d.list = 1;
     d.address = Address::from_host(e.host).bytes;
@@ -328,13 +327,13 @@ TEST(Chain, a_deleted_key_comes_back_in_its_own_line) {
   const ImageMemory m = hosts.image(22);
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
   for (std::size_t i = 0; i < hosts.v4.size(); i += 100) {
-    wire::Delta d;
-    d.op = wire::DeltaOp::unset;
+    image::Delta d;
+    d.op = image::DeltaOp::unset;
     d.length = 32;
     d.list = 1;
     d.address = Address::from_host(hosts.v4[i].host).bytes;
     ASSERT_EQ(writer.apply(d), image::Change::in_place);
-    d.op = wire::DeltaOp::set;
+    d.op = image::DeltaOp::set;
     ASSERT_EQ(writer.apply(d), image::Change::in_place);
   }
   EXPECT_EQ(misled<table::LineV4>(writer.view(), writer.view().v4[0], std::span(hosts.v4)), 0u);

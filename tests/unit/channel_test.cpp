@@ -25,7 +25,7 @@ namespace {
 RuleSet small_rules() {
   RuleSet rules;
   rules.policy.match = Match::source;
-  rules.lists = {{"bad", image::Side::deny, {parse_prefix("10.0.0.0/8").value()}}};
+  rules.lists = {{"bad", Side::deny, {parse_prefix("10.0.0.0/8").value()}}};
   return rules;
 }
 
@@ -170,7 +170,7 @@ TEST_F(ChannelTest, a_staged_image_is_its_senders_alone) {
   const TestImage image(small_rules(), {.generation = 8});
   ASSERT_TRUE(control_->stage(image.bytes()).is(wire::Type::staged));
   const WireMessage delta =
-      other.deltas(wire::Target::staged, 1, {make_delta(wire::DeltaOp::set, "192.0.2.200", 0)});
+      other.deltas(wire::Target::staged, 1, {make_delta(image::DeltaOp::set, "192.0.2.200", 0)});
   ASSERT_TRUE(delta.is(wire::Type::refused));
   EXPECT_NE(delta.refusal().find("this peer"), std::string::npos) << delta.refusal();
   EXPECT_TRUE(other.commit(8, 0).is(wire::Type::refused));
@@ -179,7 +179,7 @@ TEST_F(ChannelTest, a_staged_image_is_its_senders_alone) {
 }
 
 TEST_F(ChannelTest, what_is_said_of_another_rule_store_is_refused) {
-  using enum wire::DeltaOp;
+  using enum image::DeltaOp;
   control_->store_id.fill(9);
   const WireMessage delta = control_->deltas(wire::Target::live, 1, {make_delta(set, "192.0.2.3", 0)});
   ASSERT_TRUE(delta.is(wire::Type::refused));
@@ -250,7 +250,7 @@ TEST_F(ChannelTest, a_discarded_image_cannot_be_committed) {
 }
 
 TEST_F(ChannelTest, deltas_are_in_force_when_they_are_acknowledged) {
-  using enum wire::DeltaOp;
+  using enum image::DeltaOp;
   ASSERT_TRUE(
       control_->deltas(wire::Target::live, 1, {make_delta(set, "192.0.2.3", 0)}).is(wire::Type::applied));
   EXPECT_EQ(name_of(judge("192.0.2.3")), name_of(Reason::deny));
@@ -261,7 +261,7 @@ TEST_F(ChannelTest, deltas_are_in_force_when_they_are_acknowledged) {
 }
 
 TEST_F(ChannelTest, deltas_with_a_gap_are_refused_and_repeated_ones_are_skipped) {
-  const auto delta = make_delta(wire::DeltaOp::set, "192.0.2.200", 0);
+  const auto delta = make_delta(image::DeltaOp::set, "192.0.2.200", 0);
   const WireMessage gap = control_->deltas(wire::Target::live, 2, {delta});
   ASSERT_TRUE(gap.is(wire::Type::refused));
   EXPECT_EQ(gap.as<wire::Refused>().code, static_cast<std::uint32_t>(Errc::bad_sequence));
@@ -272,24 +272,24 @@ TEST_F(ChannelTest, deltas_with_a_gap_are_refused_and_repeated_ones_are_skipped)
 }
 
 TEST_F(ChannelTest, deltas_that_make_no_sense_are_refused) {
-  auto beyond = make_delta(wire::DeltaOp::set, "192.0.2.3", 0);
+  auto beyond = make_delta(image::DeltaOp::set, "192.0.2.3", 0);
   beyond.length = 24;
   EXPECT_TRUE(control_->deltas(wire::Target::live, 1, {beyond}).is(wire::Type::refused));
-  auto long_one = make_delta(wire::DeltaOp::set, "192.0.2.3", 0);
+  auto long_one = make_delta(image::DeltaOp::set, "192.0.2.3", 0);
   long_one.length = 33;
   EXPECT_TRUE(control_->deltas(wire::Target::live, 1, {long_one}).is(wire::Type::refused));
   const WireMessage unknown_list =
-      control_->deltas(wire::Target::live, 1, {make_delta(wire::DeltaOp::set, "192.0.2.3", 99)});
+      control_->deltas(wire::Target::live, 1, {make_delta(image::DeltaOp::set, "192.0.2.3", 99)});
   ASSERT_TRUE(unknown_list.is(wire::Type::refused));
   EXPECT_EQ(unknown_list.as<wire::Refused>().code, static_cast<std::uint32_t>(Errc::needs_rebuild));
-  EXPECT_TRUE(control_->deltas(wire::Target::staged, 1, {make_delta(wire::DeltaOp::set, "192.0.2.3", 0)})
+  EXPECT_TRUE(control_->deltas(wire::Target::staged, 1, {make_delta(image::DeltaOp::set, "192.0.2.3", 0)})
                   .is(wire::Type::refused))
       << "nothing is staged";
   expect_unchanged();
 }
 
 TEST_F(ChannelTest, a_commit_before_the_staged_image_caught_up_is_refused) {
-  const auto delta = make_delta(wire::DeltaOp::set, "192.0.2.200", 0);
+  const auto delta = make_delta(image::DeltaOp::set, "192.0.2.200", 0);
   const TestImage image(small_rules(), {.generation = 8});
   ASSERT_TRUE(control_->stage(image.bytes()).is(wire::Type::staged));
   ASSERT_TRUE(control_->deltas(wire::Target::live, 1, {delta}).is(wire::Type::applied));

@@ -1,6 +1,6 @@
-#include "control/config/config.hpp"
-#include "control/config/groups.hpp"
-#include "control/config/values.hpp"
+#include "weir/config/config.hpp"
+#include "weir/config/groups.hpp"
+#include "weir/config/values.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ generations_kept: 7
   EXPECT_EQ(c.policy.malformed, Verdict::pass);
   EXPECT_EQ(c.no_image, NoImage::closed);
   ASSERT_EQ(c.lists.size(), 4u);
-  EXPECT_EQ(c.lists[0].action, image::Side::allow);
+  EXPECT_EQ(c.lists[0].action, Side::allow);
   EXPECT_EQ(c.lists[0].file, "/etc/weir/ops.txt") << "relative to the configuration";
   EXPECT_EQ(c.lists[0].comment, "the desk");
   EXPECT_EQ(c.lists[1].file, "/srv/drop_v4.json");

@@ -35,8 +35,8 @@ protected:
   void enforce(image::StackRole role, Match match = Match::source) {
     RuleSet rules;
     rules.policy.match = match;
-    rules.lists = {{"ops", image::Side::allow, {prefix("10.0.0.7")}},
-                   {"bad", image::Side::deny, {prefix("10.9.0.0/24"), prefix("2001:db8::1")}}};
+    rules.lists = {{"ops", Side::allow, {prefix("10.0.0.7")}},
+                   {"bad", Side::deny, {prefix("10.9.0.0/24"), prefix("2001:db8::1")}}};
     for (std::uint32_t h = 0; h < 64; ++h)
       rules.lists[1].prefixes.push_back({Address::from_host(0x0A000000 + h), 32});
     ImageOptions options{.generation = ++generation_};
@@ -53,7 +53,7 @@ protected:
   [[nodiscard]] std::vector<Address> wrongly_denied(std::size_t count) const {
     std::vector<Address> all;
     for (std::uint32_t h = 0x0A000100; all.size() < count; ++h)
-      if (const Address a = Address::from_host(h); image::lookup(image_->view(), image::Side::deny, a) != 0)
+      if (const Address a = Address::from_host(h); image::lookup(image_->view(), Side::deny, a) != 0)
         all.push_back(a);
     return all;
   }

@@ -1,11 +1,11 @@
 // A stacked filter that changes beside readers: denied hosts are never lost, whichever hosts around them
 // come, go and are relieved, in front of a table and as the judge.
-#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/deny_stack_case.hpp"
 #include "tests/support/quiescence.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -35,11 +35,11 @@ class DenyStackRace : public testing::TestWithParam<StackRole> {
 protected:
   // `acknowledged`: so many of added() are in force.
   void read_until_stopped(const image::ImageView &view, unsigned self, Seen &seen) {
-    const auto burst = std::make_unique<table::BurstLookup>();
+    const auto burst = std::make_unique<lookup::BurstLookup>();
     std::mt19937_64 random(seed + self);
     while (!quiescence.stop.load()) {
       const unsigned there = acknowledged.load();
-      burst->begin(view, dataplane::best_kernels());
+      burst->begin(view, lookup::best_kernels());
       for (unsigned i = 0; i < 48; ++i)
         burst->ask_v4(i, (i % 3 == 0   ? stable(random() % stable_hosts)
                           : i % 3 == 1 ? churned(random() % churned_hosts)
@@ -57,7 +57,7 @@ protected:
       quiescence.passed[self].fetch_add(1);
     }
   }
-  static wire::Delta delta(wire::DeltaOp op, const Address &a) {
+  static image::Delta delta(image::DeltaOp op, const Address &a) {
     return {.op = op, .length = 32, .list = list, .address = a.bytes};
   }
 
@@ -90,12 +90,13 @@ TEST_P(DenyStackRace, no_denied_host_passes_while_others_come_and_go) {
   std::mt19937_64 random(seed + 9);
   unsigned rebuilds = 0;
   for (unsigned n = 0; n < added_hosts; ++n) {
-    rebuilds += writer.apply(delta(wire::DeltaOp::set, added(n))) == image::Change::needs_rebuild;
+    rebuilds += writer.apply(delta(image::DeltaOp::set, added(n))) == image::Change::needs_rebuild;
     acknowledged = n + 1;
     const Address a = churned(random() % churned_hosts);
     const image::Change done =
-        random() % 4 == 0 ? writer.relieve(a)
-                          : writer.apply(delta(random() % 2 ? wire::DeltaOp::set : wire::DeltaOp::unset, a));
+        random() % 4 == 0
+            ? writer.relieve(a)
+            : writer.apply(delta(random() % 2 ? image::DeltaOp::set : image::DeltaOp::unset, a));
     rebuilds += done == image::Change::needs_rebuild;
     if (random() % 8 == 0) {
       quiescence.wait();

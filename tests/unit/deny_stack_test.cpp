@@ -1,9 +1,9 @@
 // The section of denied hosts as a stacked filter: what its reader refuses, what its header predicts, and
 // what deltas do to it.
-#include "dataplane/explain.hpp"
 #include "tests/support/deny_stack_case.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
+#include "weir/lookup/explain.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace weir {
 namespace {
 
 using filter::FilterKind;
-using image::Change, image::Side, image::StackRole;
+using image::Change, image::StackRole;
 
 constexpr std::uint16_t bans = 1, other = 2;
 
@@ -42,10 +42,10 @@ struct Example {
 
 std::string denied_by(const image::ImageView &view, const char *address) {
   const std::uint32_t value = image::lookup(view, Side::deny, parse_address(address).value());
-  return value == 0 ? "-" : std::string(image::list_name(view, image::value::list_of(value)));
+  return value == 0 ? "-" : std::string(image::list_name(view, table::value::list_of(value)));
 }
 
-Change change(image::ImageWriter &writer, wire::DeltaOp op, const char *prefix, std::uint16_t list = bans) {
+Change change(image::ImageWriter &writer, image::DeltaOp op, const char *prefix, std::uint16_t list = bans) {
   const Prefix p = parse_prefix(prefix).value();
   return writer.apply(
       {.op = op, .family = p.family(), .length = p.length, .list = list, .address = p.address.bytes});
@@ -214,7 +214,7 @@ TEST(DenyStack, that_judges_names_the_list_compact_and_leaves_prefixes_to_the_ta
   EXPECT_EQ(denied_by(view, "2001:db8::1"), "compact");
   EXPECT_EQ(denied_by(view, "10.9.0.77"), "other");
   EXPECT_EQ(denied_by(view, "10.0.0.3"), "-");
-  const auto &header = *(reinterpret_cast<const image::TableHeader *>(view.v4[0].table.lines1) - 1);
+  const auto &header = *(reinterpret_cast<const table::TableHeader *>(view.v4[0].table.lines1) - 1);
   EXPECT_EQ(header.keys, 1u) << "hosts stand in the table";
 }
 
@@ -222,23 +222,23 @@ TEST(DenyStack, that_judges_takes_a_host_in_place_and_puts_a_removed_one_into_th
   const test::ImageMemory m = Example().build(StackRole::judge, {.bits = 24});
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
   const image::ImageView &view = writer.view();
-  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.9"), Change::in_place);
+  EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.9"), Change::in_place);
   EXPECT_EQ(denied_by(view, "10.0.0.9"), "compact");
-  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.1"), Change::overlay);
+  EXPECT_EQ(change(writer, image::DeltaOp::unset, "10.0.0.1"), Change::overlay);
   EXPECT_EQ(denied_by(view, "10.0.0.1"), "-");
-  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.1"), Change::unchanged);
-  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.1", other), Change::overlay);
+  EXPECT_EQ(change(writer, image::DeltaOp::unset, "10.0.0.1"), Change::unchanged);
+  EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.1", other), Change::overlay);
   EXPECT_EQ(denied_by(view, "10.0.0.1"), "other");
-  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.200"), Change::unchanged);
+  EXPECT_EQ(change(writer, image::DeltaOp::unset, "10.0.0.200"), Change::unchanged);
   EXPECT_EQ(denied_by(view, "10.0.0.2"), "compact");
 }
 
 TEST(DenyStack, that_judges_denies_a_spared_host_by_the_overlay_alone) {
   const test::ImageMemory m = Example().build(StackRole::judge);
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
-  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.7.1", other), Change::overlay);
+  EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.7.1", other), Change::overlay);
   EXPECT_EQ(denied_by(writer.view(), "10.0.7.1"), "other");
-  EXPECT_EQ(change(writer, wire::DeltaOp::set, "2001:db8::701", other), Change::overlay);
+  EXPECT_EQ(change(writer, image::DeltaOp::set, "2001:db8::701", other), Change::overlay);
   EXPECT_EQ(denied_by(writer.view(), "2001:db8::701"), "other");
 }
 
@@ -261,8 +261,8 @@ TEST(DenyStack, relieves_whom_it_denies_wrongly_and_nobody_whom_a_delta_denies) 
     EXPECT_EQ(writer.relieve(a), Change::unchanged);
   }
   EXPECT_GT(wrong, 0u) << "the filter was never wrong: nothing was shown";
-  EXPECT_EQ(change(writer, wire::DeltaOp::unset, "10.0.0.1"), Change::overlay);
-  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.1"), Change::overlay);
+  EXPECT_EQ(change(writer, image::DeltaOp::unset, "10.0.0.1"), Change::overlay);
+  EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.1"), Change::overlay);
   EXPECT_EQ(writer.relieve(parse_address("10.0.0.1").value()), Change::unchanged);
   EXPECT_EQ(denied_by(view, "10.0.0.1"), "bans");
 }
@@ -302,8 +302,8 @@ TEST(DenyStack, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_fo
   unsigned fit = 0, fit_without = 0;
   for (std::uint32_t h = 0; h < 1000; ++h) {
     const std::string address = to_string(Address::from_host(0x0A010000 + h));
-    fit_without += change(without, wire::DeltaOp::unset, address.c_str()) == Change::overlay;
-    if (change(writer, wire::DeltaOp::unset, address.c_str()) != Change::overlay) continue;
+    fit_without += change(without, image::DeltaOp::unset, address.c_str()) == Change::overlay;
+    if (change(writer, image::DeltaOp::unset, address.c_str()) != Change::overlay) continue;
     ++fit;
     EXPECT_EQ(denied_by(view, address.c_str()), "-");
   }
@@ -315,7 +315,7 @@ TEST(DenyStack, of_fuse_filters_sends_additions_to_the_overlay) {
   const test::ImageMemory m =
       Example().build(StackRole::judge, {.base = FilterKind::binary_fuse, .bits = 36});
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
-  EXPECT_EQ(change(writer, wire::DeltaOp::set, "10.0.0.9", other), Change::overlay);
+  EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.9", other), Change::overlay);
   EXPECT_EQ(denied_by(writer.view(), "10.0.0.9"), "other");
   EXPECT_EQ(denied_by(writer.view(), "10.0.0.1"), "compact");
 }
@@ -329,7 +329,7 @@ TEST(DenyStack, is_strained_by_one_host_in_ten_more_than_planned) {
   const test::ImageMemory m =
       test::build_with_stack(in, test::plan_of({.depth = 1, .bits = 16}, StackRole::judge));
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
-  wire::Delta d{.op = wire::DeltaOp::set, .length = 32, .list = bans};
+  image::Delta d{.op = image::DeltaOp::set, .length = 32, .list = bans};
   unsigned taken = 0;
   for (; taken < 200 && !writer.stack().is_strained(); ++taken) {
     d.address = Address::from_host(0x0B000000 + taken).bytes;
@@ -342,7 +342,7 @@ TEST(DenyStack, is_strained_by_one_host_in_ten_more_than_planned) {
 
 // ---- explain -------------------------------------------------------------------------------------
 
-std::string step(const dataplane::Explanation &e, std::string_view name) {
+std::string step(const lookup::Explanation &e, std::string_view name) {
   for (const auto &s : e.path)
     if (s.step == name) return s.text;
   return "(no such step)";
@@ -352,7 +352,7 @@ TEST(DenyStack, is_named_by_explain) {
   const Example example;
   const Address denied = parse_address("10.0.0.1").value(), absent = parse_address("10.0.0.77").value();
   const test::ImageMemory judge = example.build(StackRole::judge, {.bits = 24});
-  const auto judged = dataplane::explain(judge.view(), denied);
+  const auto judged = lookup::explain(judge.view(), denied);
   EXPECT_EQ(judged.verdict, Verdict::drop);
   EXPECT_EQ(judged.list, "compact");
   EXPECT_NE(step(judged, "deny /32").find("it judges alone, with a predicted false positive rate of"),
@@ -360,8 +360,8 @@ TEST(DenyStack, is_named_by_explain) {
       << step(judged, "deny /32");
   const test::ImageMemory front = example.build(StackRole::front, {.bits = 24});
   EXPECT_TRUE(
-      step(dataplane::explain(front.view(), denied), "deny /32").starts_with("stacked filter: yes; table 1"));
-  EXPECT_EQ(step(dataplane::explain(front.view(), absent), "deny /32"), "stacked filter: absent");
+      step(lookup::explain(front.view(), denied), "deny /32").starts_with("stacked filter: yes; table 1"));
+  EXPECT_EQ(step(lookup::explain(front.view(), absent), "deny /32"), "stacked filter: absent");
 }
 
 } // namespace

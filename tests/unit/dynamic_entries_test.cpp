@@ -1,5 +1,5 @@
 // Dynamic entries beside a plain map of the same.
-#include "control/daemon/dynamic_entries.hpp"
+#include "control/engine/dynamic_entries.hpp"
 #include "tests/support/seed.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,6 @@
 #include "control/rules/embedded.hpp"
+
+#include "weir/config/config.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>

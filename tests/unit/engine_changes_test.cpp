@@ -255,9 +255,9 @@ TEST_F(EngineChangesTest, a_list_with_bans_turns_to_allow_by_force_alone_and_let
   EXPECT_EQ(dataplane.denies("203.0.113.1"), "bans");
   ASSERT_TRUE(bench.apply(0, true));
   EXPECT_EQ(dataplane.denies("203.0.113.1"), "");
-  EXPECT_EQ(dataplane.list_of(image::Side::allow, "203.0.113.1"), "");
+  EXPECT_EQ(dataplane.list_of(Side::allow, "203.0.113.1"), "");
   ASSERT_TRUE(bench.add("bans", "203.0.113.2"));
-  EXPECT_EQ(dataplane.list_of(image::Side::allow, "203.0.113.2"), "bans");
+  EXPECT_EQ(dataplane.list_of(Side::allow, "203.0.113.2"), "bans");
   ASSERT_TRUE(bench.rollback());
   EXPECT_EQ(dataplane.denies("203.0.113.1"), "bans") << "on the side that it was on";
   EXPECT_EQ(dataplane.denies("203.0.113.2"), "");

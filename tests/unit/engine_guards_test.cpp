@@ -67,7 +67,7 @@ TEST_F(EngineGuards, an_allow_feed_cannot_void_the_deny_lists) {
   begin(drop_and_ops);
   bench.write_list("ops.txt", "0.0.0.0/0\n");
   expect_refused({"allow list ops", "ops.txt:1: \"0.0.0.0/0\""});
-  EXPECT_EQ(dataplane.list_of(image::Side::allow, "11.0.0.1"), "");
+  EXPECT_EQ(dataplane.list_of(Side::allow, "11.0.0.1"), "");
   std::string many; // as much in prefixes that are long enough
   for (unsigned i = 0; i < 5000; ++i) many += to_string(Prefix{Address::from_host(i << 16), 16}) + "\n";
   bench.write_list("ops.txt", many);

@@ -179,7 +179,7 @@ TEST_P(EngineFilter, holds_a_key_of_two_lists_once_and_until_both_have_lost_it) 
   EXPECT_EQ(dataplane.guard()->keys, 3u);
   ASSERT_TRUE(change({"192.0.2.1"}, false));
   EXPECT_EQ(dataplane.guard()->keys, 3u);
-  EXPECT_EQ(dataplane.list_of(image::Side::allow, "192.0.2.1"), "desk");
+  EXPECT_EQ(dataplane.list_of(Side::allow, "192.0.2.1"), "desk");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EngineFilter, testing::Values("seesaw", "cuckoo", "stacked"),

@@ -46,8 +46,8 @@ protected:
 TEST_F(EngineTest, a_list_of_the_configuration_is_enforced_with_allow_above_deny) {
   begin("10.0.0.0/8\n");
   EXPECT_EQ(dataplane.denies("10.1.2.3"), "drop");
-  EXPECT_EQ(dataplane.list_of(image::Side::allow, "10.0.0.7"), "ops");
-  EXPECT_EQ(dataplane.list_of(image::Side::allow, "192.0.2.200"), "never_deny");
+  EXPECT_EQ(dataplane.list_of(Side::allow, "10.0.0.7"), "ops");
+  EXPECT_EQ(dataplane.list_of(Side::allow, "192.0.2.200"), "never_deny");
 }
 
 // A feed that comes after the daemon, at boot.
@@ -153,7 +153,7 @@ TEST_F(EngineTest, an_address_inside_never_deny_cannot_be_added_to_a_deny_list) 
   EXPECT_EQ(refused.error().code, Errc::refused);
   EXPECT_TRUE(bench.add("ops", "192.0.2.9")) << "an allow list takes it";
   EXPECT_TRUE(bench.add("bans", "192.0.0.0/16")) << "a wider prefix leaves the guarded part exempt";
-  EXPECT_EQ(dataplane.list_of(image::Side::allow, "192.0.2.77"), "never_deny");
+  EXPECT_EQ(dataplane.list_of(Side::allow, "192.0.2.77"), "never_deny");
 }
 
 TEST_F(EngineTest, deleting_an_absent_entry_deletes_nothing) {

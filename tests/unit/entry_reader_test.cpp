@@ -1,5 +1,5 @@
 // Requests for entries, read from long lines without a tree.
-#include "control/daemon/entry_reader.hpp"
+#include "control/api/entry_reader.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a function throws ends that function: the loop goes on, and whoever waits for a result gets one.
-#include "control/daemon/background.hpp"
+#include "control/engine/background.hpp"
 #include "control/push/event_loop.hpp"
 
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // explain() walks the same lines as a lookup and says where it ended.
-#include "dataplane/explain.hpp"
 #include "tests/support/image_memory.hpp"
 #include "weir/image/writer.hpp"
+#include "weir/lookup/explain.hpp"
 
 #include <gtest/gtest.h>
 
-namespace weir::dataplane {
+namespace weir::lookup {
 namespace {
 
 std::string step(const Explanation &e, std::string_view name) {
@@ -69,7 +69,7 @@ struct GuardedExample {
 
   test::ImageMemory build(Confirm confirm, image::GuardKind kind = image::GuardKind::seesaw) const {
     build::BuildInput in;
-    in.lists = {{"drop", 1}, {"ops", 2, image::Side::allow}};
+    in.lists = {{"drop", 1}, {"ops", 2, Side::allow}};
     in.deny = {deny4, {}};
     in.allow = {allow4, {}};
     in.policy.confirm = confirm;
@@ -125,7 +125,7 @@ TEST(Explain, says_when_the_overlay_decides) {
   example.deny6.clear();
   const test::ImageMemory m = example.build(false);
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
-  wire::Delta d;
+  image::Delta d;
   d.length = 32;
   d.list = 2;
   image::Change change = image::Change::in_place;
@@ -136,10 +136,10 @@ TEST(Explain, says_when_the_overlay_decides) {
   }
   const Address last = Address::from_wire(load_unaligned<std::uint32_t>(d.address.data()));
   EXPECT_EQ(step(explain(writer.view(), last), "deny /32"), "overlay: match");
-  d.op = wire::DeltaOp::unset;
+  d.op = image::DeltaOp::unset;
   ASSERT_EQ(writer.apply(d), image::Change::overlay);
   EXPECT_EQ(step(explain(writer.view(), last), "deny /32"), "overlay: removed, absent");
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::lookup

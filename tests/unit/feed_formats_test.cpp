@@ -1,4 +1,5 @@
 #include "control/rules/feed.hpp"
+#include "weir/config/config.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What Generations keeps of what is no longer in force, and what it says it has applied.
-#include "dataplane/generations.hpp"
+#include "dataplane/image/generations.hpp"
 #include "tests/support/dataplane_client.hpp"
 #include "tests/support/eal.hpp"
 #include "tests/support/process.hpp"
@@ -34,7 +34,7 @@ protected:
   // With no worker, grace periods are over at once.
   void enforce(std::uint64_t generation, std::uint64_t packets) {
     RuleSet rules;
-    rules.lists = {{"bad", image::Side::deny, {parse_prefix("10.0.0.0/8").value()}}};
+    rules.lists = {{"bad", Side::deny, {parse_prefix("10.0.0.0/8").value()}}};
     const TestImage image(rules, {.generation = generation});
     const int fd = make_memfd(image.bytes(), usual_seals());
     auto attached =
@@ -70,7 +70,7 @@ TEST_F(GenerationsTest, the_sequence_moves_on_only_when_what_judges_has_moved_on
   generations_.set_follower(follower_);
   enforce(1, 0);
   const wire::Deltas about{.store_id = {}, .first_sequence = 1, .target = wire::Target::live, .count = 1};
-  const std::vector<wire::Delta> deltas{make_delta(wire::DeltaOp::set, "192.0.2.3", 0)};
+  const std::vector<image::Delta> deltas{make_delta(image::DeltaOp::set, "192.0.2.3", 0)};
   follower_.fails = true;
   const auto refused = generations_.apply(about, deltas);
   ASSERT_FALSE(refused);

@@ -1,5 +1,5 @@
 // Counters of the filter that begin anew with each generation, over workers that only ever add.
-#include "dataplane/guard_meter.hpp"
+#include "dataplane/count/guard_meter.hpp"
 
 #include <gtest/gtest.h>
 

@@ -21,14 +21,14 @@ ListChange change(const std::vector<EntryV4> &before, const std::vector<EntryV4>
   return change_of({.name = "a", .v4 = before, .v6 = {}}, {.name = "a", .v4 = after, .v6 = {}});
 }
 
-config::List list_of(image::Side action, std::vector<std::string> entries = {}) {
+config::List list_of(Side action, std::vector<std::string> entries = {}) {
   config::List list;
   list.name = "drop";
   list.action = action;
   list.entries = std::move(entries);
   return list;
 }
-const config::List deny = list_of(image::Side::deny), allow = list_of(image::Side::allow);
+const config::List deny = list_of(Side::deny), allow = list_of(Side::allow);
 
 std::vector<EntryV4> nets(std::initializer_list<const char *> texts) {
   std::vector<EntryV4> entries;
@@ -51,8 +51,7 @@ std::string refusal(const ListChange &change, double max_change, const Spent &ea
 }
 
 Effective rules_of(const std::vector<EntryV4> &entries, std::string name) {
-  const ListSource source{
-      .name = std::move(name), .number = 0, .side = image::Side::allow, .v4 = entries, .v6 = {}};
+  const ListSource source{.name = std::move(name), .number = 0, .side = Side::allow, .v4 = entries, .v6 = {}};
   return normalise(std::span(&source, 1)).value();
 }
 
@@ -182,7 +181,7 @@ TEST(ShortestPrefix, names_the_widest_lines_and_counts_the_others) {
 }
 
 TEST(ShortestPrefix, what_the_configuration_names_or_the_list_says_is_let_through) {
-  EXPECT_FALSE(lengths(list_of(image::Side::deny, {"0.0.0.0/0"}), nets({"0.0.0.0/0"})));
+  EXPECT_FALSE(lengths(list_of(Side::deny, {"0.0.0.0/0"}), nets({"0.0.0.0/0"})));
   config::List own = allow;
   own.shortest_v4 = 8;
   EXPECT_FALSE(lengths(own, nets({"10.0.0.0/8"})));

@@ -52,10 +52,8 @@ TEST(Image, bytes_of_format_version_4_are_what_they_were) {
                                           entry_v6("2001:db8::/32", 3)};
   build::BuildInput in;
   in.policy.match = Match::source;
-  in.lists = {{"drop", 0, image::Side::deny},
-              {"all", 1, image::Side::deny},
-              {"bans", 3, image::Side::deny},
-              {"ops", 7, image::Side::allow}};
+  in.lists = {
+      {"drop", 0, Side::deny}, {"all", 1, Side::deny}, {"bans", 3, Side::deny}, {"ops", 7, Side::allow}};
   in.deny = {deny4, deny6, true};
   in.allow = {allow4, {}, false};
   in.generation = 42;
@@ -75,7 +73,7 @@ TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
                                                   {parse_prefix("2001:db9::/32").value()}};
   build::BuildInput in;
   in.policy.confirm = Confirm::on_conflict;
-  in.lists = {{"ops", 7, image::Side::allow}};
+  in.lists = {{"ops", 7, Side::allow}};
   in.allow = {allow4, allow6};
   in.guard = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 5, .modulator_words = 2},
               .guarded = guarded};
@@ -100,7 +98,7 @@ TEST(Image, bytes_of_a_stack_that_judges_are_what_they_were) {
   const std::vector<Prefix> spared{parse_prefix("10.0.1.0/24").value(),
                                    parse_prefix("2001:db8:1::/48").value()};
   build::BuildInput in;
-  in.lists = {{"bans", 3, image::Side::deny}};
+  in.lists = {{"bans", 3, Side::deny}};
   in.deny = {deny4, deny6};
   in.generation = 42;
   in.seed = 0xC0FFEE;

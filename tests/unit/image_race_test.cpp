@@ -1,11 +1,11 @@
 // A whole image under change: readers ask in bursts, like workers, while one writer applies deltas
 // to addresses and prefixes of both families and sides, /0 and the corner addresses among them.
-#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/quiescence.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
-#include "weir/table/burst_lookup.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,6 @@ namespace weir {
 namespace {
 
 using image::Change;
-using image::Side;
 
 constexpr unsigned readers = 2;
 constexpr std::uint16_t stable_list = 1, churned_list = 2;
@@ -109,10 +108,10 @@ struct Seen {
 
 void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescence &quiescence, unsigned self,
                         std::uint64_t seed, Seen &seen) {
-  const auto burst = std::make_unique<table::BurstLookup>();
+  const auto burst = std::make_unique<lookup::BurstLookup>();
   std::mt19937_64 random(seed);
   std::vector<Address> asked(32);
-  const auto kernels = dataplane::available_kernels();
+  const auto kernels = lookup::available_kernels();
   while (!quiescence.stop.load()) {
     burst->begin(view, *kernels[random() % kernels.size()]);
     for (unsigned i = 0; i < asked.size(); ++i) {
@@ -133,9 +132,9 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
     for (unsigned i = 0; i < asked.size(); ++i)
       for (const std::uint32_t v : {burst->deny(i), burst->allow(i)}) {
         if (i % 2)
-          seen.lost += v != image::value::make(stable_list, address_bits(asked[i].family)) ? 1 : 0;
+          seen.lost += v != table::value::make(stable_list, address_bits(asked[i].family)) ? 1 : 0;
         else
-          seen.invented += v != 0 && image::value::list_of(v) != churned_list ? 1 : 0;
+          seen.invented += v != 0 && table::value::list_of(v) != churned_list ? 1 : 0;
       }
     seen.lookups += asked.size();
     quiescence.passed[self].fetch_add(1);
@@ -164,12 +163,12 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
     threads.emplace_back(
         [&, r] { read_until_stopped(writer.view(), plan, quiescence, r, seed + r, seen[r]); });
   std::mt19937_64 random(seed + 9);
-  std::vector<wire::Delta> batch;
+  std::vector<image::Delta> batch;
   unsigned in_place = 0, rebuilds = 0;
   for (unsigned n = 0; n < 6000; ++n) {
     const Prefix &p = plan.churned[random() % plan.churned.size()];
-    wire::Delta d;
-    d.op = random() % 2 ? wire::DeltaOp::set : wire::DeltaOp::unset;
+    image::Delta d;
+    d.op = random() % 2 ? image::DeltaOp::set : image::DeltaOp::unset;
     d.side = static_cast<Side>(random() % 2);
     d.family = p.family();
     d.length = p.length;

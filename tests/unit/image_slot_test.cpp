@@ -1,5 +1,5 @@
 // Publishing under running readers: nobody sees an image after it was given up, nobody steps back.
-#include "dataplane/image_slot.hpp"
+#include "dataplane/image/image_slot.hpp"
 
 #include <gtest/gtest.h>
 

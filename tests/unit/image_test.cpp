@@ -21,7 +21,7 @@ struct Rules {
 
 build::BuildInput input_of(const Rules &rules, bool front = false) {
   build::BuildInput in;
-  in.lists = {{"drop", 0, image::Side::deny}, {"bans", 3, image::Side::deny}, {"ops", 7, image::Side::allow}};
+  in.lists = {{"drop", 0, Side::deny}, {"bans", 3, Side::deny}, {"ops", 7, Side::allow}};
   in.deny = {rules.deny4, rules.deny6, front};
   in.allow = {rules.allow4, rules.allow6, false};
   if (front) in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
@@ -74,21 +74,21 @@ TEST(Image, answers_for_what_it_was_built_from) {
   const Rules rules = small_rules();
   const ImageMemory m = ImageMemory::build(input_of(rules));
   const image::ImageView v = m.view();
-  const auto list = [&](image::Side side, const char *address) {
+  const auto list = [&](Side side, const char *address) {
     const std::uint32_t value = image::lookup(v, side, parse_address(address).value());
-    return value == 0 ? std::string("-") : std::string(image::list_name(v, image::value::list_of(value)));
+    return value == 0 ? std::string("-") : std::string(image::list_name(v, table::value::list_of(value)));
   };
   EXPECT_EQ(v.generation, 42u);
-  EXPECT_EQ(list(image::Side::deny, "0.0.0.0"), "drop");
-  EXPECT_EQ(list(image::Side::deny, "0.0.0.1"), "-");
-  EXPECT_EQ(list(image::Side::deny, "10.200.0.1"), "drop");
-  EXPECT_EQ(list(image::Side::deny, "10.0.0.7"), "bans");
-  EXPECT_EQ(list(image::Side::allow, "10.0.0.7"), "ops");
-  EXPECT_EQ(list(image::Side::deny, "255.255.255.255"), "bans");
-  EXPECT_EQ(list(image::Side::deny, "::"), "drop");
-  EXPECT_EQ(list(image::Side::deny, "::1"), "-");
-  EXPECT_EQ(list(image::Side::deny, "2001:db8:ffff::1"), "bans");
-  EXPECT_EQ(list(image::Side::allow, "2001:db8::1"), "ops");
+  EXPECT_EQ(list(Side::deny, "0.0.0.0"), "drop");
+  EXPECT_EQ(list(Side::deny, "0.0.0.1"), "-");
+  EXPECT_EQ(list(Side::deny, "10.200.0.1"), "drop");
+  EXPECT_EQ(list(Side::deny, "10.0.0.7"), "bans");
+  EXPECT_EQ(list(Side::allow, "10.0.0.7"), "ops");
+  EXPECT_EQ(list(Side::deny, "255.255.255.255"), "bans");
+  EXPECT_EQ(list(Side::deny, "::"), "drop");
+  EXPECT_EQ(list(Side::deny, "::1"), "-");
+  EXPECT_EQ(list(Side::deny, "2001:db8:ffff::1"), "bans");
+  EXPECT_EQ(list(Side::allow, "2001:db8::1"), "ops");
 }
 
 TEST(Image, same_rules_and_seed_give_the_same_bytes) {
@@ -190,24 +190,24 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         Forgery{
             "no_lines", "a table needs lines",
-            [](const ImageMemory &m) { at<image::TableHeader>(m, SectionKind::deny_v4_table).lines2 = 0; }},
+            [](const ImageMemory &m) { at<table::TableHeader>(m, SectionKind::deny_v4_table).lines2 = 0; }},
         Forgery{
             "more_lines", "size does not match its lines",
-            [](const ImageMemory &m) { at<image::TableHeader>(m, SectionKind::deny_v4_table).lines1 += 1; }},
+            [](const ImageMemory &m) { at<table::TableHeader>(m, SectionKind::deny_v4_table).lines1 += 1; }},
         Forgery{
             "huge_lines", "size does not match its lines",
-            [](const ImageMemory &m) { at<image::TableHeader>(m, SectionKind::deny_v6_table).lines1 = ~0u; }},
+            [](const ImageMemory &m) { at<table::TableHeader>(m, SectionKind::deny_v6_table).lines1 = ~0u; }},
         Forgery{"overlay_lines", "size does not match its lines",
                 [](const ImageMemory &m) {
-                  at<image::OverlayHeader>(m, SectionKind::deny_v4_overlay).lines += 1;
+                  at<table::OverlayHeader>(m, SectionKind::deny_v4_overlay).lines += 1;
                 }},
         Forgery{"no_overlay_lines", "an overlay needs lines",
                 [](const ImageMemory &m) {
-                  at<image::OverlayHeader>(m, SectionKind::deny_v4_overlay).lines = 0;
+                  at<table::OverlayHeader>(m, SectionKind::deny_v4_overlay).lines = 0;
                 }},
         Forgery{
             "front_blocks", "does not match its blocks",
-            [](const ImageMemory &m) { at<image::FrontHeader>(m, SectionKind::deny_v4_front).blocks += 1; }},
+            [](const ImageMemory &m) { at<filter::FrontHeader>(m, SectionKind::deny_v4_front).blocks += 1; }},
         Forgery{"two_guards", "two filters stand in front of the allow tables",
                 [](const ImageMemory &m) {
                   section(m, SectionKind::deny_v4_front).kind =
@@ -215,40 +215,40 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         Forgery{"guard_without_cells", "allow_seesaw: ",
                 [](const ImageMemory &m) {
-                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words = 0;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words = 0;
                 }},
         Forgery{"guard_without_modulator", "allow_seesaw: ",
                 [](const ImageMemory &m) {
-                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words = 0;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words = 0;
                 }},
         Forgery{"guard_of_no_parameters", "allow_seesaw: ",
                 [](const ImageMemory &m) {
-                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw) = image::SeesawHeader{};
+                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw) = filter::SeesawHeader{};
                 }},
         Forgery{"guard_larger_than_its_section", "allow_seesaw: ",
                 [](const ImageMemory &m) {
-                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words += 8;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words += 8;
                 }},
         Forgery{"guard_smaller_than_its_section", "allow_seesaw: ",
                 [](const ImageMemory &m) {
-                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words -= 8;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words -= 8;
                 }},
         Forgery{"guard_cut_short", "allow_seesaw: ",
                 [](const ImageMemory &m) { section(m, SectionKind::allow_seesaw).bytes = 32; }},
         Forgery{
             "guard_of_too_many_hashes", "allow_seesaw: ",
-            [](const ImageMemory &m) { at<image::SeesawHeader>(m, SectionKind::allow_seesaw).hashes = 17; }},
+            [](const ImageMemory &m) { at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).hashes = 17; }},
         Forgery{"guard_of_wide_cells", "allow_seesaw: ",
                 [](const ImageMemory &m) {
-                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).positive_bits = 200;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).positive_bits = 200;
                 }},
         Forgery{"guard_reserved", "allow_seesaw: ",
                 [](const ImageMemory &m) {
-                  at<image::SeesawHeader>(m, SectionKind::allow_seesaw).reserved[3] = 1;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).reserved[3] = 1;
                 }},
         Forgery{"lengths", "reserved bytes",
                 [](const ImageMemory &m) {
-                  at<image::LengthSetV6>(m, SectionKind::deny_v6_lengths).in_use[2] = 2;
+                  at<table::LengthSetV6>(m, SectionKind::deny_v6_lengths).in_use[2] = 2;
                 }},
         Forgery{"policy", "does not know",
                 [](const ImageMemory &m) { at<std::uint8_t>(m, SectionKind::policy) = 4; }},
@@ -287,7 +287,7 @@ TEST(Image, an_optional_section_of_unknown_kind_is_skipped) {
 TEST(Image, checksums_of_mutable_sections_are_asked_for_only_as_built) {
   const Rules rules = small_rules();
   const ImageMemory m = ImageMemory::build(input_of(rules));
-  at<image::LengthMapHeader>(m, SectionKind::deny_v4_lengths).default_value = image::value::make(0, 0);
+  at<table::LengthMapHeader>(m, SectionKind::deny_v4_lengths).default_value = table::value::make(0, 0);
   EXPECT_FALSE(image::attach(m.bytes()).has_value());
   EXPECT_TRUE(image::attach(m.bytes(), image::Check::not_the_mutable_checksums).has_value());
 }
@@ -300,7 +300,7 @@ TEST(ImageBuilder, puts_every_allow_key_that_tables_are_asked_for_into_the_filte
   const std::vector<build::VulnerableKey> guarded{{parse_prefix("10.0.0.8").value()},
                                                   {parse_prefix("2001:db8::2").value()}};
   build::BuildInput in;
-  in.lists = {{"ops", 7, image::Side::allow}};
+  in.lists = {{"ops", 7, Side::allow}};
   in.allow = {allow4, allow6};
   in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
   in.guard.guarded = guarded;
@@ -408,9 +408,9 @@ TEST(ImageBuilder, refuses_a_cuckoo_filter_that_cannot_be_or_cannot_hold_the_key
 
 TEST(Image, a_cuckoo_section_that_cannot_be_is_refused) {
   const WithCuckoo with;
-  const auto refused = [&](const char *words, const std::function<void(image::CuckooHeader &)> &forge) {
+  const auto refused = [&](const char *words, const std::function<void(filter::CuckooHeader &)> &forge) {
     const ImageMemory m = ImageMemory::build(with.input);
-    forge(at<image::CuckooHeader>(m, SectionKind::allow_cuckoo));
+    forge(at<filter::CuckooHeader>(m, SectionKind::allow_cuckoo));
     reseal(m);
     expect_refused(m, words);
   };

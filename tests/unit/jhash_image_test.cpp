@@ -15,7 +15,6 @@ namespace weir {
 namespace {
 
 using image::SectionKind;
-using image::Side;
 using test::ImageMemory;
 
 struct Rules {

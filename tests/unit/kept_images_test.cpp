@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 RuleSet denies(const char *prefix) {
   RuleSet rules;
   rules.policy.match = Match::source;
-  rules.lists = {{"bad", image::Side::deny, {parse_prefix(prefix).value()}}};
+  rules.lists = {{"bad", Side::deny, {parse_prefix(prefix).value()}}};
   return rules;
 }
 

@@ -1,6 +1,7 @@
 // Every set of kernels that this processor can run against the portable one, bit for bit.
-#include "dataplane/kernels/kernels.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/image/lists.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@
 namespace weir {
 namespace {
 
-using table::Kernels, table::KeyV6, table::LineV4, table::LineV6;
+using lookup::Kernels, table::KeyV6, table::LineV4, table::LineV6;
 
 constexpr unsigned room = 64;
 using Words = std::array<std::uint64_t, room>;
@@ -72,7 +73,7 @@ TEST_P(KernelsTest, every_count_of_keys_is_hashed) {
   for (unsigned count = 0; count <= room; ++count) {
     Hashes here{}, portable{};
     kernels.hash_v4(keys.data(), flips.data(), count, here.data());
-    table::portable_kernels.hash_v4(keys.data(), flips.data(), count, portable.data());
+    lookup::portable_kernels.hash_v4(keys.data(), flips.data(), count, portable.data());
     for (unsigned i = 0; i < count; ++i) ASSERT_EQ(here[i], portable[i]) << i << " of " << count;
   }
 }
@@ -87,11 +88,11 @@ TEST_P(KernelsTest, lines_and_mixed_hashes_are_the_portable_ones) {
     hashes[1].bits = ~std::uint64_t{0};
     std::array<const void *, room> here{}, portable{};
     kernels.lines1(hashes.data(), room, anchor.data(), size, here.data());
-    table::portable_kernels.lines1(hashes.data(), room, anchor.data(), size, portable.data());
+    lookup::portable_kernels.lines1(hashes.data(), room, anchor.data(), size, portable.data());
     EXPECT_EQ(here, portable) << size << " lines";
     Words mixed{}, mixed_portable{};
     kernels.mix(hashes.data(), room, size * 0x9E3779B97F4A7C15ull, mixed.data());
-    table::portable_kernels.mix(hashes.data(), room, size * 0x9E3779B97F4A7C15ull, mixed_portable.data());
+    lookup::portable_kernels.mix(hashes.data(), room, size * 0x9E3779B97F4A7C15ull, mixed_portable.data());
     EXPECT_EQ(mixed, mixed_portable);
   }
 }
@@ -107,11 +108,11 @@ TEST_P(KernelsTest, predicted_lines_are_the_portable_ones) {
     hashes[0].bits = 0;
     hashes[1].bits = ~std::uint64_t{0};
     for (const std::uint32_t shift : {1u, 2u, 3u}) {
-      const table::LedTable led{
+      const lookup::LedTable led{
           {bits.data(), size, shift, (1u << shift) - 1}, anchor.data(), size, size / 3 + 1};
       std::array<const void *, room> here{}, portable{};
       kernels.lines_led(hashes.data(), room, led, here.data());
-      table::portable_kernels.lines_led(hashes.data(), room, led, portable.data());
+      lookup::portable_kernels.lines_led(hashes.data(), room, led, portable.data());
       EXPECT_EQ(here, portable) << size << " lines, " << shift;
     }
   }
@@ -127,9 +128,9 @@ template <class Line> typename Line::Key some_key(std::mt19937_64 &random) {
 }
 
 std::uint32_t some_value(std::mt19937_64 &random, unsigned shortest) {
-  const std::uint32_t group = random() % 2 ? image::value::group_bit : 0;
+  const std::uint32_t group = random() % 2 ? table::value::group_bit : 0;
   if (random() % 3 == 0) return group; // an empty slot; its key is stale
-  return group | image::value::make(static_cast<std::uint32_t>(random() % image::lists_max),
+  return group | table::value::make(static_cast<std::uint32_t>(random() % image::lists_max),
                                     shortest + static_cast<unsigned>(random() % 2));
 }
 
@@ -139,13 +140,13 @@ template <class Line> void fill(Line &line, std::mt19937_64 &random, unsigned sh
     line.value[s] = some_value(random, shortest);
     for (unsigned before = 0; before < s; ++before) // a key stands once at each length
       if (line.key[before] == line.key[s] && (line.value[before] ^ line.value[s]) << 1 >> 17 == 0)
-        line.value[s] &= image::value::group_bit;
+        line.value[s] &= table::value::group_bit;
   }
   if constexpr (Line::family == Family::ipv6) line.group_bits = static_cast<std::uint32_t>(random());
 }
 
 template <class Line>
-void compare_probes(table::Probe<Line> probe, table::Settle settle, std::mt19937_64 &random,
+void compare_probes(lookup::Probe<Line> probe, lookup::Settle settle, std::mt19937_64 &random,
                     unsigned shortest) {
   auto lines = std::make_unique<Line[]>(room);
   alignas(64) std::array<typename Line::Key, room> keys;
@@ -162,22 +163,22 @@ void compare_probes(table::Probe<Line> probe, table::Settle settle, std::mt19937
       at[i] = &lines[i];
       behind[i] = &lines[room - 1 - i];
       keys[i] = some_key<Line>(random);
-      tags[i] = table::length_tag(shortest + static_cast<unsigned>(random() % 2));
+      tags[i] = lookup::length_tag(shortest + static_cast<unsigned>(random() % 2));
       hashes[i].bits = random();
     }
     const auto behind_count = static_cast<unsigned>(random() % (count + 1));
-    const table::ProbeArrays<Line> arrays{at.data(), keys.data(),   tags.data(),
-                                          count,     behind.data(), behind_count};
+    const lookup::ProbeArrays<Line> arrays{at.data(), keys.data(),   tags.data(),
+                                           count,     behind.data(), behind_count};
     probe(arrays, here.data(), groups_here.data());
-    table::portable::probe<Line>(arrays, portable.data(), groups_portable.data());
+    lookup::portable::probe<Line>(arrays, portable.data(), groups_portable.data());
     for (unsigned i = 0; i < count; ++i) ASSERT_EQ(groups_here[i], groups_portable[i]) << "probe " << i;
     std::array<std::uint32_t, room> alone;
     probe(arrays, alone.data(), nullptr);
     for (unsigned i = 0; i < count; ++i) ASSERT_EQ(alone[i], here[i]) << "probe " << i;
     const unsigned left = settle({here.data(), groups_here.data(), hashes.data(), count}, open_here.data());
     ASSERT_EQ(left,
-              table::portable::settle<Line>({portable.data(), groups_portable.data(), hashes.data(), count},
-                                            open_portable.data()));
+              lookup::portable::settle<Line>({portable.data(), groups_portable.data(), hashes.data(), count},
+                                             open_portable.data()));
     for (unsigned i = 0; i < count; ++i) {
       ASSERT_EQ(here[i], portable[i]) << "probe " << i << " of " << count;
       found += here[i] != 0 ? 1 : 0;
@@ -224,8 +225,8 @@ TEST_P(KernelsTest, a_bloom_filter_keeps_what_it_contains) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, KernelsTest,
-                         testing::ValuesIn(dataplane::available_kernels().begin(),
-                                           dataplane::available_kernels().end()),
+                         testing::ValuesIn(lookup::available_kernels().begin(),
+                                           lookup::available_kernels().end()),
                          [](const auto &set) { return std::string(set.param->name); });
 
 TEST_P(KernelsTest, values_that_name_a_list_are_the_portable_ones) {
@@ -234,14 +235,14 @@ TEST_P(KernelsTest, values_that_name_a_list_are_the_portable_ones) {
   for (unsigned round = 0; round < 2000; ++round) {
     for (std::uint32_t &v : values) v = random() % 2 ? some_value(random, 32) : 1u << random() % 32;
     const auto count = static_cast<unsigned>(random() % (room + 1));
-    ASSERT_EQ(kernels.listed(values.data(), count), table::portable::listed(values.data(), count)) << count;
+    ASSERT_EQ(kernels.listed(values.data(), count), lookup::portable::listed(values.data(), count)) << count;
   }
 }
 
 TEST_P(KernelsTest, signs_of_a_length_map_are_those_of_its_cells) {
   WEIR_TRACE_SEED(seed);
-  std::vector<std::uint64_t> cells(image::length_map_cells);
-  std::vector<std::uint32_t> signs(image::length_map_words);
+  std::vector<std::uint64_t> cells(table::length_map_cells);
+  std::vector<std::uint32_t> signs(table::length_map_words);
   for (std::size_t c = 0; c < cells.size(); ++c)
     if (random() % 3)
       table::write_cell(cells.data(), signs.data(), c,
@@ -251,7 +252,7 @@ TEST_P(KernelsTest, signs_of_a_length_map_are_those_of_its_cells) {
     for (std::uint32_t &w : wires) w = static_cast<std::uint32_t>(random());
     const auto count = static_cast<unsigned>(random() % (room + 1));
     const auto here = kernels.signs(signs.data(), wires.data(), count);
-    table::CellSigns expected{};
+    lookup::CellSigns expected{};
     for (unsigned i = 0; i < count; ++i) {
       const std::uint32_t sign = table::sign_of(cells[table::LengthMapV4::index(wires[i])]);
       expected.hosts |= std::uint64_t{(sign & table::sign_hosts) != 0} << i;
@@ -264,7 +265,7 @@ TEST_P(KernelsTest, signs_of_a_length_map_are_those_of_its_cells) {
 
 TEST_P(KernelsTest, cells_of_a_length_map_are_the_portable_ones) {
   WEIR_TRACE_SEED(seed);
-  std::vector<std::uint64_t> map(image::length_map_cells);
+  std::vector<std::uint64_t> map(table::length_map_cells);
   for (std::uint64_t &cell : map) {
     cell = random() % 3 ? random() & random() << 32 * (random() % 2) : 0;
     if (random() % 2) cell &= ~std::uint64_t{0xE00000}; // a length that there is
@@ -274,7 +275,7 @@ TEST_P(KernelsTest, cells_of_a_length_map_are_the_portable_ones) {
     for (std::uint32_t &w : wires) w = static_cast<std::uint32_t>(random());
     const auto count = static_cast<unsigned>(random() % (room + 1));
     kernels.cells(map.data(), wires.data(), count, shorts.data(), lengths.data());
-    table::portable::cells(map.data(), wires.data(), count, shorts_portable.data(), lengths_portable.data());
+    lookup::portable::cells(map.data(), wires.data(), count, shorts_portable.data(), lengths_portable.data());
     for (unsigned i = 0; i < count; ++i) {
       ASSERT_EQ(shorts[i], shorts_portable[i]) << i;
       ASSERT_EQ(lengths[i], lengths_portable[i]) << i;
@@ -293,28 +294,28 @@ TEST_P(KernelsTest, values_give_way_to_others_where_the_portable_ones_do) {
     auto portable = here;
     const auto count = static_cast<unsigned>(random() % (room + 1));
     kernels.or_else(here.data(), otherwise.data(), count);
-    table::portable::or_else(portable.data(), otherwise.data(), count);
+    lookup::portable::or_else(portable.data(), otherwise.data(), count);
     for (unsigned i = 0; i < count; ++i) ASSERT_EQ(here[i], portable[i]) << i;
   }
 }
 
 TEST(Kernels, a_set_that_is_not_there_cannot_be_asked_for) {
   ASSERT_EQ(setenv("WEIR_KERNELS", "avx9", 1), 0);
-  const Status refused = dataplane::check_wanted_kernels();
+  const Status refused = lookup::check_wanted_kernels();
   ASSERT_EQ(setenv("WEIR_KERNELS", "portable", 1), 0);
-  EXPECT_TRUE(dataplane::check_wanted_kernels());
+  EXPECT_TRUE(lookup::check_wanted_kernels());
   unsetenv("WEIR_KERNELS");
-  EXPECT_TRUE(dataplane::check_wanted_kernels());
+  EXPECT_TRUE(lookup::check_wanted_kernels());
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("avx9"), std::string::npos) << refused.error().message;
   EXPECT_NE(refused.error().message.find("portable"), std::string::npos) << refused.error().message;
 }
 
 TEST(Kernels, the_portable_set_is_always_there_and_the_best_is_among_them) {
-  const auto all = dataplane::available_kernels();
+  const auto all = lookup::available_kernels();
   ASSERT_FALSE(all.empty());
-  EXPECT_EQ(all.front(), &table::portable_kernels);
-  EXPECT_NE(std::ranges::find(all, &dataplane::best_kernels()), all.end());
+  EXPECT_EQ(all.front(), &lookup::portable_kernels);
+  EXPECT_NE(std::ranges::find(all, &lookup::best_kernels()), all.end());
 }
 
 } // namespace

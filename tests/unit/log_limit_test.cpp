@@ -1,5 +1,5 @@
 // How many lines may come into the log.
-#include "control/daemon/log_limit.hpp"
+#include "control/api/log_limit.hpp"
 
 #include <gtest/gtest.h>
 

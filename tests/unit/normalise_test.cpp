@@ -1,6 +1,7 @@
 #include "control/rules/normalise.hpp"
 
 #include "control/rules/feed.hpp"
+#include "weir/build/input.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,6 @@
 namespace weir::rules {
 namespace {
 
-using image::Side;
 using Texts = std::vector<std::string>;
 
 // Lists in configuration order; numbers run backwards so that no test can take ranks for numbers.
@@ -155,14 +155,14 @@ TEST(EffectiveList, is_the_first_list_of_the_side_that_holds_the_prefix_itself) 
 }
 
 TEST(Delta, carries_the_prefix_and_sets_or_unsets_its_list) {
-  const wire::Delta set = make_delta(Side::allow, *parse_prefix("2001:db8::/32"), 5);
-  EXPECT_EQ(set.op, wire::DeltaOp::set);
+  const image::Delta set = make_delta(Side::allow, *parse_prefix("2001:db8::/32"), 5);
+  EXPECT_EQ(set.op, image::DeltaOp::set);
   EXPECT_EQ(set.side, Side::allow);
   EXPECT_EQ(set.family, Family::ipv6);
   EXPECT_EQ(set.length, 32);
   EXPECT_EQ(set.list, 5);
   EXPECT_EQ(set.address[1], 0x01);
-  EXPECT_EQ(make_delta(Side::deny, *parse_prefix("10.0.0.1"), std::nullopt).op, wire::DeltaOp::unset);
+  EXPECT_EQ(make_delta(Side::deny, *parse_prefix("10.0.0.1"), std::nullopt).op, image::DeltaOp::unset);
 }
 
 TEST(RulesDigest, changes_with_every_part_of_the_rules_and_with_nothing_else) {

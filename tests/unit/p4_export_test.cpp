@@ -23,7 +23,6 @@
 namespace weir {
 namespace {
 
-using image::Side;
 using p4::Array;
 
 // ---- the program has the same numbers ------------------------------------------------------------
@@ -133,11 +132,11 @@ protected:
   }
   static void change(image::ImageWriter &writer, const char *text, std::optional<std::uint16_t> list) {
     const Prefix p = prefix(text);
-    const wire::Delta delta{.op = list ? wire::DeltaOp::set : wire::DeltaOp::unset,
-                            .family = p.family(),
-                            .length = p.length,
-                            .list = list.value_or(0),
-                            .address = p.address.bytes};
+    const image::Delta delta{.op = list ? image::DeltaOp::set : image::DeltaOp::unset,
+                             .family = p.family(),
+                             .length = p.length,
+                             .list = list.value_or(0),
+                             .address = p.address.bytes};
     ASSERT_NE(writer.apply(delta), image::Change::needs_rebuild);
   }
   [[nodiscard]] std::string refusal(const image::ImageView &view, const p4::Setting &setting = {}) {
@@ -157,7 +156,7 @@ TEST_F(P4Export, gives_registers_that_answer_as_the_image_does) {
 TEST_F(P4Export, puts_a_short_prefix_into_the_cells_of_the_length_map) {
   ASSERT_TRUE(exporter.write(image.view()));
   const std::uint64_t bank1 = 1u << 17;
-  EXPECT_EQ(target.at(Array::lmap, bank1 | 0x0A09), image::value::make(0, 8))
+  EXPECT_EQ(target.at(Array::lmap, bank1 | 0x0A09), table::value::make(0, 8))
       << "10.9.0.0/16 lies in 10.0.0.0/8";
   EXPECT_EQ(target.at(Array::lmap, bank1 | 0x0B00), 0u);
   EXPECT_EQ(target.at(Array::lmap, bank1 | 0xC633), std::uint64_t{1} << (32 + 24 - 17)) << "198.51.0.0/16";
@@ -167,7 +166,7 @@ TEST_F(P4Export, puts_a_short_prefix_into_the_cells_of_the_length_map) {
 TEST_F(P4Export, puts_a_key_and_its_value_into_one_element) {
   ASSERT_TRUE(exporter.write(image.view()));
   const std::vector<std::uint64_t> &slots = target.registers().of(Array::slots4);
-  const std::uint64_t host = std::uint64_t{0xCB007107} << 32 | image::value::make(0, 32);
+  const std::uint64_t host = std::uint64_t{0xCB007107} << 32 | table::value::make(0, 32);
   EXPECT_EQ(std::ranges::count(slots, host), 1);
   EXPECT_EQ(std::ranges::find(slots, host) - slots.begin() >= std::ptrdiff_t{1} << 19, true)
       << "the half of bank 1";
@@ -208,7 +207,7 @@ TEST_F(P4Export, writes_the_one_element_that_a_delta_changes_once_to_each_bank) 
     ASSERT_TRUE(done);
     EXPECT_EQ(done->written, elements);
     EXPECT_EQ(done->runs, elements);
-    EXPECT_EQ(image::value::list_of(model.lookup(Side::deny, address("203.0.113.7"))), 1u);
+    EXPECT_EQ(table::value::list_of(model.lookup(Side::deny, address("203.0.113.7"))), 1u);
   }
 }
 

@@ -1,6 +1,6 @@
 // The P4 program as a worker's judge: what goes into force, what is refused, what outgrows its registers.
-#include "dataplane/p4_target.hpp"
-#include "dataplane/stages.hpp"
+#include "dataplane/packet/p4_target.hpp"
+#include "dataplane/packet/stages.hpp"
 #include "tests/support/eal.hpp"
 #include "tests/support/swx_burst.hpp"
 #include "tests/support/test_image.hpp"
@@ -20,7 +20,7 @@ using test::TestImage;
 test::RuleSet hosts(std::uint32_t count) {
   test::RuleSet rules;
   rules.policy.match = Match::source;
-  rules.lists = {{"bad", image::Side::deny, {}}};
+  rules.lists = {{"bad", Side::deny, {}}};
   for (std::uint32_t n = 0; n < count; ++n) {
     Address address = *parse_address("2001:db8::");
     for (unsigned byte = 0; byte < 4; ++byte)

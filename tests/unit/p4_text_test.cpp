@@ -12,7 +12,6 @@
 namespace weir {
 namespace {
 
-using image::Side;
 using p4::Array;
 
 Address address(const char *text) { return parse_address(text).value(); }

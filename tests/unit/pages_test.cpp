@@ -1,7 +1,7 @@
 // Which pages an image gets, and from which node, by what the machine says it has.
-#include "control/build/memory_file.hpp"
 #include "tests/support/process.hpp"
 #include "weir/base/numa.hpp"
+#include "weir/image/memory_file.hpp"
 #include "weir/image/pages.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Pages, that_others_have_reserved_are_not_free) {
 }
 
 TEST(MemoryFile, falls_back_to_smaller_pages_when_those_asked_for_are_refused) {
-  auto file = build::MemoryFile::make(3 * mib, Pages::gigantic, 0);
+  auto file = image::MemoryFile::make(3 * mib, Pages::gigantic, 0);
   ASSERT_TRUE(file.has_value()) << file.error().message;
   std::memset(file->bytes().data(), 1, file->bytes().size());
   EXPECT_EQ(file->bytes().size() % image::page_bytes(file->pages()), 0u);

@@ -200,7 +200,7 @@ TEST(AllowFilter, accepts_about_as_much_as_was_predicted) {
   rules.deny4 = hosts(0x0B000000, 30'000, 1);
   const AllowFilterPlan plan = planned(rules, forced(16));
   build::BuildInput in = rules.input();
-  in.lists = {{"bad", 1}, {"good", 2, image::Side::allow}};
+  in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
   in.guard.params = plan.seesaw->params;
   in.guard.guarded = plan.guarded;
   const test::ImageMemory m = test::ImageMemory::build(in);
@@ -224,7 +224,7 @@ TEST(AllowFilter, of_the_cuckoo_kind_accepts_what_was_predicted_and_has_the_bits
     EXPECT_LE(plan.bits_per_key(), bits);
     EXPECT_GT(plan.bits_per_key(), bits - 0.1);
     build::BuildInput in = rules.input();
-    in.lists = {{"bad", 1}, {"good", 2, image::Side::allow}};
+    in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
     in.guard.cuckoo = plan.cuckoo->params;
     const test::ImageMemory m = test::ImageMemory::build(in);
     const image::ImageView view = m.view();
@@ -249,7 +249,7 @@ TEST(AllowFilter, of_the_stacked_kind_accepts_what_was_predicted_and_has_the_bit
     EXPECT_GT(plan.bits_per_key(), bits - 0.1);
     EXPECT_EQ(plan.guarded.size(), plan.stacked->known);
     build::BuildInput in = rules.input();
-    in.lists = {{"bad", 1}, {"good", 2, image::Side::allow}};
+    in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
     in.guard.stacked = plan.stacked->params;
     in.guard.guarded = plan.guarded;
     const test::ImageMemory m = test::ImageMemory::build(in);

@@ -33,7 +33,7 @@ struct Case {
   Case() { config.source = "weir.yaml"; }
   [[nodiscard]] build::BuildInput input() const {
     build::BuildInput in;
-    in.lists = {{"bad", 1}, {"good", 2, image::Side::allow}};
+    in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
     in.deny.v4 = deny;
     in.allow.v4 = allow;
     in.seed = 5;
@@ -132,8 +132,8 @@ TEST(SealedP4, image_has_bloom_layers_in_front_where_a_stack_is_asked_for) {
   Case c;
   c.config.front_filter = config::FrontFilter::stacked;
   rules::Effective rules;
-  rules.lists = {{.name = "bad", .number = 1, .side = image::Side::deny},
-                 {.name = "good", .number = 2, .side = image::Side::allow}};
+  rules.lists = {{.name = "bad", .number = 1, .side = Side::deny},
+                 {.name = "good", .number = 2, .side = Side::allow}};
   rules.deny.v4 = c.deny;
   rules.allow.v4 = c.allow;
   const test::TempDir folder;
@@ -149,7 +149,7 @@ TEST(SealedP4, image_has_bloom_layers_in_front_where_a_stack_is_asked_for) {
   EXPECT_TRUE(std::has_single_bit(view->stack.bloom(0)->shape().size));
   EXPECT_LE(view->stack.bloom(0)->shape().hashes, p4::limits::stack_hashes);
   for (const build::EntryV4 &e : c.deny)
-    ASSERT_NE(image::lookup(*view, image::Side::deny, Address::from_host(e.host)), 0u);
+    ASSERT_NE(image::lookup(*view, Side::deny, Address::from_host(e.host)), 0u);
   munmap(memory, sealed->image_bytes);
 }
 
@@ -158,7 +158,7 @@ TEST(SealedP4, stack_has_the_layers_and_functions_that_the_program_has_room_for)
   Case c;
   c.config.front_filter = config::FrontFilter::stacked;
   rules::Effective rules;
-  rules.lists = {{.name = "bad", .number = 1, .side = image::Side::deny}};
+  rules.lists = {{.name = "bad", .number = 1, .side = Side::deny}};
   c.deny.resize(5'000);
   rules.deny.v4 = c.deny;
   workload::Negatives negatives;

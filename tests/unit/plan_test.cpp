@@ -49,7 +49,7 @@ TEST(PlanModel, predicts_the_lines_of_a_real_table) {
   const auto entries = spread_hosts(150'000);
   build::BuildInput input;
   input.deny.v4 = entries;
-  input.lists = {{"a", 0, image::Side::deny}};
+  input.lists = {{"a", 0, Side::deny}};
   const Plan plan = plan_of(input);
   const std::unique_ptr<std::byte, decltype(&std::free)> memory(
       static_cast<std::byte *>(std::aligned_alloc(64, plan.image_bytes)), &std::free);
@@ -112,7 +112,7 @@ TEST(Plan, a_chained_predictor_that_was_asked_for_is_built_exact_in_layers_of_th
   std::ranges::sort(entries);
   build::BuildInput input;
   input.deny.v6 = entries;
-  input.lists = {{"a", 0, image::Side::deny}};
+  input.lists = {{"a", 0, Side::deny}};
   config::Config config;
   config.predictor = config::Predictor::chained;
   const Plan plan = plan_of(input, config);

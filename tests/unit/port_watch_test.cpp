@@ -1,7 +1,7 @@
 // Packets that a card counts and weir never saw: when a difference is worth a word.
 #include "dataplane/eal.hpp"
-#include "dataplane/port.hpp"
-#include "dataplane/port_watch.hpp"
+#include "dataplane/port/port.hpp"
+#include "dataplane/port/port_watch.hpp"
 
 #include <gtest/gtest.h>
 

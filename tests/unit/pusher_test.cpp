@@ -20,7 +20,7 @@ using push::Pusher;
 
 RuleSet some_rules() {
   RuleSet rules;
-  rules.lists = {{"bad", image::Side::deny, {parse_prefix("10.0.0.0/8").value()}}};
+  rules.lists = {{"bad", Side::deny, {parse_prefix("10.0.0.0/8").value()}}};
   return rules;
 }
 
@@ -39,7 +39,7 @@ protected:
     return {
         .first_sequence = [] { return std::uint64_t{1}; },
         .last_sequence = [this] { return last_; },
-        .delta = [](std::uint64_t, wire::Target) { return make_delta(wire::DeltaOp::set, "192.0.2.3", 0); }};
+        .delta = [](std::uint64_t, wire::Target) { return make_delta(image::DeltaOp::set, "192.0.2.3", 0); }};
   }
   Pusher::Events events() {
     Pusher::Events events;

@@ -1,6 +1,6 @@
 // Capture files as replay reads and writes them: the cases that no honest tool produces every day.
-#include "dataplane/replay_capture.hpp"
-#include "dataplane/replay_port.hpp"
+#include "dataplane/replay/replay_capture.hpp"
+#include "dataplane/replay/replay_port.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/process.hpp"
 

@@ -1,5 +1,5 @@
 // The clock of time to live, while the system clock is set and machines start again.
-#include "control/daemon/rule_clock.hpp"
+#include "control/engine/rule_clock.hpp"
 
 #include <gtest/gtest.h>
 

@@ -150,7 +150,7 @@ TEST(Seesaw, a_deleted_key_leaves_no_trace) {
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
   for (const KeyHash key : order) EXPECT_TRUE(writer.erase(key));
   // Indices without a count may stay; everything else is as before.
-  const std::size_t cells = sizeof(image::SeesawHeader) + 8 * seesaw_words_aligned(params.cell_words);
+  const std::size_t cells = sizeof(filter::SeesawHeader) + 8 * seesaw_words_aligned(params.cell_words);
   EXPECT_TRUE(std::ranges::equal(std::span(before).first(cells), section.bytes().first(cells)));
   EXPECT_EQ(writer.load().modulator_used, 0u);
 }
@@ -237,8 +237,8 @@ TEST(Seesaw, impossible_parameters_are_refused) {
 
 TEST(Seesaw, a_section_that_lies_about_itself_is_refused) {
   SeesawSection section(params_for(100));
-  auto *header = reinterpret_cast<image::SeesawHeader *>(section.bytes().data());
-  const image::SeesawHeader good = *header;
+  auto *header = reinterpret_cast<filter::SeesawHeader *>(section.bytes().data());
+  const filter::SeesawHeader good = *header;
   const auto refused = [&] {
     const auto view = SeesawView::attach(section.bytes());
     *header = good;
@@ -270,7 +270,7 @@ TEST(Seesaw, no_content_leads_a_reader_out_of_its_section) {
   SeesawSection section(params);
   const SeesawView view = section.view();
   std::mt19937_64 random(seed);
-  for (std::byte &b : section.bytes().subspan(sizeof(image::SeesawHeader))) b = std::byte(random());
+  for (std::byte &b : section.bytes().subspan(sizeof(filter::SeesawHeader))) b = std::byte(random());
   for (unsigned i = 0; i < 10'000; ++i) (void)view.contains({random()});
   EXPECT_FALSE(view.empty());
   EXPECT_TRUE(SeesawView{}.empty());

@@ -1,5 +1,5 @@
 // control.sock without verbs: what comes in with a line, and what becomes of it.
-#include "control/daemon/server.hpp"
+#include "control/api/server.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/unix_socket.hpp"
 

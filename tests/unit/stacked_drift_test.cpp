@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-using image::Change, image::Side, image::StackRole;
+using image::Change, image::StackRole;
 
 constexpr std::uint16_t bans = 1;
 constexpr std::uint32_t hosts_built = 20'000, hosts_room = hosts_built + hosts_built / 8, known_count = 4'000;
@@ -65,7 +65,7 @@ TEST_P(StackedDrift, is_as_the_formula_says_when_the_room_is_used_and_gone_when_
   const double planned = build::known_rate(now), spread = 4 * std::sqrt(planned / known_count);
   EXPECT_LE(denied_share(view), planned + spread);
 
-  wire::Delta d{.op = wire::DeltaOp::set, .length = 32, .list = bans};
+  image::Delta d{.op = image::DeltaOp::set, .length = 32, .list = bans};
   for (std::uint32_t i = hosts_built; i < hosts_room; ++i) {
     d.address = host(i).bytes;
     ASSERT_NE(writer.apply(d), Change::needs_rebuild);

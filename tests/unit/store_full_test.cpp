@@ -49,7 +49,7 @@ DynamicChange adding(unsigned number) {
       parse_prefix("10.1." + std::to_string(number / 256) + "." + std::to_string(number % 256)).value();
   DynamicChange change;
   change.put.push_back({{3, prefix}, std::string(200, 'c'), 100, 0});
-  change.touched.push_back({image::Side::deny, prefix});
+  change.touched.push_back({Side::deny, prefix});
   return change;
 }
 

@@ -27,7 +27,7 @@ Prefix prefix(std::string_view text) { return parse_prefix(text).value(); }
 DynamicChange adding(std::uint16_t list, std::string_view text, std::string comment = {}) {
   DynamicChange change;
   change.put.push_back({{list, prefix(text)}, std::move(comment), 100, 0});
-  change.touched.push_back({image::Side::deny, prefix(text)});
+  change.touched.push_back({Side::deny, prefix(text)});
   return change;
 }
 
@@ -104,7 +104,7 @@ TEST(Store, dynamic_entries_and_their_comments_come_back) {
     EXPECT_EQ(store.write(adding(3, "2001:db8::/32")).value(), 2u);
     DynamicChange removal;
     removal.erase.push_back({3, prefix("2001:db8::/32")});
-    removal.touched.push_back({image::Side::deny, prefix("2001:db8::/32")});
+    removal.touched.push_back({Side::deny, prefix("2001:db8::/32")});
     EXPECT_EQ(store.write(removal).value(), 3u);
   }
   auto store = Store::open(folder.path()).value();
@@ -378,7 +378,7 @@ Status write_until_killed(const std::filesystem::path &folder, int pipe) {
     DynamicChange change;
     const Prefix entry{Address::from_host(0x0A000000 + i), 32};
     change.put.push_back({{1, entry}, "number " + std::to_string(i), i, 0});
-    change.touched.push_back({image::Side::deny, entry});
+    change.touched.push_back({Side::deny, entry});
     if (const auto written = store.write(change); !written) return std::unexpected(written.error());
     (void)!::write(pipe, &i, sizeof i);
     if (i % 16 != 0) continue;

@@ -70,7 +70,7 @@ public:
   using E = Entry<Line>;
 
   Arena()
-      : header_(std::make_unique<image::TableHeader>()),
+      : header_(std::make_unique<table::TableHeader>()),
         lines_(std::make_unique<Line[]>(lines1 + lines2 + stash)) {
     view_ = {lines_.get(),
              lines_.get() + lines1,
@@ -96,14 +96,14 @@ public:
     const std::uint32_t address = n == 1 ? 0xFFFFFFFF : n / 3 * 3;
     const unsigned length = n == 1 ? full : full - n % 3;
     const Key key = make_key(address);
-    return {key, length, image::value::make(n, length), hash(key, length)};
+    return {key, length, table::value::make(n, length), hash(key, length)};
   }
 
   const TableView<Line> &view() const { return view_; }
-  image::TableHeader &header() { return *header_; }
+  table::TableHeader &header() { return *header_; }
 
 private:
-  std::unique_ptr<image::TableHeader> header_;
+  std::unique_ptr<table::TableHeader> header_;
   std::unique_ptr<Line[]> lines_;
   TableView<Line> view_;
 };

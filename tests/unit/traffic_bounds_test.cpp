@@ -1,6 +1,6 @@
 // What bounds traffic: samples that are looked at, images that it brings about, rows that it fills.
-#include "control/daemon/sample_queue.hpp"
-#include "control/daemon/samples.hpp"
+#include "control/engine/sample_queue.hpp"
+#include "control/engine/samples.hpp"
 #include "control/plan/image_budget.hpp"
 #include "control/workload/busy_networks.hpp"
 #include "control/workload/second_sight.hpp"

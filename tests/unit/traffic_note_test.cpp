@@ -1,5 +1,5 @@
 // What control knows of the traffic, as it is kept for its next life.
-#include "control/daemon/traffic_note.hpp"
+#include "control/engine/traffic_note.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/key/text.hpp"
 

@@ -22,7 +22,7 @@ TEST(Verify, notices_one_wrong_answer_in_either_half) {
   const image::ImageView view = memory.view();
   const auto ask = [&] {
     return build::detail::ask_every_key<table::LineV4>(
-        view, image::Side::deny, std::span<const build::EntryV4>(entries),
+        view, Side::deny, std::span<const build::EntryV4>(entries),
         std::span<const std::uint64_t>(view.seeds_v4),
         [](const build::EntryV4 &, std::uint32_t) { return true; }, 2);
   };

@@ -18,9 +18,9 @@ RuleSet rules_of(const Policy &policy) {
   rules.policy = policy;
   const auto prefix = [](const char *text) { return parse_prefix(text).value(); };
   rules.lists = {
-      {"ops", image::Side::allow, {prefix("10.0.0.7"), prefix("2001:db8::7")}},
+      {"ops", Side::allow, {prefix("10.0.0.7"), prefix("2001:db8::7")}},
       {"bad",
-       image::Side::deny,
+       Side::deny,
        {prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("fe80::/10"), prefix("0.0.0.0/32")}}};
   return rules;
 }

@@ -19,7 +19,7 @@ namespace weir::build {
 
 struct ChainSize {
   std::uint32_t lines1 = 0, groups = 0;
-  std::array<std::uint32_t, image::chain_deep_layers_max> deep_words{};
+  std::array<std::uint32_t, table::chain_deep_layers_max> deep_words{};
 
   [[nodiscard]] std::uint64_t first_bytes() const noexcept {
     return round_up((std::uint64_t{lines1} * groups + 7) / 8, cache_line_bytes);
@@ -27,7 +27,7 @@ struct ChainSize {
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     std::uint64_t words = 0;
     for (const std::uint32_t w : deep_words) words += w;
-    return sizeof(image::ChainHeader) + first_bytes() + words * sizeof(std::uint64_t);
+    return sizeof(table::ChainHeader) + first_bytes() + words * sizeof(std::uint64_t);
   }
 };
 
@@ -53,7 +53,7 @@ public:
   ChainTrainer(MutableBytes section, const ChainSize &size, const table::TableView<Line> &table,
                table::KeyHasher hasher)
       : size_(size), table_(table), hasher_(hasher),
-        header_(reinterpret_cast<image::ChainHeader *>(section.data())),
+        header_(reinterpret_cast<table::ChainHeader *>(section.data())),
         first_(reinterpret_cast<std::uint32_t *>(section.data() + sizeof *header_)),
         deep_(reinterpret_cast<std::uint64_t *>(section.data() + sizeof *header_ + size.first_bytes())) {}
 
@@ -86,8 +86,8 @@ private:
 
   template <class Visit> void each_key(const Line &line, Visit visit) const {
     for (unsigned s = 0; s < Line::slots; ++s)
-      if (image::value::is_set(line.value[s]))
-        visit(hasher_(line.key[s], image::value::length_of(line.value[s])));
+      if (table::value::is_set(line.value[s]))
+        visit(hasher_(line.key[s], table::value::length_of(line.value[s])));
   }
   template <class Visit> void each_positive(Visit visit) const {
     for (std::uint32_t i = 0; i < table_.count2; ++i) each_key(table_.lines2[i], visit);
@@ -123,7 +123,7 @@ private:
     Hashes held = mistaken_by_first(), others; // keys of this layer; keys it must not take
     std::uint64_t *words = deep_;
     for (unsigned layer = 0; !held.empty(); ++layer) {
-      if (layer == image::chain_deep_layers_max) return held.size();
+      if (layer == table::chain_deep_layers_max) return held.size();
       const std::uint32_t count = size_.deep_words[layer];
       for (const KeyHash h : held) {
         const Predictor::Mark m = Predictor::mark(layer, count, h, hasher_.family);
@@ -149,7 +149,7 @@ private:
   ChainSize size_;
   table::TableView<Line> table_;
   table::KeyHasher hasher_;
-  image::ChainHeader *header_;
+  table::ChainHeader *header_;
   std::uint32_t *first_;
   std::uint64_t *deep_;
 };

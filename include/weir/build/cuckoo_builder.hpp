@@ -34,7 +34,7 @@ build_cuckoo(const CuckooParams &params, std::span<const KeyHash> keys, MutableB
     return fail(Errc::usage, "cuckoo filter: the section has " + std::to_string(section.size()) +
                                  " bytes, give it the cuckoo_bytes() of its parameters");
   std::memset(section.data(), 0, section.size());
-  image::CuckooHeader header{};
+  filter::CuckooHeader header{};
   header.buckets = params.shape.buckets;
   header.fingerprint_bits = static_cast<std::uint8_t>(params.shape.fingerprint_bits);
   header.planned_keys = params.planned_keys;

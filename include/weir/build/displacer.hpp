@@ -152,9 +152,9 @@ private:
 
   [[nodiscard]] static bool put(Line &line, const Item &item) noexcept {
     for (unsigned s = 0; s < Line::slots; ++s)
-      if (!image::value::is_set(line.value[s])) {
+      if (!table::value::is_set(line.value[s])) {
         line.key[s] = item.key;
-        line.value[s] = (line.value[s] & image::value::group_bit) | item.value;
+        line.value[s] = (line.value[s] & table::value::group_bit) | item.value;
         return true;
       }
     return false;
@@ -203,7 +203,7 @@ private:
     Wants *victim = nullptr;
     Choice best;
     for (unsigned s = 0; s < Line::slots; ++s) {
-      if (!image::value::is_set(lines2_[line].value[s])) continue;
+      if (!table::value::is_set(lines2_[line].value[s])) continue;
       Wants *const w = owner(hash_of(lines2_[line].key[s], lines2_[line].value[s]));
       if (w == nullptr || w == victim) continue;
       add_load(*w, -1);
@@ -257,7 +257,7 @@ private:
   }
 
   static void set_group_bit(table::LineV4 &line, unsigned g) noexcept {
-    line.value[g] |= image::value::group_bit;
+    line.value[g] |= table::value::group_bit;
   }
   static void set_group_bit(table::LineV6 &line, unsigned g) noexcept {
     line.group_bits |= std::uint32_t{1} << g;

@@ -50,7 +50,6 @@ namespace detail {
 
 using image::SectionEntry;
 using image::SectionKind;
-using image::Side;
 
 struct PlannedSection {
   SectionKind kind;
@@ -89,7 +88,7 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
 
 // The fixed order of sections.
 [[nodiscard]] inline std::vector<PlannedSection> plan_sections(const BuildInput &in) {
-  using image::FrontHeader, image::LengthSetV6, image::ListEntry, image::ListsHeader, image::OverlayHeader;
+  using filter::FrontHeader, table::LengthSetV6, image::ListEntry, image::ListsHeader, table::OverlayHeader;
   using image::section_mutable;
   std::vector<PlannedSection> out;
   out.push_back({SectionKind::policy, 0, sizeof(Policy)});
@@ -98,12 +97,13 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
                               std::uint64_t overlay_bytes, bool front, std::uint64_t chain_bytes) {
     const auto kind = [&](SectionKind deny_v4) { return image::detail::kind_of(deny_v4, side, family); };
     out.push_back({kind(SectionKind::deny_v4_table), section_mutable, table_bytes});
-    const std::uint64_t lengths = family == Family::ipv4 ? image::length_map_bytes : sizeof(LengthSetV6);
+    const std::uint64_t lengths =
+        family == Family::ipv4 ? table::length_map_bytes : sizeof(table::LengthSetV6);
     out.push_back({kind(SectionKind::deny_v4_lengths), section_mutable, lengths});
     out.push_back({kind(SectionKind::deny_v4_overlay), section_mutable, overlay_bytes});
     if (front)
       out.push_back({kind(SectionKind::deny_v4_front), section_mutable,
-                     sizeof(FrontHeader) +
+                     sizeof(filter::FrontHeader) +
                          std::uint64_t{filter::SplitBlockBloom::blocks_for(keys, front_bits_per_key)} *
                              sizeof(filter::Block)});
     if (chain_bytes != 0)
@@ -118,11 +118,11 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
     const std::uint64_t keys4 = tabled_count(s.v4, without_hosts(in, side));
     const std::uint64_t keys6 = tabled_count(s.v6, without_hosts(in, side));
     per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(keys4, s.predictor, rule).bytes(),
-               sizeof(OverlayHeader) +
+               sizeof(table::OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV4>(s.v4.size(), rule)} * cache_line_bytes,
                front, chained ? chain_size<table::LineV4>(keys4, s.chain_words_v4, rule).bytes() : 0);
     per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(keys6, s.predictor, rule).bytes(),
-               sizeof(OverlayHeader) +
+               sizeof(table::OverlayHeader) +
                    std::uint64_t{overlay_lines<table::LineV6>(s.v6.size(), rule)} * cache_line_bytes,
                front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6, rule).bytes() : 0);
   }
@@ -293,7 +293,7 @@ private:
                                table_size<Line>(entries.size(), predictor, rule), hasher(), predictor);
     const auto item = [&](std::uint64_t i) {
       const Entry &e = entries[i];
-      return typename TableBuilder<Line>::Item{key_of(e), image::value::make(e.list, e.length)};
+      return typename TableBuilder<Line>::Item{key_of(e), table::value::make(e.list, e.length)};
     };
     if (!builder.build(entries.size(), item, threads_for(in_.threads))) return false;
     report = builder.report();
@@ -301,7 +301,7 @@ private:
       train_chain(builder.view(), side, kind(SectionKind::deny_v4_chained), report);
     if (in_.family == HashFamily::jhash && (!report.chain.exact() || report.in_stash != 0)) return false;
     auto *overlay =
-        reinterpret_cast<image::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
+        reinterpret_cast<table::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
     overlay->lines = overlay_lines<Line>(all.size(), rule);
     if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
     return true;
@@ -319,7 +319,7 @@ private:
 
   template <class Entry> void write_front(SectionKind kind, std::span<const Entry> entries) {
     const MutableBytes to = section(kind);
-    auto *header = reinterpret_cast<image::FrontHeader *>(to.data());
+    auto *header = reinterpret_cast<filter::FrontHeader *>(to.data());
     header->blocks = filter::SplitBlockBloom::blocks_for(entries.size(), front_bits_per_key);
     header->keys = entries.size();
     auto *blocks = reinterpret_cast<filter::Block *>(to.data() + sizeof *header);
@@ -349,14 +349,14 @@ private:
   // Entries are sorted by (address, length), so a longer short prefix overwrites what covers it.
   void write_lengths_v4(Side side, std::span<const EntryV4> entries) {
     const MutableBytes to = section(image::detail::kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4));
-    auto *header = reinterpret_cast<image::LengthMapHeader *>(to.data());
+    auto *header = reinterpret_cast<table::LengthMapHeader *>(to.data());
     auto *cells = reinterpret_cast<std::uint64_t *>(to.data() + sizeof *header);
     for (const EntryV4 &e : entries) {
       if (e.length != 0) header->in_use |= table::in_use_bit(e.length);
       const std::uint32_t first = e.host >> 16;
       if (e.length > table::short_length_max) {
         cells[first] |= table::length_bit(e.length);
-      } else if (const std::uint32_t value = image::value::make(e.list, e.length); e.length == 0) {
+      } else if (const std::uint32_t value = table::value::make(e.list, e.length); e.length == 0) {
         header->default_value = value;
       } else {
         for (std::uint32_t c = first; c < first + (1u << (table::short_length_max - e.length)); ++c)
@@ -364,28 +364,28 @@ private:
       }
     }
     write_lone_v4(entries, cells);
-    auto *signs = reinterpret_cast<std::uint32_t *>(cells + image::length_map_cells);
-    for (std::uint32_t c = 0; c < image::length_map_cells; ++c)
+    auto *signs = reinterpret_cast<std::uint32_t *>(cells + table::length_map_cells);
+    for (std::uint32_t c = 0; c < table::length_map_cells; ++c)
       signs[c / table::signs_a_word] |= table::sign_of(cells[c]) << 2 * (c % table::signs_a_word);
   }
 
   // Prefixes of 17 to 31 bits that are alone below their /16 and that no short one covers.
   static void write_lone_v4(std::span<const EntryV4> entries, std::uint64_t *cells) {
-    std::vector<std::uint8_t> several(image::length_map_cells);
+    std::vector<std::uint8_t> several(table::length_map_cells);
     for (const EntryV4 &e : entries) {
       if (e.length <= table::short_length_max || e.length == 32) continue;
       const std::uint32_t c = e.host >> 16;
       if (table::has_lone(cells[c])) several[c] = 1; // of one length
       if (table::lone_length(cells[c]) == e.length)
-        cells[c] = table::with_lone(cells[c], e.host, image::value::make(e.list, e.length));
+        cells[c] = table::with_lone(cells[c], e.host, table::value::make(e.list, e.length));
     }
-    for (std::uint32_t c = 0; c < image::length_map_cells; ++c)
+    for (std::uint32_t c = 0; c < table::length_map_cells; ++c)
       if (several[c] != 0) cells[c] = table::without_lone(cells[c]);
   }
 
   void write_lengths_v6(Side side, std::span<const EntryV6> entries) {
     const MutableBytes to = section(image::detail::kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6));
-    auto *set = reinterpret_cast<image::LengthSetV6 *>(to.data());
+    auto *set = reinterpret_cast<table::LengthSetV6 *>(to.data());
     for (const EntryV6 &e : entries) set->in_use[e.length / 64] |= std::uint64_t{1} << (e.length % 64);
   }
 
@@ -463,7 +463,7 @@ private:
   const auto verify_start = std::chrono::steady_clock::now();
   auto view = image::attach(out.first(report.image_bytes));
   if (!view) return std::unexpected(view.error());
-  for (const image::Side side : {image::Side::deny, image::Side::allow}) {
+  for (const Side side : {Side::deny, Side::allow}) {
     const SideInput &s = detail::side_of(input, side);
     if (Status ok = detail::verify_side(*view, side, s, threads); !ok) return std::unexpected(ok.error());
     report.keys_verified += s.v4.size() + s.v6.size();

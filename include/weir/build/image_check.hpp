@@ -1,9 +1,9 @@
 // After a build every key is asked through the real view, as a worker would ask.
 #pragma once
 
+#include "weir/base/parallel.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
-#include "weir/build/parallel.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/address.hpp"
 #include "weir/key/text.hpp"
@@ -31,9 +31,8 @@ namespace weir::build::detail {
 
 // Asks entries through the real view, prefetching ahead. A stack that judges knows hosts, not their lists.
 template <class Line, class Entry>
-[[nodiscard]] Status ask_some_keys(const image::ImageView &view, image::Side side,
-                                   std::span<const Entry> entries, table::KeyHasher hasher,
-                                   const auto &way_is_open) {
+[[nodiscard]] Status ask_some_keys(const image::ImageView &view, Side side, std::span<const Entry> entries,
+                                   table::KeyHasher hasher, const auto &way_is_open) {
   const auto on = static_cast<std::size_t>(side);
   const bool judged = view.judges_hosts(on);
   constexpr std::size_t window = 32;
@@ -48,7 +47,7 @@ template <class Line, class Entry>
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
       const std::uint32_t wanted =
-          judged && is_host(e) ? image::DenyStackView::denial<Line> : image::value::make(e.list, e.length);
+          judged && is_host(e) ? image::DenyStackView::denial<Line> : table::value::make(e.list, e.length);
       if (view.find<Line>(on, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
         return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
                                          std::to_string(e.length));
@@ -58,13 +57,12 @@ template <class Line, class Entry>
 }
 
 template <class Line, class Entry>
-[[nodiscard]] Status ask_every_key(const image::ImageView &view, image::Side side,
-                                   std::span<const Entry> entries, table::KeyHasher hasher,
-                                   const auto &way_is_open, unsigned threads) {
+[[nodiscard]] Status ask_every_key(const image::ImageView &view, Side side, std::span<const Entry> entries,
+                                   table::KeyHasher hasher, const auto &way_is_open, unsigned threads) {
   std::vector<Status> parts(entries.size() < entries_worth_a_thread ? 1 : threads);
   const auto count = static_cast<unsigned>(parts.size());
   in_parallel(count, [&](unsigned part) {
-    const Range r = part_of(entries.size(), part, count);
+    const WorkRange r = part_of(entries.size(), part, count);
     parts[part] = ask_some_keys<Line, Entry>(view, side, entries.subspan(r.begin, r.end - r.begin), hasher,
                                              way_is_open);
   });
@@ -73,7 +71,7 @@ template <class Line, class Entry>
   return {};
 }
 
-[[nodiscard]] inline Status verify_side(const image::ImageView &view, image::Side side, const SideInput &in,
+[[nodiscard]] inline Status verify_side(const image::ImageView &view, Side side, const SideInput &in,
                                         unsigned threads) {
   const auto n = static_cast<std::size_t>(side);
   const table::LengthMapV4 &map = view.lengths_v4[n];
@@ -85,7 +83,7 @@ template <class Line, class Entry>
         cell != table::with_lone(cell, e.host, value))
       return false;
     if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
-    return image::value::length_of(table::short_value(cell)) >= e.length;
+    return table::value::length_of(table::short_value(cell)) >= e.length;
   };
   if (Status ok = ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads); !ok)
     return ok;

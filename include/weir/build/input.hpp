@@ -1,18 +1,18 @@
 // What the image builder takes: the effective state. For each side and family the prefixes, sorted
-// and unique, each with the number of the list that names it. A header of its own, since rules are
-// carried in these shapes through all of control, and the builder is heavy.
+// and unique, each with the number of the list that names it.
 #pragma once
 
 #include "weir/build/cuckoo_builder.hpp"
+#include "weir/build/entry.hpp"
 #include "weir/build/seesaw_builder.hpp"
 #include "weir/build/stacked_counting_builder.hpp"
-#include "weir/image/layout.hpp"
-#include "weir/image/policy.hpp"
+#include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/policy.hpp"
+#include "weir/table/sections.hpp"
 
 #include <array>
 #include <bit>
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,24 +20,6 @@
 #include <vector>
 
 namespace weir::build {
-
-struct EntryV4 {          // sorted by (host, length)
-  std::uint32_t host = 0; // masked, as a number
-  std::uint8_t length = 32;
-  std::uint8_t reserved = 0;
-  std::uint16_t list = 0;
-  friend constexpr auto operator<=>(const EntryV4 &, const EntryV4 &) = default;
-};
-static_assert(sizeof(EntryV4) == 8);
-
-struct EntryV6 { // sorted by (address, length)
-  std::array<std::uint8_t, 16> address{};
-  std::uint8_t length = 128;
-  std::uint8_t reserved = 0;
-  std::uint16_t list = 0;
-  friend constexpr auto operator<=>(const EntryV6 &, const EntryV6 &) = default;
-};
-static_assert(sizeof(EntryV6) == 20);
 
 // How a lookup knows which of a key's two lines to read; see table/chained_predictor.hpp.
 enum class Predictor : std::uint8_t {
@@ -65,7 +47,7 @@ struct SizeRule {
 };
 
 // Words of 64 bits of each deeper layer of a chain; all 0: sizes that suit the number of keys.
-using ChainWords = std::array<std::uint32_t, image::chain_deep_layers_max>;
+using ChainWords = std::array<std::uint32_t, table::chain_deep_layers_max>;
 
 struct SideInput {
   std::span<const EntryV4> v4;
@@ -73,12 +55,6 @@ struct SideInput {
   bool front_filter = false; // split-block Bloom in front of the tables; deny side only
   Predictor predictor = Predictor::inline_bits;
   ChainWords chain_words_v4{}, chain_words_v6{}; // as planned
-};
-
-struct ListInput {
-  std::string name;
-  std::uint16_t number = 0;
-  image::Side side = image::Side::deny;
 };
 
 // What the filter in front of the allow tables should not accept, and what it costs when it does.

@@ -41,12 +41,12 @@ struct SeesawParams {
 }
 
 // Errors: usage, when the parameters are outside their bounds.
-[[nodiscard]] inline Result<image::SeesawHeader> seesaw_header(const SeesawParams &p) {
+[[nodiscard]] inline Result<filter::SeesawHeader> seesaw_header(const SeesawParams &p) {
   constexpr std::uint64_t words_max = 0xFFFF'FFFF;
   if (p.cell_words > words_max || p.modulator_words > words_max)
     return fail(Errc::usage, "seesaw filter: more than 2^32 words, divide the keys over several filters");
   const auto byte = [](unsigned v) { return static_cast<std::uint8_t>(std::min(v, 255u)); };
-  image::SeesawHeader h{};
+  filter::SeesawHeader h{};
   h.cell_words = static_cast<std::uint32_t>(p.cell_words);
   h.modulator_words = static_cast<std::uint32_t>(p.modulator_words);
   h.hashes = byte(p.hashes);

@@ -13,10 +13,10 @@
 // more keys go to table 2: 0.85 n and 0.15 n in fewer bytes.
 #pragma once
 
+#include "weir/base/parallel.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/displacer.hpp"
 #include "weir/build/input.hpp"
-#include "weir/build/parallel.hpp"
 #include "weir/table/table_writer.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace weir::build {
 // What the training of a chained predictor came to.
 struct ChainReport {
   unsigned layers = 0; // 0: no chain
-  std::array<std::uint64_t, 1 + image::chain_deep_layers_max> keys_of_layer{};
+  std::array<std::uint64_t, 1 + table::chain_deep_layers_max> keys_of_layer{};
   std::uint64_t bytes = 0;
   double bits_per_key = 0;       // of the whole section; 0 without keys
   std::uint64_t lines_split = 0; // lines of table 1 with a group in both tables
@@ -50,7 +50,7 @@ struct TableReport {
 struct TableSize {
   std::uint32_t lines1 = 0, lines2 = 0, stash_lines = 0;
   [[nodiscard]] std::uint64_t bytes() const noexcept {
-    return sizeof(image::TableHeader) + (std::uint64_t{lines1} + lines2 + stash_lines) * cache_line_bytes;
+    return sizeof(table::TableHeader) + (std::uint64_t{lines1} + lines2 + stash_lines) * cache_line_bytes;
   }
 };
 
@@ -96,7 +96,7 @@ public:
   // `section` is zeroed memory of `size`.bytes(), the table_size() of keys and predictor.
   TableBuilder(MutableBytes section, TableSize size, table::KeyHasher hasher,
                Predictor predictor = Predictor::inline_bits)
-      : hasher_(hasher), header_(reinterpret_cast<image::TableHeader *>(section.data())),
+      : hasher_(hasher), header_(reinterpret_cast<table::TableHeader *>(section.data())),
         lines_(reinterpret_cast<Line *>(section.data() + sizeof *header_)), size_(size),
         whole_groups_(density<Line>(predictor).whole_groups) {
     header_->lines1 = size.lines1;
@@ -156,16 +156,16 @@ private:
   };
 
   [[nodiscard]] KeyHash hash(const Key &key, std::uint32_t value) const noexcept {
-    return hasher_(key, image::value::length_of(value));
+    return hasher_(key, table::value::length_of(value));
   }
   [[nodiscard]] static unsigned used(const Line &line) noexcept {
     unsigned n = 0;
-    for (unsigned s = 0; s < Line::slots; ++s) n += image::value::is_set(line.value[s]) ? 1 : 0;
+    for (unsigned s = 0; s < Line::slots; ++s) n += table::value::is_set(line.value[s]) ? 1 : 0;
     return n;
   }
   [[nodiscard]] static bool put(Line &line, const Item &item) noexcept {
     for (unsigned s = 0; s < Line::slots; ++s)
-      if (!image::value::is_set(line.value[s])) {
+      if (!table::value::is_set(line.value[s])) {
         line.key[s] = item.key;
         line.value[s] = item.value;
         return true;
@@ -187,7 +187,7 @@ private:
   }
 
   template <class ItemAt>
-  void fill_lines(std::uint64_t count, ItemAt item, Range mine, std::vector<Overflow> &surplus) {
+  void fill_lines(std::uint64_t count, ItemAt item, WorkRange mine, std::vector<Overflow> &surplus) {
     Item items[window];
     std::uint32_t line[window];
     std::size_t held = 0;
@@ -316,10 +316,10 @@ private:
     return lines_[reduce(table::half1(hash(item.key, item.value)), size_.lines1)];
   }
 
-  static void set_bit(table::LineV4 &line, unsigned g) noexcept { line.value[g] |= image::value::group_bit; }
+  static void set_bit(table::LineV4 &line, unsigned g) noexcept { line.value[g] |= table::value::group_bit; }
   static void set_bit(table::LineV6 &line, unsigned g) noexcept { line.group_bits |= std::uint32_t{1} << g; }
   static void clear_bits(table::LineV4 &line) noexcept {
-    for (std::uint32_t &v : line.value) v &= ~image::value::group_bit;
+    for (std::uint32_t &v : line.value) v &= ~table::value::group_bit;
   }
   static void clear_bits(table::LineV6 &line) noexcept { line.group_bits = 0; }
   void set_group_bit(const Item &item) noexcept { set_bit(line1(item), group(item)); }
@@ -330,11 +330,11 @@ private:
     const std::uint64_t all = std::uint64_t{size_.lines1} + size_.lines2 + size_.stash_lines;
     for (std::uint64_t i = size_.lines1; i < all; ++i)
       for (unsigned s = 0; s < Line::slots; ++s)
-        if (image::value::is_set(lines_[i].value[s])) set_group_bit({lines_[i].key[s], lines_[i].value[s]});
+        if (table::value::is_set(lines_[i].value[s])) set_group_bit({lines_[i].key[s], lines_[i].value[s]});
   }
 
   table::KeyHasher hasher_;
-  image::TableHeader *header_;
+  table::TableHeader *header_;
   Line *lines_;
   TableSize size_;
   unsigned whole_groups_;

@@ -9,7 +9,7 @@
 #include "weir/base/hash.hpp"
 #include "weir/base/result.hpp"
 #include "weir/filter/base_filter.hpp"
-#include "weir/image/layout.hpp"
+#include "weir/filter/sections.hpp"
 
 #include <algorithm>
 #include <array>
@@ -125,7 +125,7 @@ struct CuckooShape {
 // ---- as a section ------------------------------------------------------------------------------
 
 [[nodiscard]] inline std::uint64_t cuckoo_section_bytes(CuckooShape shape) noexcept {
-  return sizeof(image::CuckooHeader) + 8 * round_up(shape.words(), 8);
+  return sizeof(CuckooHeader) + 8 * round_up(shape.words(), 8);
 }
 
 // A section taken apart; Byte is std::byte, const for readers.
@@ -140,7 +140,7 @@ template <class Byte> [[nodiscard]] Result<CuckooSection<Byte>> open_cuckoo_sect
   const auto bad = [](const std::string &what) {
     return fail(Errc::bad_image, "cuckoo filter: " + what + ", build the image again");
   };
-  image::CuckooHeader header;
+  CuckooHeader header;
   if (section.size() < sizeof header || reinterpret_cast<std::uintptr_t>(section.data()) % 8 != 0)
     return bad("the section has no room for its header");
   std::memcpy(&header, section.data(), sizeof header);

@@ -58,7 +58,7 @@ public:
   [[nodiscard]] static Result<BasicCuckooWriter> attach(MutableBytes section) {
     const auto opened = open_cuckoo_section(section);
     if (!opened) return std::unexpected(opened.error());
-    auto *header = reinterpret_cast<image::CuckooHeader *>(section.data());
+    auto *header = reinterpret_cast<CuckooHeader *>(section.data());
     BasicCuckooWriter writer(opened->shape, opened->words, &header->keys);
     writer.planned_keys_ = header->planned_keys;
     return writer;

@@ -20,7 +20,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/filter/packed_cells.hpp"
-#include "weir/image/layout.hpp"
+#include "weir/filter/sections.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -226,20 +226,20 @@ private:
 inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcept {
   return round_up(words, 8);
 }
-[[nodiscard]] inline std::uint64_t seesaw_section_bytes(const image::SeesawHeader &header) noexcept {
+[[nodiscard]] inline std::uint64_t seesaw_section_bytes(const SeesawHeader &header) noexcept {
   return sizeof header +
          8 * (seesaw_words_aligned(header.cell_words) + seesaw_words_aligned(header.modulator_words));
 }
 
 // The one kind of shape that family jhash has.
-[[nodiscard]] inline bool is_jhash_shape(const image::SeesawHeader &h) noexcept {
+[[nodiscard]] inline bool is_jhash_shape(const SeesawHeader &h) noexcept {
   return h.positive_bits == 2 && h.negative_bits == 1 && h.adaptive == 1 && h.count_bits == 2 &&
          h.index_bits == 0 && h.backups == 1 && h.hashes >= 2 && h.hashes <= 6 &&
          std::has_single_bit(h.cell_words) && h.cell_words >= 8 && std::has_single_bit(h.modulator_words);
 }
 
 // What makes the parameters impossible, or nothing.
-[[nodiscard]] inline const char *seesaw_objection(const image::SeesawHeader &h) noexcept {
+[[nodiscard]] inline const char *seesaw_objection(const SeesawHeader &h) noexcept {
   const auto outside = [](unsigned value, unsigned low, unsigned high) {
     return value < low || value > high;
   };
@@ -262,7 +262,7 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
   return nullptr;
 }
 
-[[nodiscard]] inline SeesawShape seesaw_shape(const image::SeesawHeader &h) noexcept {
+[[nodiscard]] inline SeesawShape seesaw_shape(const SeesawHeader &h) noexcept {
   const auto low = [](unsigned bits) { return (std::uint32_t{1} << bits) - 1; };
   SeesawShape s;
   s.cells = CellArray::of(h.cell_words, h.negative_bits + h.positive_bits + h.adaptive);
@@ -295,7 +295,7 @@ template <class Byte> struct SeesawSection {
 
 // Errors: the section is cut, misaligned or its parameters are impossible.
 template <class Byte> [[nodiscard]] Result<SeesawSection<Byte>> open_seesaw_section(std::span<Byte> section) {
-  image::SeesawHeader header;
+  SeesawHeader header;
   if (section.size() < sizeof header || reinterpret_cast<std::uintptr_t>(section.data()) % 8 != 0)
     return fail(Errc::bad_image,
                 "seesaw filter: the section has no room for its header, build the image again");

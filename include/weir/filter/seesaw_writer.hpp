@@ -84,7 +84,7 @@ public:
     const auto opened = open_seesaw_section(section);
     if (!opened) return std::unexpected(opened.error());
     BasicSeesawWriter writer;
-    writer.header_ = reinterpret_cast<image::SeesawHeader *>(section.data());
+    writer.header_ = reinterpret_cast<SeesawHeader *>(section.data());
     writer.shape_ = opened->shape;
     writer.cells_ = opened->cells;
     writer.modulator_ = opened->modulator;
@@ -208,7 +208,7 @@ private:
     for (unsigned i = 0; i < l.hashes; ++i)
       stuck += raise(l, cells, d.places[i], d.stays(i) & ~(lost & unsigned{i == 0}));
     stuck += raise(l, cells, d.backup, d.helped & ~lost);
-    image::SeesawHeader &header = *header_;
+    SeesawHeader &header = *header_;
     if (Rules::counts_always || d.helped != 0) raise_modulator(l, d, header);
     add(header.cells_stuck, stuck);
     add(header.keys, 1);
@@ -284,7 +284,7 @@ private:
   // Counts a key with a conflict in its modulator cell; a cell without a count takes its function.
   template <class Layout>
   [[gnu::always_inline]] void raise_modulator(const Layout &l, const Decision<Layout> &d,
-                                              image::SeesawHeader &header) noexcept {
+                                              SeesawHeader &header) noexcept {
     const std::uint32_t count = d.stored & l.count_mask;
     const unsigned conflict = d.conflict, free = count == 0, full = count == l.count_mask;
     // A cell without a count takes the index found; one with a count keeps its own.
@@ -382,7 +382,7 @@ private:
     __atomic_store_n(&count, count + wide, __ATOMIC_RELAXED);
   }
 
-  image::SeesawHeader *header_ = nullptr;
+  SeesawHeader *header_ = nullptr;
   SeesawShape shape_;
   std::uint64_t *cells_ = nullptr, *modulator_ = nullptr;
   SeesawView view_;

@@ -12,7 +12,7 @@
 
 #include "weir/base/hash.hpp"
 #include "weir/filter/batch.hpp"
-#include "weir/image/layout.hpp"
+#include "weir/filter/sections.hpp"
 
 #include <algorithm>
 #include <array>

@@ -165,7 +165,7 @@ public:
     return contains(h) && !spares(key) ? denial<Line> : 0;
   }
   template <class Line>
-  static constexpr std::uint32_t denial = value::make(compact_list, address_bits(Line::family));
+  static constexpr std::uint32_t denial = table::value::make(compact_list, address_bits(Line::family));
 
 private:
   // A kind that there is none of, for a layer that is cut.

@@ -149,7 +149,7 @@ template <class T> [[nodiscard]] const T *header_of(Bytes section) noexcept {
 
 template <class Line>
 [[nodiscard]] Result<table::TableView<Line>> read_table(Bytes section, SectionKind kind) {
-  const auto *h = header_of<TableHeader>(section);
+  const auto *h = header_of<table::TableHeader>(section);
   if (!h) return bad_section(kind, "missing or too short");
   const std::uint64_t lines = std::uint64_t{h->lines1} + h->lines2 + h->stash_lines;
   if (h->lines1 == 0 || h->lines2 == 0) return bad_section(kind, "a table needs lines");
@@ -164,7 +164,7 @@ template <class Line>
 
 template <class Line>
 [[nodiscard]] Result<table::OverlayView<Line>> read_overlay(Bytes section, SectionKind kind) {
-  const auto *h = header_of<OverlayHeader>(section);
+  const auto *h = header_of<table::OverlayHeader>(section);
   if (!h) return bad_section(kind, "missing or too short");
   if (h->lines == 0) return bad_section(kind, "an overlay needs lines");
   if (section.size() != sizeof *h + std::uint64_t{h->lines} * sizeof(Line))
@@ -177,7 +177,7 @@ template <class Line>
 // An absent front filter is an empty one.
 [[nodiscard]] inline Result<filter::SplitBlockBloom> read_front(Bytes section, SectionKind kind) {
   if (section.empty()) return filter::SplitBlockBloom{};
-  const auto *h = header_of<FrontHeader>(section);
+  const auto *h = header_of<filter::FrontHeader>(section);
   if (!h || h->blocks == 0) return bad_section(kind, "too short or without blocks");
   if (section.size() != sizeof *h + std::uint64_t{h->blocks} * sizeof(filter::Block))
     return bad_section(kind, "size does not match its blocks");
@@ -192,20 +192,20 @@ template <class Line>
 read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table, HashFamily family) {
   using table::ChainedPredictor;
   if (section.empty()) return ChainedPredictor{};
-  const auto *h = header_of<ChainHeader>(section);
+  const auto *h = header_of<table::ChainHeader>(section);
   if (!h) return bad_section(kind, "too short");
   if (h->lines1 != table.count1) return bad_section(kind, "does not belong to its table");
   if (h->groups != 2 && h->groups != 4 && h->groups != 8)
     return bad_section(kind, number(h->groups) + " groups a line, known are 2, 4 and 8");
   if (h->exact > 1 || !all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
-  if (h->deep_layers > chain_deep_layers_max)
-    return bad_section(kind,
-                       number(h->deep_layers) + " deeper layers, at most " + number(chain_deep_layers_max));
+  if (h->deep_layers > table::chain_deep_layers_max)
+    return bad_section(kind, number(h->deep_layers) + " deeper layers, at most " +
+                                 number(table::chain_deep_layers_max));
   const std::uint64_t bits = std::uint64_t{h->lines1} * h->groups;
   if (bits > std::uint64_t{1} << 32) return bad_section(kind, "more bits than 32-bit numbers can name");
   std::uint64_t at = sizeof *h + round_up((bits + 7) / 8, cache_line_bytes);
-  std::array<ChainedPredictor::DeepLayer, chain_deep_layers_max> deep;
-  for (unsigned i = 0; i < chain_deep_layers_max; ++i) {
+  std::array<ChainedPredictor::DeepLayer, table::chain_deep_layers_max> deep;
+  for (unsigned i = 0; i < table::chain_deep_layers_max; ++i) {
     if (i < h->deep_layers && h->deep_words[i] == 0) return bad_section(kind, "a layer without words");
     if (at <= section.size())
       deep[i] = {reinterpret_cast<const std::uint64_t *>(section.data() + at), h->deep_words[i]};
@@ -248,16 +248,17 @@ template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes sect
 }
 
 [[nodiscard]] inline Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
-  const auto *h = header_of<LengthMapHeader>(section);
-  if (!h || section.size() != length_map_bytes) return bad_section(kind, "missing or of the wrong size");
+  const auto *h = header_of<table::LengthMapHeader>(section);
+  if (!h || section.size() != table::length_map_bytes)
+    return bad_section(kind, "missing or of the wrong size");
   if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
   const auto *cells = reinterpret_cast<const std::uint64_t *>(section.data() + sizeof *h);
-  return table::LengthMapV4{cells, reinterpret_cast<const std::uint32_t *>(cells + length_map_cells),
+  return table::LengthMapV4{cells, reinterpret_cast<const std::uint32_t *>(cells + table::length_map_cells),
                             &h->default_value, &h->in_use};
 }
 
 [[nodiscard]] inline Result<table::LengthsV6> read_lengths_v6(Bytes section, SectionKind kind) {
-  const auto *h = header_of<LengthSetV6>(section);
+  const auto *h = header_of<table::LengthSetV6>(section);
   if (!h || section.size() != sizeof *h) return bad_section(kind, "missing or of the wrong size");
   if (!all_zero(h->reserved) || h->in_use[2] > 1) return bad_section(kind, "reserved bytes are not zero");
   return table::LengthsV6{h->in_use.data()};
@@ -408,7 +409,7 @@ template <class Line>
 }
 
 // The value of the longest matching prefix for an address, 0 when there is none. Asks one length
-// after the other: for explain, verification and tests; workers use table::BurstLookup.
+// after the other: for explain, verification and tests; workers use lookup::BurstLookup.
 [[nodiscard]] inline std::uint32_t lookup(const ImageView &view, Side side, const Address &address) noexcept {
   return address.family == Family::ipv4 ? lookup_v4(view, side, address.wire())
                                         : lookup_v6(view, side, address.bytes.data());

@@ -20,11 +20,11 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/delta.hpp"
 #include "weir/image/deny_stack_writer.hpp"
 #include "weir/image/guard_writer.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/table/table_writer.hpp"
-#include "weir/wire/messages.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,28 +63,10 @@ public:
                        std::make_shared<Grace>(std::move(grace)));
   }
 
-  // The staged image goes live: from now on readers have to be waited for.
-  void set_grace(Grace grace) { *grace_ = std::move(grace); }
-
   [[nodiscard]] const ImageView &view() const noexcept { return view_; }
 
-  [[nodiscard]] Status check(const wire::Delta &d) const {
-    const bool known = (d.op == wire::DeltaOp::set || d.op == wire::DeltaOp::unset) &&
-                       (d.family == Family::ipv4 || d.family == Family::ipv6) &&
-                       (d.side == Side::deny || d.side == Side::allow);
-    if (!known || d.length > address_bits(d.family)) return fail(Errc::parse, "a delta with unknown numbers");
-    Address a;
-    a.family = d.family;
-    a.bytes = d.address;
-    if (masked(a, d.length) != a)
-      return fail(Errc::parse, "a delta with address bits beyond its prefix length");
-    if (d.op == wire::DeltaOp::set && d.list >= lists_max)
-      return fail(Errc::parse, "a delta with no such list");
-    return {};
-  }
-
-  // `delta` must have passed check().
-  [[nodiscard]] Change apply(const wire::Delta &delta) {
+  // `delta` must have passed check() of delta.hpp.
+  [[nodiscard]] Change apply(const Delta &delta) {
     const Change change = apply_one(delta, Wait::here);
     relieve_guard();
     return change;
@@ -99,7 +81,7 @@ public:
   };
   // The same as apply() for each in turn, with grace periods shared: keys that need room that is not
   // free yet wait for one another, and the batch for one grace period. All must have passed check().
-  [[nodiscard]] BatchDone apply_batch(std::span<const wire::Delta> deltas);
+  [[nodiscard]] BatchDone apply_batch(std::span<const Delta> deltas);
 
   // From now on, and until the next image, readers of this side follow the lines' group bits.
   void give_up_exactness(Side side) {
@@ -160,8 +142,8 @@ public:
 private:
   enum class Wait : std::uint8_t { here, never };
 
-  [[nodiscard]] BatchDone apply_in_turn(std::span<const wire::Delta> deltas);
-  [[nodiscard]] Change apply_one(const wire::Delta &delta, Wait wait) {
+  [[nodiscard]] BatchDone apply_in_turn(std::span<const Delta> deltas);
+  [[nodiscard]] Change apply_one(const Delta &delta, Wait wait) {
     return delta.family == Family::ipv4 ? apply_v4(delta, wait) : apply_v6(delta, wait);
   }
 
@@ -227,9 +209,10 @@ private:
 
   template <class Line, class Rehash>
   void open(const SideView<Line> &view, SideWriter<Line> &out, Rehash rehash) {
-    out.table = table::TableWriter<Line>(view.table, header_before<TableHeader>(view.table.lines1),
+    out.table = table::TableWriter<Line>(view.table, header_before<table::TableHeader>(view.table.lines1),
                                          std::move(rehash), [grace = grace_] { (*grace)(); });
-    out.overlay = table::OverlayWriter<Line>(view.overlay, header_before<OverlayHeader>(view.overlay.lines));
+    out.overlay =
+        table::OverlayWriter<Line>(view.overlay, header_before<table::OverlayHeader>(view.overlay.lines));
     if (view.front.empty()) return;
     out.front = const_cast<filter::Block *>(view.front.blocks());
     out.front_blocks = view.front.count();
@@ -278,7 +261,7 @@ private:
   template <class Line>
   [[nodiscard]] Change store(const SideView<Line> &view, SideWriter<Line> &writer,
                              const typename Line::Key &key, std::uint32_t value, KeyHash h, Wait wait) {
-    const unsigned length = value::length_of(value);
+    const unsigned length = table::value::length_of(value);
     if (!view.overlay.empty() && view.overlay.find(key, length, h) != 0)
       return put_into_overlay(writer, key, value, h) ? Change::overlay : Change::needs_rebuild;
     if (writer.front != nullptr) filter::SplitBlockBloom::insert(writer.front, writer.front_blocks, h);
@@ -311,7 +294,7 @@ private:
     const bool entered = enter_stack(h);
     if (entered && !view_.stack.judges()) return store(view, writer, key, value, h, wait);
     const bool judged = entered && !view_.stack.spares(key);
-    if (judged && (view.overlay.empty() || view.overlay.find(key, value::length_of(value), h) == 0))
+    if (judged && (view.overlay.empty() || view.overlay.find(key, table::value::length_of(value), h) == 0))
       return Change::in_place;
     return put_into_overlay(writer, key, value, h) ? Change::overlay : Change::needs_rebuild;
   }
@@ -393,17 +376,17 @@ private:
     grace_passed();
   }
 
-  [[nodiscard]] Change apply_v6(const wire::Delta &d, Wait wait) {
+  [[nodiscard]] Change apply_v6(const Delta &d, Wait wait) {
     const auto n = static_cast<unsigned>(d.side);
     const table::KeyV6 key = table::KeyV6::load(d.address.data());
     const KeyHash h = view_.hash(key, d.length);
     const std::uint32_t now = view_.find<table::LineV6>(n, key, d.length, h);
-    if (d.op == wire::DeltaOp::unset) {
+    if (d.op == DeltaOp::unset) {
       if (now == 0) return Change::unchanged;
       return guarded(n, h, true, false, wait,
                      [&] { return put<table::LineV6>(n, key, d.length, 0, h, wait); });
     }
-    const std::uint32_t value = value::make(d.list, d.length);
+    const std::uint32_t value = table::value::make(d.list, d.length);
     if (now == value) return Change::unchanged;
     auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[n].in_use[d.length / 64]);
     table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
@@ -411,10 +394,10 @@ private:
                    [&] { return put<table::LineV6>(n, key, d.length, value, h, wait); });
   }
 
-  [[nodiscard]] Change apply_v4(const wire::Delta &d, Wait wait) {
+  [[nodiscard]] Change apply_v4(const Delta &d, Wait wait) {
     const auto n = static_cast<unsigned>(d.side);
     const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
-    const std::uint32_t value = d.op == wire::DeltaOp::set ? value::make(d.list, d.length) : 0;
+    const std::uint32_t value = d.op == DeltaOp::set ? table::value::make(d.list, d.length) : 0;
     if (d.length == 0) return set_default(n, value);
     const KeyHash h = view_.hash(wire, d.length);
     const std::uint32_t now = view_.find<table::LineV4>(n, wire, d.length, h);
@@ -475,9 +458,10 @@ private:
   }
 
   void cover(unsigned n, std::uint32_t wire, std::uint32_t value) {
-    const unsigned length = value::length_of(value);
-    below(n, wire, length,
-          [=](std::uint32_t now) { return now == 0 || value::length_of(now) <= length ? value : now; });
+    const unsigned length = table::value::length_of(value);
+    below(n, wire, length, [=](std::uint32_t now) {
+      return now == 0 || table::value::length_of(now) <= length ? value : now;
+    });
   }
 
   void uncover(unsigned n, std::uint32_t wire, unsigned length) {
@@ -487,11 +471,11 @@ private:
       next = view_.v4[n].find(key, l, view_.hash(key, l));
     }
     below(n, wire, length,
-          [=](std::uint32_t now) { return now != 0 && value::length_of(now) == length ? next : now; });
+          [=](std::uint32_t now) { return now != 0 && table::value::length_of(now) == length ? next : now; });
   }
 
   // The lines a delta will need, on their way before it is their turn.
-  void prefetch(const wire::Delta &d) const noexcept {
+  void prefetch(const Delta &d) const noexcept {
     const auto n = static_cast<unsigned>(d.side);
     if (d.family == Family::ipv4) {
       const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
@@ -514,7 +498,7 @@ private:
 // Deltas that wait are kept in order. A later one for the same prefix must not overtake them, so it
 // makes the whole batch wait first; prefixes are told apart by their bytes, and a false alarm is only
 // a grace period too many.
-inline ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const wire::Delta> deltas) {
+inline ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const Delta> deltas) {
   BatchDone done = apply_in_turn(deltas);
   relieve_guard();
   done.filter_strained = guard_.is_strained();
@@ -522,14 +506,14 @@ inline ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const wire::Del
   return done;
 }
 
-inline ImageWriter::BatchDone ImageWriter::apply_in_turn(std::span<const wire::Delta> deltas) {
+inline ImageWriter::BatchDone ImageWriter::apply_in_turn(std::span<const Delta> deltas) {
   constexpr std::size_t ahead = 12;
   constexpr std::size_t waiting_max = 128; // so that one that finds no room is not far behind the others
   constexpr unsigned rounds_max = 16;      // of waiting together; what is left after that waits alone
   BatchDone done;
   std::vector<std::size_t> waiting;
   std::unordered_set<std::uint64_t> waiting_prefixes;
-  const auto name_of_prefix = [&](const wire::Delta &d) {
+  const auto name_of_prefix = [&](const Delta &d) {
     return hash_v6(d.address.data(), std::uint64_t{d.length} << 16 | static_cast<unsigned>(d.side) << 8 |
                                          static_cast<unsigned>(d.family))
         .bits;

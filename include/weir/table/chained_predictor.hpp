@@ -22,6 +22,7 @@
 #pragma once
 
 #include "weir/table/line.hpp"
+#include "weir/table/sections.hpp"
 
 #include <array>
 #include <span>
@@ -33,7 +34,7 @@ enum class Home : std::uint8_t { table1, table2 };
 class ChainedPredictor {
 public:
   static constexpr unsigned batch_max = 64;
-  static constexpr unsigned deep_layers_max = image::chain_deep_layers_max;
+  static constexpr unsigned deep_layers_max = chain_deep_layers_max;
 
   // The first layer, for kernels: bit `line << group_shift | (hash & group_mask)` of an array of words.
   // The array may be read up to the end of the 64 bytes that its last bit lies in.

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "weir/table/line.hpp"
+#include "weir/table/sections.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -61,7 +62,7 @@ inline constexpr std::uint32_t hosts_below = 1u << (32 - short_length_max - 1); 
 inline constexpr std::uint64_t cell_lengths = std::uint64_t{0xFFFF} << 32;
 
 [[nodiscard]] constexpr bool has_lone(std::uint64_t cell) noexcept {
-  return image::value::length_of(static_cast<std::uint32_t>(cell)) > short_length_max;
+  return value::length_of(static_cast<std::uint32_t>(cell)) > short_length_max;
 }
 [[nodiscard]] constexpr std::uint32_t short_value(std::uint64_t cell) noexcept {
   return has_lone(cell) ? 0 : static_cast<std::uint32_t>(cell);
@@ -95,7 +96,7 @@ struct CellAnswer {
 };
 [[nodiscard]] constexpr CellAnswer ask_cell(std::uint64_t cell, std::uint32_t wire) noexcept {
   const auto value = static_cast<std::uint32_t>(cell);
-  const unsigned length = image::value::length_of(value);
+  const unsigned length = value::length_of(value);
   const unsigned shift = std::min(32 - length, short_length_max); // that no bit is left of a short one
   const std::uint32_t apart = (byteswap32(wire) ^ static_cast<std::uint32_t>(cell >> 48)) & 0xFFFF;
   const std::uint32_t lone = (1u << (length & 31)) >> (short_length_max + 1);

@@ -20,8 +20,8 @@
 #pragma once
 
 #include "weir/base/hash.hpp"
-#include "weir/image/layout.hpp"
 #include "weir/key/address.hpp"
+#include "weir/table/value.hpp"
 
 #include <bit>
 #include <concepts>
@@ -124,7 +124,7 @@ template <class Line> [[nodiscard]] constexpr unsigned group_of(KeyHash h) noexc
 }
 
 [[nodiscard]] inline bool group_bit(const LineV4 &line, unsigned group) noexcept {
-  return (read_relaxed(line.value[group]) & image::value::group_bit) != 0;
+  return (read_relaxed(line.value[group]) & value::group_bit) != 0;
 }
 [[nodiscard]] inline bool group_bit(const LineV6 &line, unsigned group) noexcept {
   return (read_relaxed(line.group_bits) >> group & 1) != 0;
@@ -151,7 +151,7 @@ struct ValuesFirst {
 
 // True when `value` names a list and carries this length.
 [[nodiscard]] constexpr bool answers(std::uint32_t value, unsigned length) noexcept {
-  return image::value::is_set(value) && image::value::length_of(value) == length;
+  return value::is_set(value) && value::length_of(value) == length;
 }
 
 // The value stored beside (key, length) in this line, or 0. Reads word by word: the portable form.
@@ -162,13 +162,13 @@ template <class Order = ValuesFirst, class Line>
     if constexpr (Order::values_first) {
       const std::uint32_t v = read_acquire(line.value[slot]);
       Order::between();
-      if (answers(v, length) && read_key(line.key[slot]) == key) return v & ~image::value::group_bit;
+      if (answers(v, length) && read_key(line.key[slot]) == key) return v & ~value::group_bit;
     } else {
       const bool same = read_key(line.key[slot]) == key;
       compiler_fence();
       Order::between();
       const std::uint32_t v = read_acquire(line.value[slot]);
-      if (same && answers(v, length)) return v & ~image::value::group_bit;
+      if (same && answers(v, length)) return v & ~value::group_bit;
     }
   }
   return 0;
@@ -193,7 +193,7 @@ template <class Order = ValuesFirst, class Line>
   for (auto rest = static_cast<unsigned>(hit); rest != 0;
        rest &= rest - 1) { // nested prefixes share an address
     const std::uint32_t v = seen[std::countr_zero(rest)];
-    if (answers(v, length)) return v & ~image::value::group_bit;
+    if (answers(v, length)) return v & ~value::group_bit;
   }
   return 0;
 #endif

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "weir/table/line.hpp"
+#include "weir/table/sections.hpp"
 
 namespace weir::table {
 
@@ -32,16 +33,16 @@ template <class LineType> struct OverlayView {
 };
 
 [[nodiscard]] constexpr bool is_tombstone(std::uint32_t value) noexcept {
-  return (value & image::value::tombstone) != 0;
+  return (value & value::tombstone) != 0;
 }
 [[nodiscard]] constexpr std::uint32_t make_tombstone(unsigned length) noexcept {
-  return image::value::make(0, length) | image::value::tombstone;
+  return value::make(0, length) | value::tombstone;
 }
 [[nodiscard]] constexpr std::uint32_t make_relief(unsigned length) noexcept {
-  return make_tombstone(length) | image::value::relief;
+  return make_tombstone(length) | value::relief;
 }
 [[nodiscard]] constexpr bool is_relief(std::uint32_t value) noexcept {
-  return image::value::is_set(value) && (value & image::value::relief) != 0;
+  return value::is_set(value) && (value & value::relief) != 0;
 }
 
 template <class LineType> class OverlayWriter {
@@ -50,13 +51,13 @@ public:
   using Key = typename Line::Key;
 
   OverlayWriter() = default;
-  OverlayWriter(const OverlayView<Line> &view, image::OverlayHeader &header)
+  OverlayWriter(const OverlayView<Line> &view, OverlayHeader &header)
       : header_(&header), lines_(const_cast<Line *>(view.lines)), count_(view.count) {}
 
   // Sets or replaces; false when both lines are full and nothing was changed. `grace` returns when no reader
   // sees what was there before.
   bool put(const Key &key, std::uint32_t value, KeyHash h, const auto &grace) {
-    const unsigned length = image::value::length_of(value);
+    const unsigned length = value::length_of(value);
     const auto same = [&](const Line &line, unsigned s) {
       return answers(line.value[s], length) && line.key[s] == key;
     };
@@ -102,7 +103,7 @@ private:
     return {};
   }
   [[nodiscard]] Place free_place(KeyHash h) const {
-    return find_place(h, [](const Line &line, unsigned s) { return !image::value::is_set(line.value[s]); });
+    return find_place(h, [](const Line &line, unsigned s) { return !value::is_set(line.value[s]); });
   }
   void fill(Place at, const Key &key, std::uint32_t value) noexcept {
     write_key(at.line->key[at.slot], key);
@@ -110,7 +111,7 @@ private:
     reliefs_ += is_relief(value);
   }
 
-  image::OverlayHeader *header_ = nullptr;
+  OverlayHeader *header_ = nullptr;
   Line *lines_ = nullptr;
   std::uint32_t count_ = 0;
   std::uint32_t reliefs_ = 0; // an image comes without

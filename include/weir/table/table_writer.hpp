@@ -19,6 +19,7 @@
 // period the same key is put again. A key that moved from table 2 to 1 stands in both until then.
 #pragma once
 
+#include "weir/table/sections.hpp"
 #include "weir/table/table.hpp"
 
 #include <cassert>
@@ -46,14 +47,14 @@ public:
 
   TableWriter() = default;
   // `view` is the table as readers see it, `header` and its lines the same memory, writable.
-  TableWriter(const TableView<Line> &view, image::TableHeader &header, Rehash rehash, Grace grace)
+  TableWriter(const TableView<Line> &view, TableHeader &header, Rehash rehash, Grace grace)
       : view_(view), header_(&header), rehash_(std::move(rehash)), grace_(std::move(grace)) {}
 
   [[nodiscard]] const TableView<Line> &view() const noexcept { return view_; }
 
   // `value` carries the length. full: nothing was changed.
   Put put(const Key &key, std::uint32_t value, KeyHash h) {
-    const unsigned length = image::value::length_of(value);
+    const unsigned length = value::length_of(value);
     if (const Place old = locate(key, length, h); old.line != nullptr) {
       set_value(old, value);
       return Put::replaced;
@@ -75,7 +76,7 @@ public:
   // The same without waiting: `waits` means put it again after grace_passed(). full: no single move
   // makes room, which put() may still find a way to do.
   Put put_or_ask_again(const Key &key, std::uint32_t value, KeyHash h) {
-    if (const Place old = locate(key, image::value::length_of(value), h); old.line != nullptr) {
+    if (const Place old = locate(key, value::length_of(value), h); old.line != nullptr) {
       set_value(old, value);
       return Put::replaced;
     }
@@ -88,7 +89,7 @@ public:
   // The same for a key that a predictor leads to one line: nothing moves, the stash is out of bounds. For
   // keys of table 2 the group bit is set too, so that readers without a predictor find them.
   Put put_into(bool table2, const Key &key, std::uint32_t value, KeyHash h) {
-    if (const Place old = locate(key, image::value::length_of(value), h); old.line != nullptr) {
+    if (const Place old = locate(key, value::length_of(value), h); old.line != nullptr) {
       set_value(old, value);
       return Put::replaced;
     }
@@ -150,8 +151,8 @@ private:
   [[nodiscard]] static Line *writable(const Line &line) noexcept { return const_cast<Line *>(&line); }
 
   void set_value(Place p, std::uint32_t value) noexcept {
-    const std::uint32_t kept = p.line->value[p.slot] & image::value::group_bit;
-    write_release(p.line->value[p.slot], (value & ~image::value::group_bit) | kept);
+    const std::uint32_t kept = p.line->value[p.slot] & value::group_bit;
+    write_release(p.line->value[p.slot], (value & ~value::group_bit) | kept);
   }
   void fill(Place p, const Key &key, std::uint32_t value) noexcept {
     write_key(p.line->key[p.slot], key);
@@ -162,7 +163,7 @@ private:
     freed_.insert(&p.line->value[p.slot]);
   }
   static void set_group_bit(LineV4 &line, unsigned group) noexcept {
-    write_release(line.value[group], line.value[group] | image::value::group_bit);
+    write_release(line.value[group], line.value[group] | value::group_bit);
   }
   static void set_group_bit(LineV6 &line, unsigned group) noexcept {
     write_release(line.group_bits, line.group_bits | std::uint32_t{1} << group);
@@ -175,7 +176,7 @@ private:
   }
   [[nodiscard]] Place free_slot(Line &line) const {
     for (unsigned s = 0; s < Line::slots; ++s)
-      if (!image::value::is_set(line.value[s]) && (freed_.empty() || !freed_.contains(&line.value[s])))
+      if (!value::is_set(line.value[s]) && (freed_.empty() || !freed_.contains(&line.value[s])))
         return {&line, s};
     return {};
   }
@@ -216,7 +217,7 @@ private:
   [[nodiscard]] bool freed_slot_in(const Line &line) const {
     if (freed_.empty()) return false;
     for (unsigned s = 0; s < Line::slots; ++s)
-      if (!image::value::is_set(line.value[s])) return true; // one without a wait would have been taken
+      if (!value::is_set(line.value[s])) return true; // one without a wait would have been taken
     return false;
   }
 
@@ -240,7 +241,7 @@ private:
       if (!leaving_.empty() && stands_in(other, line, s)) return true; // under way for another key
       const Place to = free_slot(other);
       if (to.line == nullptr) continue;
-      fill(to, line.key[s], line.value[s] & ~image::value::group_bit);
+      fill(to, line.key[s], line.value[s] & ~value::group_bit);
       leaving_.push_back({&line, s});
       ++moves_.from2to1;
       return true;
@@ -249,11 +250,11 @@ private:
   }
 
   [[nodiscard]] static bool stands_in(Line &other, const Line &line, unsigned slot) noexcept {
-    return find_slot(other, line.key[slot], image::value::length_of(line.value[slot])).line != nullptr;
+    return find_slot(other, line.key[slot], value::length_of(line.value[slot])).line != nullptr;
   }
 
   [[nodiscard]] KeyHash hash_at(const Line &line, unsigned slot) const {
-    return rehash_(line.key[slot], image::value::length_of(line.value[slot]));
+    return rehash_(line.key[slot], value::length_of(line.value[slot]));
   }
 
   // Finds the shortest chain of moves that ends in a free slot and begins in a bucket of `h`, and
@@ -264,7 +265,7 @@ private:
     for (std::size_t n = 0; n < nodes.size() && nodes.size() < nodes_max; ++n) {
       for (unsigned s = 0; s < Line::slots; ++s) {
         const Node here = nodes[n];
-        if (!image::value::is_set(here.line->value[s])) continue; // freed, still waiting for its grace period
+        if (!value::is_set(here.line->value[s])) continue; // freed, still waiting for its grace period
         const KeyHash moved = hash_at(*here.line, s);
         Line *const target = writable(here.in_table1 ? view_.line2(moved) : view_.line1(moved));
         nodes.push_back({target, !here.in_table1, static_cast<int>(n), s});
@@ -286,7 +287,7 @@ private:
   }
 
   void move(Place from, Place to, bool from_table1) {
-    if (!image::value::is_set(from.line->value[from.slot])) return;
+    if (!value::is_set(from.line->value[from.slot])) return;
     copy_to(from, to, from_table1);
     grace_();
     grace_passed();
@@ -294,7 +295,7 @@ private:
 
   // The first half of a move: the key stands in its new place, and its old slot is freed.
   void copy_to(Place from, Place to, bool from_table1) {
-    const std::uint32_t value = from.line->value[from.slot] & ~image::value::group_bit;
+    const std::uint32_t value = from.line->value[from.slot] & ~value::group_bit;
     const KeyHash h = hash_at(*from.line, from.slot);
     fill(to, from.line->key[from.slot], value);
     if (from_table1) {
@@ -307,7 +308,7 @@ private:
   }
 
   TableView<Line> view_;
-  image::TableHeader *header_ = nullptr;
+  TableHeader *header_ = nullptr;
   Rehash rehash_;
   Grace grace_;
   Moves moves_;

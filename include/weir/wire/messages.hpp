@@ -29,7 +29,8 @@
 // deltas, and one that is lost costs rate alone, until the next image.
 #pragma once
 
-#include "weir/image/layout.hpp"
+#include "weir/image/delta.hpp"
+#include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
 
 #include <array>
@@ -95,28 +96,15 @@ struct Staged {
 };
 
 enum class Target : std::uint32_t { live = 0, staged = 1 };
-enum class DeltaOp : std::uint8_t { set = 1, unset = 2 };
 
-// One upsert of effective state: afterwards `prefix` on `side` has this list, or none. Idempotent.
-struct Delta {
-  DeltaOp op = DeltaOp::set;
-  image::Side side = image::Side::deny;
-  Family family = Family::ipv4;
-  std::uint8_t length = 0;
-  std::uint16_t list = 0; // list number; ignored by unset
-  std::uint16_t reserved = 0;
-  std::array<std::uint8_t, 16> address{}; // as Address::bytes, masked
-};
-static_assert(sizeof(Delta) == 24 && std::has_unique_object_representations_v<Delta>);
-
-struct Deltas { // followed by `count` Delta
+struct Deltas { // followed by `count` image::Delta
   image::StoreId store_id{};
   std::uint64_t first_sequence = 0; // of the first delta; the others follow without gaps
   Target target = Target::live;
   std::uint32_t count = 0;
 };
 static_assert(sizeof(Deltas) == 32);
-inline constexpr std::size_t deltas_max = (payload_bytes_max - sizeof(Deltas)) / sizeof(Delta);
+inline constexpr std::size_t deltas_max = (payload_bytes_max - sizeof(Deltas)) / sizeof(image::Delta);
 
 struct Applied {
   std::uint64_t sequence = 0; // last delta in force on every worker

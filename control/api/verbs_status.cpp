@@ -1,0 +1,298 @@
+#include "control/api/api.hpp"
+#include "control/base/answers.hpp"
+#include "control/plan/lookups.hpp"
+
+#include "weir/config/no_image.hpp"
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace weir::control {
+
+namespace {
+
+Json parsed(const std::string &text) {
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json() : value;
+}
+
+Json policy_json(const config::Config &config) {
+  const Policy &policy = config.policy;
+  return {{"match", name_of(policy.match)},           {"default", name_of(policy.fallthrough)},
+          {"non_ip", name_of(policy.non_ip)},         {"too_many_tags", name_of(policy.too_many_tags)},
+          {"link_local", name_of(policy.link_local)}, {"malformed", name_of(policy.malformed)},
+          {"tunnels", name_of(policy.tunnels)},       {"confirm", name_of(policy.confirm)},
+          {"no_image", name_of(config.no_image)}};
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A part of the report; what is not an object is an empty one.
+Json section_of(const Json &report, const char *name) {
+  const auto at = report.find(name);
+  return at != report.end() && at->is_object() ? *at : Json::object();
+}
+
+// A counter by name, wherever the report has it; 0 otherwise.
+std::uint64_t count_of(const Json &report, const char *section, const std::string &name) {
+  return push::count_in(push::child(report, section), name.c_str());
+}
+
+// What the filter in front of the allow tables did under the live generation; null: it was never asked.
+Json measured_filter(const Json &report) {
+  constexpr const char *guard = "guard_generation";
+  const auto count = [&](const char *name) { return static_cast<double>(count_of(report, guard, name)); };
+  const double absent = count("asked") - (count("accepted") - count("false_accepted"));
+  if (count("asked") == 0) return nullptr;
+  Json measured{{"asked", count_of(report, guard, "asked")},
+                {"denied_asked", count_of(report, guard, "denied_asked")},
+                {"table_asked", count_of(report, guard, "table_asked")}};
+  if (absent > 0) measured["rate"] = count("false_accepted") / absent;
+  if (count("denied_asked") > 0)
+    measured["denied_rate"] = count("denied_false_accepted") / count("denied_asked");
+  const std::uint64_t packets =
+      count_of(report, "generations", std::to_string(count_of(report, guard, "generation")).c_str());
+  if (packets > 0) measured["table_asked_per_packet"] = count("table_asked") / static_cast<double>(packets);
+  return measured;
+}
+
+// What the stacked filter of the deny side did under the live generation; null: it was never asked.
+Json measured_stack(const Engine &engine, const Json &report) {
+  constexpr const char *stack = "stack_generation";
+  const auto count = [&](const char *name) { return count_of(report, stack, name); };
+  if (count("asked") == 0 || count("generation") != engine.live_record().id) return nullptr;
+  const plan::DenyWatch &watch = engine.deny_watch();
+  const auto rate = watch.rate({.asked = count("asked"),
+                                .accepted = count("accepted"),
+                                .false_accepted = count("false_accepted"),
+                                .denied = count("denied")});
+  Json measured{{"asked", count("asked")}, {"accepted", count("accepted")}, {"denied", count("denied")},
+                {"checked", rate.checked}, {"errors", rate.sampled.wrong},  {"relieved", engine.relieved()}};
+  if (rate.measured) measured["efpr"] = rate.share;
+  if (rate.recent > 0 && watch.knows_plan()) {
+    measured["psi"] = rate.psi;
+    measured["psi_samples"] = rate.recent;
+    measured["variation"] = rate.variation;
+    measured["drift"] = rate.drift;
+  }
+  return measured;
+}
+
+Json held_back_json(const Engine::HeldBack &held) {
+  Json networks = Json::array();
+  for (const auto &[network, at_least] : held.networks)
+    networks.push_back({{"network", to_string(network)}, {"samples", at_least}});
+  Json answer{{"samples", held.samples}, {"networks", std::move(networks)}, {"reliefs", held.reliefs}};
+  if (!held.image.empty()) {
+    answer["image"] = held.image;
+    answer["image_wait_s"] = held.image_wait_s;
+  }
+  return answer;
+}
+
+// Why the dataplane cannot even be asked for a connection; empty: it can.
+std::string trouble_with_sockets() {
+  const OwnedFd one(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (one.get() >= 0) return {};
+  return fmt::format(
+      "weir-control cannot connect to it: {}; close connections that are not needed, or raise its limit "
+      "(LimitNOFILE)",
+      std::strerror(errno));
+}
+
+} // namespace
+
+// Every report also tells the planner how many of the questions find something.
+void Api::ask_stats(const std::function<void(const Json &)> &then) {
+  ask_dataplane(R"({"what":"stats"})", [this, then](const Result<std::string> &text) {
+    const Json report = text ? parsed(*text) : Json();
+    if (report.is_object()) engine_.hits().note(plan::lookups_in(report));
+    then(report);
+  });
+}
+
+std::string Api::list_name(std::uint16_t number) const {
+  const RuleList *list = engine_.rules() ? engine_.rules()->find(number) : nullptr;
+  return list ? list->definition.name : fmt::format("list {}", number);
+}
+
+void Api::ping(const Json &, const Caller &, const Reply &reply) {
+  reply(Json{{"pid", getpid()}, {"generation", engine_.live_record().id}});
+}
+
+void Api::status(const Json &, const Caller &caller, const Reply &reply) {
+  const store::GenerationRecord &live = engine_.live_record();
+  const std::string taking_back = engine_.taking_back();
+  Json answer{{"generation", live.id},
+              {"previous", 0},
+              {"applied_at", live.applied_at},
+              {"digest", rules::to_hex(live.digest)},
+              {"mode", engine_.rules() && engine_.rules()->config.compact ? "compact" : "exact"},
+              {"uptime_s", now_s() - engine_.started_at()},
+              {"pending_confirm_s", engine_.pending_confirm_s().value_or(0)},
+              {"taking_back", taking_back.empty() ? Json() : Json(taking_back)},
+              {"doing", engine_.doing()},
+              {"error", caller.may_change ? engine_.last_error().text : engine_.last_error().brief}};
+  if (const auto kept = engine_.store().generations())
+    for (const store::GenerationRecord &record : *kept)
+      if (record.id < live.id) answer["previous"] = record.id;
+  EntryCounts deny;
+  std::uint64_t allow = 0;
+  if (engine_.rules()) {
+    answer["policy"] = policy_json(engine_.rules()->config);
+    for (const RuleList &list : engine_.rules()->lists) {
+      const EntryCounts &file = list.body->counts, &dynamic = engine_.dynamic().counts(list.number);
+      if (list.definition.action == Side::allow) {
+        allow += file.total() + dynamic.total();
+        continue;
+      }
+      deny.v4_hosts += file.v4_hosts + dynamic.v4_hosts;
+      deny.v4_prefixes += file.v4_prefixes + dynamic.v4_prefixes;
+      deny.v6 += file.v6 + dynamic.v6;
+    }
+  }
+  answer["counts"] = {{"ipv4_hosts", deny.v4_hosts},
+                      {"ipv4_prefixes", deny.v4_prefixes},
+                      {"ipv6", deny.v6},
+                      {"allow", allow}};
+  answer["plan"] = parsed(live.plan_json);
+  const push::Pusher &pusher = engine_.pusher();
+  const wire::Hello hello = engine_.pusher().channel().hello();
+  answer["dataplane"] = {{"connected", pusher.state() != push::Pusher::State::absent},
+                         {"in_sync", pusher.state() == push::Pusher::State::live},
+                         {"pid", hello.process},
+                         {"sequence", pusher.applied_sequence()},
+                         {"generation", pusher.dataplane_generation()}};
+  if (pusher.state() == push::Pusher::State::absent)
+    if (const std::string trouble = trouble_with_sockets(); !trouble.empty())
+      answer["dataplane"]["trouble"] = trouble;
+  if (!pusher.displaced().empty()) answer["dataplane"]["displaced"] = pusher.displaced();
+  answer["held_back"] = held_back_json(engine_.held_back());
+  answer["store"] = {{"bytes", engine_.store().bytes()},
+                     {"sequence", engine_.store().sequence()},
+                     {"id", [&] {
+                        std::string hex;
+                        for (const std::uint8_t byte : engine_.store().id())
+                          hex += fmt::format("{:02x}", byte);
+                        return hex;
+                      }()}};
+  const store::Space space = engine_.store().space();
+  answer["store"]["full"] = space.full;
+  if (space.free_bytes) answer["store"]["free_bytes"] = *space.free_bytes;
+  answer["last_swap"] = {{"ns", engine_.last_swap().ns}, {"at", engine_.last_swap().at}, {"lost", 0}};
+  answer["memory"] = {
+      {"image_bytes", live.image_bytes}, {"kind", engine_.pages()}, {"resident_bytes", resident_bytes()}};
+  ask_stats([this, answer = std::move(answer), reply](const Json &report) mutable {
+    answer["dataplane"]["answers"] = report.is_object();
+    if (silent_since_) answer["dataplane"]["silence"] = why_no_counters();
+    if (report.is_object()) {
+      if (const plan::Workload workload = engine_.hits().workload(); workload.measured())
+        answer["plan"]["measured_hit_ratio"] = workload.hit_ratio;
+      answer["last_swap"]["lost"] = report.value("lost", Json(0));
+      answer["dataplane"]["warnings"] = report.value("warnings", Json::array());
+      answer["dataplane"]["kept"] = report.value("kept", Json());
+      answer["memory"]["packets"] = report.value("memory", Json());
+      if (const std::uint64_t probes = count_of(report, "lookups", "probes"); probes > 0)
+        answer["plan"]["measured_lines"] =
+            1 +
+            static_cast<double>(count_of(report, "lookups", "second_lines")) / static_cast<double>(probes);
+      if (const Json measured = measured_filter(report); measured.is_object())
+        answer["plan"]["allow_filter"]["measured"] = measured;
+      if (const Json measured = measured_stack(engine_, report); measured.is_object())
+        answer["plan"]["deny_filter"]["measured"] = measured;
+      if (const auto swaps = report.find("swaps");
+          swaps != report.end() && swaps->is_array() && !swaps->empty())
+        answer["last_swap"]["ns"] = push::count_in(swaps->back(), "swap_ns");
+    }
+    reply(std::move(answer));
+  });
+}
+
+void Api::generations(const Json &, const Caller &, const Reply &reply) {
+  const auto kept = engine_.store().generations();
+  if (!kept) return reply(std::unexpected(kept.error()));
+  Json rows = Json::array();
+  for (const store::GenerationRecord &record : *kept)
+    rows.push_back({{"generation", record.id},
+                    {"applied_at", record.applied_at},
+                    {"digest", rules::to_hex(record.digest)},
+                    {"cause", record.cause},
+                    {"live", record.id == engine_.live_record().id},
+                    {"counts", parsed(record.counts_json)},
+                    {"plan", parsed(record.plan_json)},
+                    {"image_bytes", record.image_bytes},
+                    {"build_ms", record.build_ms}});
+  reply(Json{{"generations", std::move(rows)}});
+}
+
+// The report has lists and generations as objects by name; rows are easier for whoever draws a table.
+void Api::stats(const Json &, const Caller &, const Reply &reply) {
+  ask_stats([this, reply](const Json &report) {
+    if (!report.is_object())
+      return reply(fail(Errc::unreachable, why_no_counters() + ": there are no counters"));
+    Json answer = report;
+    const Json all_lists = section_of(report, "lists"), all_generations = section_of(report, "generations");
+    Json lists = Json::array(), generations = Json::array();
+    for (const auto &[name, hits] : all_lists.items()) {
+      const RuleList *list = engine_.rules() ? engine_.rules()->find(name) : nullptr;
+      lists.push_back({{"name", name}, {"hits", hits}});
+      if (list) lists.back()["entries"] = list->body->size() + engine_.dynamic().counts(list->number).total();
+    }
+    for (const auto &[generation, packets] : all_generations.items()) {
+      const std::uint64_t number = std::strtoull(generation.c_str(), nullptr, 10);
+      generations.push_back(
+          {{"generation", number > 0 ? Json(number) : Json(generation)}, {"packets", packets}});
+    }
+    answer["lists"] = std::move(lists);
+    answer["generations"] = std::move(generations);
+    reply(std::move(answer));
+  });
+}
+
+void Api::drops(const Json &, const Caller &, const Reply &reply) {
+  ask_stats([this, reply](const Json &report) {
+    if (!report.is_object())
+      return reply(fail(Errc::unreachable, why_no_counters() + ": there are no counters"));
+    const Json all_reasons = section_of(report, "reasons");
+    Json reasons = Json::array(), lists = Json::array(), recent = Json::array();
+    for (const auto &[reason, counts] : all_reasons.items())
+      if (const std::uint64_t packets = push::count_in(counts, "drop"); packets > 0)
+        reasons.push_back({{"reason", reason}, {"packets", packets}});
+    if (engine_.rules())
+      for (const RuleList &list : engine_.rules()->lists)
+        if (list.definition.action == Side::deny)
+          lists.push_back(
+              {{"name", list.definition.name}, {"hits", count_of(report, "lists", list.definition.name)}});
+    for (const SampleTable::Row &row : samples_.top(SampleTable::rows_max))
+      if (row.denied && recent.size() < 20)
+        recent.push_back(
+            {{"address", to_string(row.address)}, {"list", list_name(row.list)}, {"count", row.at_least()}});
+    reply(Json{{"reasons", std::move(reasons)}, {"lists", std::move(lists)}, {"recent", std::move(recent)}});
+  });
+}
+
+void Api::top(const Json &request, const Caller &, const Reply &reply) {
+  Json addresses = Json::array();
+  for (const SampleTable::Row &row : samples_.top(request.value("n", std::size_t{20}))) {
+    addresses.push_back({{"address", to_string(row.address)},
+                         {"packets", row.at_least()},
+                         {"packets_at_most", row.count},
+                         {"verdict", row.denied ? "drop" : "pass"}});
+    if (row.denied) addresses.back()["list"] = list_name(row.list);
+  }
+  reply(Json{{"addresses", std::move(addresses)}});
+}
+
+} // namespace weir::control

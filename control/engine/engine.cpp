@@ -1,0 +1,180 @@
+#include "control/engine/engine.hpp"
+
+#include "control/engine/engine_entries.hpp"
+#include "weir/wire/sockets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::control {
+
+Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
+    : loop_(loop), store_(std::move(store)), options_(std::move(options)),
+      pusher_(
+          loop, options_.run / wire::dataplane_socket_name,
+          {.first_sequence = [this] { return log_first_; },
+           .last_sequence = [this] { return log_first_ + log_.size() - 1; },
+           .delta = [this](std::uint64_t sequence, wire::Target target) { return delta(sequence, target); }},
+          {.needs_image = [this](const std::string &why) { want_image(why); },
+           .connected = {},
+           .lost = {},
+           .samples = [this](std::span<const wire::Sample> samples) { take_samples(samples); },
+           .displaced = [this](const std::string &why) { say(why); },
+           .filling = [this] { image_fills(); }}),
+      clock_(options_.clock), started_at_(now_s()), entries_(std::make_unique<Entries>(loop)),
+      sample_checker_(loop, 1), background_(loop, 2) {
+  pusher_.channel().retry_wait = options_.retry_wait;
+}
+
+Status Engine::start(OnChange first_load) {
+  if (const Status loaded = load_store(); !loaded) return loaded;
+  clock_.resume(store_.note("clock"));
+  note_clock();
+  spent_ = std::make_shared<const rules::ChangeAccount>(
+      rules::ChangeAccount::resume(store_.note(changes_note), clock_.now_s()));
+  pusher_.expect(store_.id(), live_record_.id);
+  if (live_ == nullptr) load_first(std::move(first_load));
+  load_traffic();
+  expire(); // what ran out while nobody looked
+  pusher_.start();
+  watch_filter();
+  watch_deny_filter();
+  watch_intervals();
+  watch_traffic();
+  resume_confirm();
+  return {};
+}
+
+// Again after a while when it fails: a feed that comes late, a disk that was full. What an apply puts in
+// force meanwhile ends it.
+void Engine::load_first(OnChange done) {
+  Change change;
+  change.cause = "first load";
+  change.prepare = [this]() -> Result<Candidate> {
+    auto text = read_text(options_.config_file);
+    if (!text) return std::unexpected(text.error());
+    const auto config = config::parse(*text, options_.config_file);
+    if (!config) return std::unexpected(config.error());
+    return guarded(read_candidate(*config, std::move(*text), nullptr, store_), nullptr);
+  };
+  change.done = [this, done = std::move(done)](Result<ChangeDone> result) {
+    if (!result) load_first_again();
+    if (done) done(std::move(result));
+  };
+  submit(std::move(change));
+}
+
+void Engine::load_first_again() {
+  constexpr auto wait_max = std::chrono::minutes(5);
+  const auto wait = options_.first_load_wait;
+  options_.first_load_wait = std::min<push::Clock::duration>(2 * wait, wait_max);
+  last_error_.add(
+      fmt::format("; tried again in {} s", std::chrono::ceil<std::chrono::seconds>(wait).count()));
+  loop_.cancel(first_load_timer_);
+  first_load_timer_ = loop_.after(wait, [this] {
+    first_load_timer_ = 0;
+    if (live_ != nullptr) return;
+    if (change_ == nullptr && waiting_.empty()) return load_first({});
+    load_first_again(); // somebody else's change is at hand
+  });
+}
+
+// A worker polls without a pause: a thread woken on its CPU waits milliseconds for its turn, and takes that
+// turn from packets.
+void Engine::keep_off_workers() {
+  const auto workers = cpu_list(live_->config.eal.lcores);
+  const auto wanted = workers ? cpus_beside(cpus_, *workers) : cpus_;
+  if (wanted == cpus_now_) return;
+  run_on(wanted);
+  cpus_now_ = wanted;
+}
+
+Status Engine::load_store() {
+  const auto generations = store_.generations();
+  if (!generations) return std::unexpected(generations.error());
+  const auto live = std::ranges::find(*generations, store_.live(), &store::GenerationRecord::id);
+  if (live != generations->end()) {
+    auto restored = restore_candidate(*live, nullptr, store_);
+    if (!restored)
+      return fail(
+          restored.error().code,
+          fmt::format("generation {}: {}\nNothing was changed, and a dataplane enforces what it has. Put a "
+                      "copy of {} back; or move that folder away and start again, which loads {} anew "
+                      "and knows no entries that were added by hand",
+                      live->id, restored.error().message, (options_.state / "store").string(),
+                      options_.config_file.string()));
+    live_ = std::move(restored->rules);
+    live_record_ = *live;
+    keep_off_workers();
+    begin_deny_watch();
+  }
+  if (const Status forgotten = store_.forget_dynamic(store_.numbers_to_forget()); !forgotten)
+    last_error_ = forgotten.error().message;
+  const Status read = store_.read_dynamic([this](const store::DynamicEntry &entry) {
+    dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});
+  });
+  if (!read) return read;
+  log_first_ = store_.sequence() + 1;
+  const Status log = store_.read_log([this](std::uint64_t sequence, const store::Touched &touched) {
+    if (log_.empty()) log_first_ = sequence;
+    log_.push_back(touched);
+  });
+  if (!log) return log;
+  if (log_first_ + log_.size() != store_.sequence() + 1) { // holes would make deltas lie
+    log_.clear();
+    log_first_ = store_.sequence() + 1;
+  }
+  return {};
+}
+
+void Engine::trim_log() {
+  while (log_.size() > options_.store.log_entries_max) {
+    log_.pop_front();
+    ++log_first_;
+  }
+}
+
+image::Delta Engine::delta(std::uint64_t sequence, wire::Target target) const {
+  const store::Touched &touched = log_[sequence - log_first_];
+  const RuleSet &rules = target == wire::Target::staged && staged_ ? *staged_ : *live_;
+  return rules::make_delta(touched.side, touched.prefix,
+                           effective_list(rules, dynamic_, touched.side, touched.prefix));
+}
+
+void Engine::say(const std::string &sentence) const {
+  if (options_.log) fmt::print(stderr, "weir-control: {}\n", sentence);
+}
+
+// ---- time to live ------------------------------------------------------------------------------
+
+void Engine::schedule_expiry() {
+  loop_.cancel(expiry_timer_);
+  expiry_timer_ = 0;
+  if (clock_.has_moved()) note_clock();
+  const auto next = dynamic_.next_expiry();
+  if (!next) return;
+  const std::uint64_t now = clock_.now_s();
+  // The loop's own clock stands still while the machine sleeps: look again at least every minute.
+  constexpr std::uint64_t wait_s_max = 60;
+  const std::chrono::seconds wait(*next > now ? std::min(*next - now, wait_s_max) : 0);
+  expiry_timer_ = loop_.after(std::max<push::Clock::duration>(wait, std::chrono::milliseconds(1)), [this] {
+    expiry_timer_ = 0;
+    expire();
+  });
+}
+
+void Engine::note_clock() {
+  if (const Status noted = store_.set_note("clock", clock_.note()); !noted)
+    last_error_ = noted.error().message;
+}
+
+void Engine::expire() {
+  EntryWork work;
+  work.kind = EntryWork::Kind::expire;
+  queue_entries(std::move(work));
+}
+
+std::string Engine::doing() const { return change_ ? change_->cause : std::string(); }
+
+} // namespace weir::control

@@ -1,0 +1,398 @@
+// What weir-control does, without its socket: holds the rules, keeps the store and the dataplane at
+// them, and carries out what people ask for. Everything runs on the loop; what takes long is handed
+// to Background and comes back.
+//
+// Dynamic entries (engine_entries.cpp, engine_groups.cpp): requests wait in a line and are taken in groups,
+// one group at a time: never_deny asked -> one synced write with the log records, on a thread of its own
+// -> memory -> stream. Each is answered when the dataplane has it in force. What comes in during a write is
+// the next group, so that many clients share what a synced write costs.
+//
+// Changes (engine_changes.cpp), one at a time, others wait in line:
+//
+//   prepare   read files or the store, guard       thread
+//   build     snapshot at sequence s               loop
+//             normalise, plan, image | contents    two threads, side by side
+//   record    one atomic write: what goes live     loop
+//   swap      stage, stream s+1.., commit          loop, see push/pusher.hpp
+//   prune     what no kept generation needs        loop
+//
+// An overlay that is half full, or a filter in front of the allow tables that has outgrown its plan
+// (engine_overlay.cpp), begins a change without new rules: an image built in the background takes up what
+// the overlay holds, before it is full, with a filter that suits the entries there are now. A filter that
+// errs more often than planned (engine_filter.cpp) does the same, and a stacked filter of the deny side that
+// does, or whose traffic has shifted (engine_deny.cpp).
+//
+// Any failure leaves everything as it was: the record is written before the dataplane is asked to commit,
+// and taken back when it does not. Without a dataplane the image is kept and the generation recorded; it is
+// pushed when one connects.
+//
+// An `apply --confirm` (engine_confirm.cpp) is pending until it is confirmed or a rollback is live. What it
+// goes back to, and what rollbacks in line go back to, is pinned: no change in between forgets it.
+#pragma once
+
+#include "control/build/sealed_image.hpp"
+#include "control/engine/background.hpp"
+#include "control/engine/candidate.hpp"
+#include "control/engine/entry_request.hpp"
+#include "control/engine/last_error.hpp"
+#include "control/engine/rule_clock.hpp"
+#include "control/engine/rule_set.hpp"
+#include "control/engine/sample_queue.hpp"
+#include "control/plan/deny_watch.hpp"
+#include "control/plan/hit_meter.hpp"
+#include "control/plan/image_budget.hpp"
+#include "control/push/pusher.hpp"
+#include "control/store/store.hpp"
+#include "control/workload/busy_networks.hpp"
+#include "control/workload/second_sight.hpp"
+#include "weir/base/cpus.hpp"
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace weir::control {
+
+struct EngineOptions {
+  std::filesystem::path config_file;
+  std::filesystem::path run;   // where dataplane.sock is
+  std::filesystem::path state; // store/ lies in it
+  store::Options store;
+  build::Target target = build::Target::cpp;                        // of every image
+  bool log = false;                                                 // say on stderr what happens
+  push::Clock::duration retry_wait = std::chrono::milliseconds(50); // for the dataplane's socket
+  push::Clock::duration first_load_wait =
+      std::chrono::seconds(10); // after one that failed; then twice as long
+  push::Clock::duration filter_look_wait =
+      std::chrono::seconds(5); // how often its counters are read, and its filter is held against the plan
+  push::Clock::duration traffic_save_wait =
+      std::chrono::minutes(1); // how often what samples say is kept for the next life
+  RuleClock::Sources clock = {};
+};
+
+inline constexpr const char *changes_note =
+    "changes"; // in the store: what each list has changed within a day
+
+struct EntriesDone {
+  std::uint64_t added = 0, refreshed = 0, deleted = 0;
+  std::uint64_t sequence = 0;
+  bool in_force = false;
+  double in_force_ms = 0;
+  std::uint64_t expires_at = 0; // the latest; 0: some never do
+  std::string note;
+};
+
+struct ChangeDone {
+  std::uint64_t generation = 0;
+  std::uint64_t from = 0, to = 0; // of a rollback: what was live, whose rules are live now
+  bool in_force = false;
+  double live_ms = 0;
+  std::uint64_t swap_ns = 0;
+  std::vector<ListDiff> lists;
+  std::vector<std::string> warnings;
+  std::uint64_t reverts_at = 0; // 0: does not
+  std::string note;
+};
+
+// Who asked for a change, and what came with the request.
+struct Asked {
+  std::shared_ptr<const rules::Bundle> files; // every file it names; none: those are opened here
+  std::string by;                             // beside the cause of a generation: "uid 1000"
+};
+
+struct SwapNote {
+  std::uint64_t ns = 0, at = 0, verify_us = 0;
+};
+
+class Engine {
+public:
+  using OnEntries = std::function<void(Result<EntriesDone>)>;
+  using OnChange = std::function<void(Result<ChangeDone>)>;
+
+  Engine(push::EventLoop &loop, store::Store store, EngineOptions options);
+  ~Engine();
+
+  // Takes up what the store says, or loads the configuration when it says nothing yet.
+  [[nodiscard]] Status start(OnChange first_load = {});
+
+  // ---- dynamic entries
+  // `since`: from when on the time counts until they are in force.
+  void add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force = false,
+           push::Clock::time_point since = push::Clock::now());
+  void remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
+              push::Clock::time_point since = push::Clock::now());
+
+  // ---- changes
+  void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done,
+             const Asked &asked = {});
+  void replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done,
+               const Asked &asked = {});
+  void rollback(std::uint64_t generation, OnChange done, const Asked &asked = {}); // 0: the one before
+  void replan(OnChange done); // the live rules once more, by what is known now
+  [[nodiscard]] Result<std::uint64_t> confirm();
+
+  // ---- what is
+  [[nodiscard]] const std::shared_ptr<const RuleSet> &rules() const { return live_; } // null: nothing yet
+  [[nodiscard]] const DynamicEntries &dynamic() const { return dynamic_; }
+  [[nodiscard]] const store::GenerationRecord &live_record() const { return live_record_; }
+  [[nodiscard]] const EngineOptions &options() const { return options_; }
+  [[nodiscard]] std::optional<std::uint64_t> pending_confirm_s() const;
+  // While an apply that nobody confirmed is being taken back: how that goes. Empty: it is not.
+  [[nodiscard]] std::string taking_back() const;
+  [[nodiscard]] std::uint64_t revert_to() const { return revert_to_; } // 0: nothing is pending
+  [[nodiscard]] const LastError &last_error() const {
+    return last_error_;
+  } // nothing: the last change went well
+  [[nodiscard]] const SwapNote &last_swap() const { return last_swap_; }
+  [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
+  [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
+  [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
+  [[nodiscard]] plan::HitMeter &hits() { return hits_; } // fed by a timer, and by whoever asks for counters
+  // What of each list has changed within the day; another object after each change.
+  [[nodiscard]] std::shared_ptr<const rules::ChangeAccount> spent() const { return spent_; }
+  [[nodiscard]] const RuleClock &clock() const { return clock_; }
+  [[nodiscard]] std::uint64_t entry_writes() const { return entry_writes_; } // groups written so far
+  [[nodiscard]] const plan::DenyWatch &deny_watch() const { return deny_watch_; }
+  [[nodiscard]] std::uint64_t relieved() const { return relieved_; } // sources that a judge denied in error
+  [[nodiscard]] double build_ns_per_key() const {
+    return build_ns_per_key_;
+  } // of the last build; 0: none yet
+  // What has to wait for more than weir does for traffic, in the last minute or two.
+  struct HeldBack {
+    std::uint64_t samples = 0; // not held against the rules
+    std::uint64_t reliefs = 0; // sources denied in error without a place in the overlay
+    std::vector<workload::BusyNetworks::Row> networks; // where both came from, at most three
+    std::string image;                                 // why one should be built; empty: none waits
+    std::uint64_t image_wait_s = 0;
+  };
+  [[nodiscard]] HeldBack held_back();
+  void say(const std::string &sentence) const; // in the log
+  store::Store &store() { return store_; }
+  push::Pusher &pusher() { return pusher_; }
+  Background &background() { return background_; }
+  push::EventLoop &loop() { return loop_; }
+
+  std::function<void(std::span<const wire::Sample>)> on_samples;
+  std::function<std::vector<plan::HotAddress>()> hot_denied; // denied addresses that samples name
+  std::function<std::string()> samples_to_keep;              // for the note "samples"; empty: none
+  void save_traffic(); // what samples said, so that the next life knows it; at a clean end, and now and then
+
+private:
+  struct Change {
+    std::string cause;
+    std::string by;                             // who asked, beside the cause of the generation
+    std::function<Result<Candidate>()> prepare; // none: the live rules once more
+    bool force = false;
+    bool is_rollback = false; // to `to`, or the one before (0): looked up when its turn comes
+    bool is_revert = false;   // of an apply that was not confirmed in time
+    std::uint64_t confirm_s = 0, to = 0;
+    OnChange done;
+    [[nodiscard]] bool has_new_rules() const { return is_rollback || static_cast<bool>(prepare); }
+
+    push::Clock::time_point started;
+    Candidate candidate;
+    std::shared_ptr<const RuleSet> rules;
+    std::uint64_t generation = 0, replaces = 0;
+    unsigned builds = 0;
+    std::optional<std::vector<std::uint64_t>> versions; // of contents that it wrote
+    std::optional<build::SealedImage> image;
+    std::string counts_json;
+    store::GenerationRecord record; // what is in the store when the swap begins
+    bool recorded = false;
+    std::uint64_t confirm_deadline_s = 0;
+    ChangeDone result;
+  };
+  struct Built {
+    build::SealedImage image;
+    std::string counts_json;
+    std::vector<std::string> warnings;
+  };
+  using BuiltPtr = std::shared_ptr<Built>;
+  struct Joint;
+
+  // engine.cpp
+  [[nodiscard]] Status load_store();
+  void load_first(OnChange done);
+  void load_first_again();
+  void keep_off_workers();
+  void schedule_expiry();
+  void expire();
+  void note_clock();
+  void trim_log();
+  [[nodiscard]] image::Delta delta(std::uint64_t sequence, wire::Target target) const;
+
+  // engine_entries.cpp: what a request means
+  struct Entries; // the requests that wait, and the group under way
+  struct EntryWork;
+  [[nodiscard]] Status begin_request(EntryWork &work) const;
+  [[nodiscard]] static Status check_guards(const RuleSet &rules, const EntryWork &work); // any thread
+  void take_entry(EntryWork &work);
+  [[nodiscard]] Status check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const;
+  void touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
+  void answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done);
+
+  // engine_groups.cpp: when its turn comes
+  void queue_entries(EntryWork work);
+  void next_group();
+  void gather_small();
+  [[nodiscard]] Status take_small(EntryWork &work);
+  void gather_large();
+  void check_large(const std::shared_ptr<EntryWork> &work);
+  void take_slice();
+  void gather_expired();
+  void write_group();
+  void group_written(const Result<std::uint64_t> &sequence);
+  void apply_slice();
+  void put_slice();
+  void tell_dataplane();
+  void answer_group(std::vector<EntryWork> answered);
+  void answer_refused();
+  void end_group();
+  void run_step(void (Engine::*step)());
+  void abandon_group(const std::string &why);
+  void log_touched(std::uint64_t last, const std::vector<store::Touched> &touched);
+  // Calls `then` while no group is under way: now, or before the next one begins.
+  void at_rest(std::function<void()> then);
+
+  // engine_traffic.cpp
+  void watch_traffic();
+  void load_traffic();
+
+  // engine_overlay.cpp
+  void image_fills();
+  void look_at_image();
+
+  // engine_filter.cpp
+  void watch_filter();
+  void look_at_filter();
+  void look_at_counters(const std::string &report);
+  void guard_hot_addresses();
+
+  // engine_samples.cpp
+  struct CheckedSamples;
+  [[nodiscard]] bool is_denied(const Address &address) const;
+  void take_samples(std::span<const wire::Sample> samples);
+  void check_samples();
+  void take_checked(const std::shared_ptr<CheckedSamples> &batch);
+  [[nodiscard]] bool take_verdict(const CheckedAddress &one);
+  void relieve(const std::vector<Address> &addresses);
+
+  // engine_deny.cpp
+  void begin_deny_watch();
+  void begin_deny_watch(const plan::DenyFilterPlan &plan);
+  struct KnownSources {
+    std::pair<std::uint64_t, std::uint64_t> at; // generation and sequence
+    std::vector<Address> sources;
+  };
+  void ask_known_again();
+  void ask_known_from(std::shared_ptr<const KnownSources> known, std::size_t from);
+  void note_no_place(std::span<const wire::RelievedAddress> told, std::uint64_t count);
+  void tell_to_let_through(std::span<const wire::RelievedAddress> told,
+                           std::function<void(std::optional<std::uint64_t>)> done);
+  void watch_deny_filter();
+  void watch_intervals();
+  void look_at_deny_filter();
+  void replan_for(const plan::DenyWatch::Reason &reason);
+
+  // engine_changes.cpp
+  void submit(Change change);
+  [[nodiscard]] Result<Candidate> guarded(Result<Candidate> candidate, const rules::Bundle *files) const;
+  void next();
+  void begin_change();
+  void prepared(Result<Candidate> candidate);
+  [[nodiscard]] Status check_left_lists();
+  [[nodiscard]] Status take_number();
+  void build();
+  void build_now();
+  void built(Joint &joint);
+  void swap();
+  void swapped(const Result<push::Swapped> &swapped);
+  void finish(std::optional<Error> error);
+  void want_image(const std::string &why);
+  void ask_for_image(plan::ImageCause cause, push::Clock::duration first_wait, const std::string &why);
+  template <class Step> void in_change(Step step); // what it throws ends the change with an error
+
+  // engine_record.cpp
+  [[nodiscard]] store::GenerationRecord record_of(const Change &change) const;
+  [[nodiscard]] Status record();
+  void take_back();
+  void take_back_undone();
+  void go_live(bool in_force);
+  void account_for_change();
+  void prune();
+  [[nodiscard]] std::set<std::uint64_t> pinned() const;
+  void forget_left_lists();
+
+  // engine_confirm.cpp
+  [[nodiscard]] Status look_up_target();
+  [[nodiscard]] std::string unconfirmed() const; // the note in the store
+  void resume_confirm();
+  void start_confirm(std::uint64_t revert_to, std::uint64_t deadline_s);
+  void wait_for_confirm(push::Clock::duration wait);
+  void revert();
+  void end_confirm();
+
+  push::EventLoop &loop_;
+  store::Store store_;
+  EngineOptions options_;
+  push::Pusher pusher_;
+
+  const std::vector<unsigned> cpus_ = cpus_allowed(); // when the program started
+  std::vector<unsigned> cpus_now_ = cpus_;
+  std::shared_ptr<const RuleSet> live_, staged_;
+  store::GenerationRecord live_record_;
+  RuleClock clock_;
+  std::shared_ptr<const rules::ChangeAccount> spent_ = std::make_shared<const rules::ChangeAccount>();
+  DynamicEntries dynamic_;
+  std::deque<store::Touched> log_;
+  std::uint64_t log_first_ = 1; // sequence of log_.front()
+
+  std::deque<Change> waiting_;
+  std::unique_ptr<Change> change_;          // the one at hand
+  std::optional<build::SealedImage> ready_; // of the live generation, built while no dataplane was there
+  push::EventLoop::TimerId retry_timer_ = 0, expiry_timer_ = 0, confirm_timer_ = 0, first_load_timer_ = 0;
+  push::Clock::duration push_retry_wait_ = std::chrono::milliseconds(500);
+  std::uint64_t revert_to_ = 0, confirm_deadline_s_ = 0;
+  unsigned reverts_tried_ = 0;
+  std::string revert_error_;
+  std::set<std::uint64_t> undone_; // generations that the store still has to forget
+  push::EventLoop::TimerId undo_timer_ = 0;
+
+  LastError last_error_;
+  std::string pages_;
+  SwapNote last_swap_;
+  plan::HitMeter hits_;
+  bool looking_at_image_ = false, reading_counters_ = false;
+  std::uint64_t entry_writes_ = 0, samples_saved_ = 0;
+  std::set<Address> guarded_late_; // in generation guarded_generation_
+  std::uint64_t guarded_generation_ = 0;
+  plan::ImageBudget image_budget_;
+  push::EventLoop::TimerId image_timer_ = 0; // looks again when the budget allows
+  struct Waiting {
+    std::string why;
+    push::Clock::time_point until{};
+  } image_waits_;
+  plan::DenyWatch deny_watch_;
+  SampleQueue samples_to_check_;
+  bool checking_samples_ = false;
+  workload::SecondSight<Address> wrong_once_{32'768};
+  workload::BusyNetworks held_back_, no_place_; // of samples that were left out, of sources without a place
+  std::map<Address, push::Clock::time_point> relieved_at_;
+  std::uint64_t relieved_ = 0;
+  bool asking_known_ = false;
+  std::pair<std::uint64_t, std::uint64_t> known_asked_at_{}; // generation and sequence
+  push::Clock::time_point deny_replan_not_before_{};
+  double build_ns_per_key_ = 0;
+  std::uint64_t started_at_ = 0;
+  std::unique_ptr<Entries> entries_;
+  Background sample_checker_;
+  Background background_; // these two last, so that their threads have ended before anything else goes
+};
+
+} // namespace weir::control

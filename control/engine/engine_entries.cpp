@@ -1,0 +1,166 @@
+#include "control/engine/engine_entries.hpp"
+
+#include "p4/export/register_map.hpp"
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace weir::control {
+
+namespace {
+
+constexpr std::size_t absent_told_max = 100;
+
+double ms_since(push::Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(push::Clock::now() - start).count();
+}
+
+} // namespace
+
+Status Engine::check_guards(const RuleSet &rules, const EntryWork &work) {
+  const RuleList *list = rules.find(work.list_name);
+  if (work.kind != EntryWork::Kind::add || list == nullptr) return {};
+  if (!work.force) {
+    rules::ShortEntries too_short(list->definition,
+                                  config::shortest_prefix(rules.config.guard, list->definition));
+    for (const NewEntry &entry : work.entries) too_short.see(entry.prefix);
+    if (const Status refused = too_short.refused(); !refused) return refused;
+  }
+  if (list->definition.action != Side::deny) return {};
+  for (const NewEntry &entry : work.entries)
+    for (const Prefix &guarded : rules.config.guard.never_deny)
+      if (guarded.covers(entry.prefix))
+        return fail(Errc::refused,
+                    fmt::format("{} lies inside {}, which guard.never_deny protects; nothing was added",
+                                to_string(entry.prefix), to_string(guarded)));
+  return {};
+}
+
+// The P4 program has room for a few IPv6 prefix lengths a side: an entry of one more would be stored, and
+// never in force.
+Status Engine::check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const {
+  const Side side = list.definition.action;
+  std::set<unsigned> lengths, more;
+  for (const NewEntry &entry : entries)
+    if (entry.prefix.family() == Family::ipv6) more.insert(entry.prefix.length);
+  if (options_.target != build::Target::p4 || more.empty()) return {};
+  for (const rules::ListSource &source : live_->sources)
+    if (source.side == side)
+      for (const build::EntryV6 &e : source.v6) lengths.insert(e.length);
+  for (const RuleList &other : live_->lists)
+    if (other.definition.action == side)
+      dynamic_.visit(other.number, [&lengths](const Prefix &prefix, EntryTimes) {
+        if (prefix.family() == Family::ipv6) lengths.insert(prefix.length);
+        return true;
+      });
+  std::set<unsigned> all = lengths;
+  all.insert(more.begin(), more.end());
+  if (all.size() <= std::max<std::size_t>(p4::limits::lengths_v6, lengths.size())) return {};
+  return fail(
+      Errc::refused,
+      fmt::format(
+          "the P4 program has room for IPv6 prefixes of {} lengths on the {} side, and these would be "
+          "{}: {}; write those of rare lengths as several longer ones; nothing was added",
+          p4::limits::lengths_v6, name_of(side), all.size(), fmt::join(all, ", ")));
+}
+
+// A list may change sides between the live and the staged rules: both are told then.
+void Engine::touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const {
+  std::optional<Side> said;
+  const RuleSet *asked = nullptr;
+  for (const RuleSet *rules : {live_.get(), staged_.get(), change_ ? change_->rules.get() : nullptr}) {
+    if (rules == nullptr || rules == std::exchange(asked, rules)) continue;
+    const RuleList *of = rules->find(list);
+    if (of == nullptr || said == of->definition.action) continue;
+    said = of->definition.action;
+    touched.push_back({*said, prefix});
+  }
+}
+
+void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done) {
+  const std::uint64_t sequence = result.sequence;
+  pusher_.when_applied(
+      sequence, [result = std::move(result), since, done = std::move(done)](const Status &applied) mutable {
+        result.in_force = applied.has_value();
+        result.in_force_ms = ms_since(since);
+        if (!applied)
+          result.note =
+              "stored, and in force as soon as the dataplane takes it (" + applied.error().message + ")";
+        done(std::move(result));
+      });
+}
+
+void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force,
+                 push::Clock::time_point since) {
+  EntryWork work;
+  work.since = since;
+  work.list_name = std::move(list);
+  work.entries = std::move(entries);
+  work.force = force;
+  work.done = std::move(done);
+  queue_entries(std::move(work));
+}
+
+void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
+                    push::Clock::time_point since) {
+  EntryWork work;
+  work.since = since;
+  work.kind = EntryWork::Kind::remove;
+  work.list_name = std::move(list);
+  work.entries.reserve(prefixes.size());
+  for (const Prefix &prefix : prefixes)
+    work.entries.push_back({.prefix = prefix, .ttl_s = {}, .comment = {}});
+  work.done = std::move(done);
+  queue_entries(std::move(work));
+}
+
+// What can be said before its entries are looked at one by one.
+Status Engine::begin_request(EntryWork &work) const {
+  work.list = live_ ? live_->find(work.list_name) : nullptr;
+  if (work.list == nullptr)
+    return fail(Errc::not_found,
+                fmt::format("no list is named {}; `weirctl list show` names them", work.list_name));
+  if (work.kind == EntryWork::Kind::add) return check_lengths(*work.list, work.entries);
+  return {};
+}
+
+// The next entry of the request joins the group.
+void Engine::take_entry(EntryWork &work) {
+  NewEntry &entry = work.entries[work.taken++];
+  store::DynamicChange &change = *entries_->change;
+  const std::uint16_t number = work.list->number;
+  const bool known = dynamic_.contains(number, entry.prefix);
+  if (work.kind == EntryWork::Kind::remove) {
+    if (!known) {
+      const Side side = work.list->definition.action;
+      const bool in_file = effective_list(*live_, {}, side, entry.prefix) == number;
+      if (++work.absent_count > absent_told_max) return;
+      if (!work.absent.empty()) work.absent += '\n';
+      work.absent +=
+          fmt::format("{} is not an entry of {}{}; nothing was deleted", to_string(entry.prefix),
+                      work.list_name, in_file ? " that was added by hand: it stands in the list's file" : "");
+      return;
+    }
+    change.erase.push_back({number, entry.prefix});
+    touch(number, entry.prefix, change.touched);
+    ++work.result.deleted;
+    return;
+  }
+  const auto &list_ttl = work.list->definition.ttl;
+  const std::uint64_t ttl_s =
+      entry.ttl_s.value_or(list_ttl ? static_cast<std::uint64_t>(list_ttl->count()) : 0);
+  const std::uint64_t now = clock_.now_s();
+  const std::uint64_t expires_at = ttl_s == 0 ? 0 : now + ttl_s;
+  known ? ++work.result.refreshed : ++work.result.added;
+  work.for_ever |= expires_at == 0;
+  work.result.expires_at = std::max(work.result.expires_at, expires_at);
+  change.put.push_back({{number, entry.prefix}, std::move(entry.comment), now, expires_at});
+  if (!known) touch(number, entry.prefix, change.touched);
+}
+
+} // namespace weir::control

@@ -1,0 +1,22 @@
+// What control keeps of the traffic for its next life, as bytes of a note: a version, the content, its hash.
+#pragma once
+
+#include "control/engine/samples.hpp"
+#include "control/plan/deny_watch.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::control {
+
+inline constexpr const char *top_note = "top"; // under which rows of samples are kept
+
+[[nodiscard]] std::string encode_sources(const plan::DenyWatch::Kept &kept);
+[[nodiscard]] std::optional<plan::DenyWatch::Kept> decode_sources(std::string_view note);
+
+[[nodiscard]] std::string encode_top(const SampleTable::Kept &kept);
+[[nodiscard]] std::optional<SampleTable::Kept> decode_top(std::string_view note);
+
+} // namespace weir::control

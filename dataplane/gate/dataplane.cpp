@@ -1,0 +1,111 @@
+#include "dataplane/gate/dataplane.hpp"
+
+#include "weir/config/no_image.hpp"
+
+#include <fmt/format.h>
+
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include <thread>
+#include <utility>
+
+namespace weir::dataplane {
+
+// What an lcore is launched with.
+struct LcoreEntry {
+  Worker *worker;
+  const std::atomic<bool> *stop;
+  std::atomic<unsigned> *running;
+  static int run(void *argument) {
+    const std::unique_ptr<LcoreEntry> self(static_cast<LcoreEntry *>(argument));
+    self->worker->run(*self->stop);
+    self->running->fetch_sub(1, std::memory_order_release);
+    return 0;
+  }
+};
+
+Dataplane::Dataplane(DataplaneSetup s)
+    : setup(std::move(s)), counters(setup.workers), lists(setup.for_replay ? nullptr : &counters),
+      slot(setup.workers),
+      generations(slot, lists, background, setup.workers, setup.state_dir, !setup.for_replay) {}
+
+Dataplane::~Dataplane() { stop_workers(); }
+
+Status Dataplane::open_target(const std::vector<config::Port> &wanted) {
+  if (!setup.p4) return {};
+  P4Setup about;
+  about.without_image = config::verdict_of(setup.no_image);
+  for (const config::Port &port : wanted) about.sides.push_back(port.side);
+  auto target = P4Target::create(std::move(about));
+  if (!target) return std::unexpected(target.error());
+  p4 = std::move(*target);
+  generations.set_follower(*p4);
+  return {};
+}
+
+Status Dataplane::open_ports(const std::vector<config::Port> &wanted) {
+  auto opened = Ports::open(wanted, setup.workers);
+  if (!opened) return std::unexpected(opened.error());
+  ports = std::move(*opened);
+  return {};
+}
+
+Status Dataplane::open_replay(const ReplayOptions &options) {
+  auto made = ReplayPort::create(options, [this](std::uint16_t list) { return lists.name_of(list); });
+  if (!made) return std::unexpected(made.error());
+  replay = std::move(*made);
+  if (auto started = start_port(replay->port_id(), "replay", {1, 1, replay->pool()}); !started)
+    return started;
+  ports.adopt({"replay", replay->port_id(), 1, PortSide::none, 0});
+  return {};
+}
+
+Status Dataplane::start_workers() {
+  if (auto rings = SampleRings::create(setup.workers); rings)
+    samples = std::move(*rings);
+  else
+    return std::unexpected(rings.error());
+
+  const auto hands = ports.deal(setup.workers);
+  unsigned lcore = RTE_MAX_LCORE;
+  unsigned id = 0;
+  RTE_LCORE_FOREACH_WORKER(lcore) {
+    if (id == setup.workers) break;
+    WorkerSetup worker;
+    worker.id = id;
+    worker.queues = hands[id];
+    worker.no_image = setup.no_image;
+    worker.when_idle = setup.when_idle;
+    worker.samples = samples.of(id);
+    worker.sample_one_in = setup.sample_one_in;
+    worker.p4 = p4.get();
+    if (replay) {
+      worker.when_tx_full = WhenTxFull::wait;
+      worker.note_offset = replay->note_offset();
+      worker.denied = replay->denied_ring();
+    }
+    workers_.push_back(std::make_unique<Worker>(std::move(worker), slot, counters));
+    counters.worker(id).lcore = lcore;
+    auto entry = std::make_unique<LcoreEntry>(LcoreEntry{workers_.back().get(), &stop_, &running_});
+    running_.fetch_add(1);
+    if (rte_eal_remote_launch(&LcoreEntry::run, entry.get(), lcore) != 0) {
+      running_.fetch_sub(1);
+      return fail(Errc::io, fmt::format("lcore {} cannot be started", lcore));
+    }
+    static_cast<void>(entry.release()); // the lcore frees it
+    lcores_.push_back(lcore);
+    ++id;
+  }
+  if (id < setup.workers)
+    return fail(Errc::config, fmt::format("{} workers need as many lcores", setup.workers));
+  return {};
+}
+
+void Dataplane::stop_workers() {
+  stop_.store(true, std::memory_order_release);
+  while (running_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+  for (const unsigned lcore : std::exchange(lcores_, {})) rte_eal_wait_lcore(lcore);
+}
+
+} // namespace weir::dataplane

@@ -1,0 +1,149 @@
+#include "dataplane/image/attached_image.hpp"
+
+#include "dataplane/port/memory.hpp"
+#include "weir/base/owned_fd.hpp"
+#include "weir/image/memory_file.hpp"
+#include "weir/image/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace weir::dataplane {
+namespace {
+
+std::string because(const char *what) { return fmt::format("{}: {}", what, std::strerror(errno)); }
+
+// The sender can neither cut the file under our feet nor grow it.
+Status check_seals(int fd) {
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0) return fail(Errc::bad_image, "an image must come in a sealable memfd, this file is none");
+  constexpr int required = F_SEAL_SHRINK | F_SEAL_GROW;
+  if ((seals & required) != required)
+    return fail(Errc::bad_image,
+                fmt::format("the image's memfd lacks the seals {}{}: seal it before sending",
+                            (seals & F_SEAL_SHRINK) ? "" : "SHRINK ", (seals & F_SEAL_GROW) ? "" : "GROW"));
+  if ((seals & F_SEAL_SEAL) != 0)
+    return fail(Errc::bad_image, "the image's memfd refuses further seals (SEAL): send it without that seal");
+  return {};
+}
+
+Result<Mapping> map_shared(int fd, std::uint64_t image_bytes) {
+  struct stat about{};
+  if (fstat(fd, &about) != 0) return fail(Errc::bad_image, because("cannot examine the image's file"));
+  const auto file_bytes = static_cast<std::uint64_t>(about.st_size);
+  if (file_bytes < image_bytes)
+    return fail(Errc::bad_image, fmt::format("the image is truncated: {} bytes announced, {} in the file",
+                                             image_bytes, file_bytes));
+  const std::uint64_t there = static_cast<std::uint64_t>(about.st_blocks) * 512;
+  if (there < file_bytes)
+    if (auto enough = image::check_memory(file_bytes - there); !enough)
+      return std::unexpected(enough.error());
+
+  void *data = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (data == MAP_FAILED) return fail(Errc::bad_image, because("cannot map the image"));
+  return Mapping(static_cast<std::byte *>(data), file_bytes);
+}
+
+Status check_claim(const image::ImageHeader &header, const Claim &claim) {
+  const auto differs = [](const char *what, std::uint64_t image, std::uint64_t claimed) {
+    return fail(Errc::bad_image, fmt::format("the image has {} {}, announced was {}", what, image, claimed));
+  };
+  if (header.total_bytes != claim.image_bytes) return differs("size", header.total_bytes, claim.image_bytes);
+  if (header.generation != claim.generation)
+    return differs("generation", header.generation, claim.generation);
+  if (header.sequence != claim.base_sequence)
+    return differs("sequence", header.sequence, claim.base_sequence);
+  if (header.store_id != claim.store_id)
+    return fail(Errc::bad_image, "the image comes from another rule store than announced");
+  return {};
+}
+
+void name_slots(AttachedImage &image, ListSlots &slots) {
+  for (const image::ListEntry &list : image.view.lists) {
+    image.lists.set(list.number);
+    image.slot_of_list[list.number] = image.held_slots.hold(slots, list.name.data());
+  }
+  if (image.view.stack.judges())
+    image.slot_of_list[image::compact_list] = image.held_slots.hold(slots, image::compact_list_name);
+}
+
+Status read_whole(int from, MutableBytes to) {
+  for (std::size_t done = 0; done < to.size();) {
+    const ssize_t got = read(from, to.data() + done, to.size() - done);
+    if (got == 0) return fail(Errc::bad_image, "the file ended while it was read");
+    if (got < 0 && errno != EINTR) return fail(Errc::io, because("cannot read"));
+    done += got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+  return {};
+}
+
+} // namespace
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const Claim &claim,
+                                                    const AttachContext &context) {
+  if (auto sealed = check_seals(fd); !sealed) return std::unexpected(sealed.error());
+  auto mapping = map_shared(fd, claim.image_bytes);
+  if (!mapping) return std::unexpected(mapping.error());
+  // Only now: with FUTURE_WRITE in place nobody, ourselves included, could map it writable.
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
+    return fail(Errc::bad_image, because("cannot seal the image"));
+
+  const MutableBytes bytes = mapping->bytes().first(claim.image_bytes);
+  auto view = image::attach(bytes);
+  if (!view) return std::unexpected(view.error());
+  if (auto agrees = check_claim(*view->header, claim); !agrees) return std::unexpected(agrees.error());
+
+  auto attached = std::make_unique<AttachedImage>();
+  auto writer = image::ImageWriter::attach(bytes, [wait = context.grace, in_force = attached->in_force] {
+    if (*in_force) wait();
+  });
+  if (!writer) return std::unexpected(writer.error());
+  attached->view = *view;
+  attached->mapping = std::move(*mapping);
+  attached->writer.emplace(std::move(*writer));
+  attached->hugepages = on_hugepages(fd);
+  attached->image_bytes = claim.image_bytes;
+  attached->generation = claim.generation;
+  attached->sequence = claim.base_sequence;
+  attached->store_id = claim.store_id;
+  attached->packets_by_worker = std::vector<PaddedCounter>(context.workers);
+  name_slots(*attached, *context.slots);
+  return attached;
+}
+
+Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &file,
+                                                   const AttachContext &context) {
+  const OwnedFd from(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat about{};
+  if (from.get() < 0 || fstat(from.get(), &about) != 0) return fail(Errc::io, because(file.c_str()));
+  const auto bytes = static_cast<std::uint64_t>(about.st_size);
+  if (bytes < sizeof(image::ImageHeader))
+    return fail(Errc::bad_image, fmt::format("{}: {} bytes are too few for an image", file.string(), bytes));
+
+  auto memory = image::MemoryFile::make(bytes, image::choose_pages(bytes, image::free_pages()), context.node);
+  if (!memory) return std::unexpected(memory.error());
+  const MutableBytes whole = memory->bytes().first(bytes);
+  if (auto good = read_whole(from.get(), whole); !good)
+    return fail(good.error().code, file.string() + ": " + good.error().message);
+  const auto header = load_unaligned<image::ImageHeader>(whole.data());
+  const Claim claim{header.store_id, header.generation, header.sequence, bytes};
+  const auto sealed = std::move(*memory).seal();
+  if (!sealed) return std::unexpected(sealed.error());
+  auto attached = attach_memfd(sealed->get(), claim, context);
+  if (!attached) return fail(attached.error().code, file.string() + ": " + attached.error().message);
+  return attached;
+}
+
+} // namespace weir::dataplane

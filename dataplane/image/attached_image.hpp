@@ -1,0 +1,116 @@
+// An image that passed the trust border, with what the dataplane keeps beside it: the mapping, the
+// only writer, the applied sequence, list number -> counter slot, packets judged by each worker.
+#pragma once
+
+#include "dataplane/count/counters.hpp"
+#include "weir/base/result.hpp"
+#include "weir/image/view.hpp"
+#include "weir/image/writer.hpp"
+
+#include <array>
+#include <atomic>
+#include <bitset>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::dataplane {
+
+// Owns a mapping of a whole image file; unmaps at the end.
+class Mapping {
+public:
+  Mapping() = default;
+  Mapping(std::byte *data, std::size_t bytes) noexcept : data_(data), bytes_(bytes) {}
+  Mapping(Mapping &&other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping &operator=(Mapping &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapping();
+  [[nodiscard]] MutableBytes bytes() const noexcept { return {data_, bytes_}; }
+
+private:
+  std::byte *data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+struct alignas(cache_line_bytes) PaddedCounter {
+  Counter packets;
+};
+
+// The counter slots that an image's lists hold; lets go of them at the end, when no worker has the image.
+class HeldSlots {
+public:
+  HeldSlots() = default;
+  HeldSlots(const HeldSlots &) = delete;
+  HeldSlots &operator=(const HeldSlots &) = delete;
+  ~HeldSlots() {
+    for (const std::uint16_t slot : held_) from_->let_go(slot);
+  }
+  [[nodiscard]] std::uint16_t hold(ListSlots &from, std::string_view name) {
+    from_ = &from;
+    held_.push_back(from.hold(name));
+    return held_.back();
+  }
+
+private:
+  ListSlots *from_ = nullptr;
+  std::vector<std::uint16_t> held_;
+};
+
+struct AttachedImage {
+  image::ImageView view;
+  Mapping mapping;
+  bool hugepages = false;
+  std::uint64_t image_bytes = 0; // of the image, without the rounding of the mapping
+  std::uint64_t generation = 0;
+  std::atomic<std::uint64_t> sequence{0}; // last delta applied; the service thread writes, others look
+  image::StoreId store_id{};
+  std::optional<image::ImageWriter> writer;
+  // Makes the writer's grace callback wait for workers; false while nobody reads this image.
+  std::shared_ptr<bool> in_force = std::make_shared<bool>(false);
+  std::array<std::uint16_t, list_slots> slot_of_list{}; // list number -> counter slot
+  HeldSlots held_slots;
+  std::bitset<list_slots> lists; // numbers that the image has
+  std::vector<PaddedCounter> packets_by_worker;
+
+  [[nodiscard]] std::uint64_t packets() const noexcept {
+    std::uint64_t sum = 0;
+    for (const PaddedCounter &c : packets_by_worker) sum += c.packets.get();
+    return sum;
+  }
+};
+
+// What the loader needs besides the file.
+struct AttachContext {
+  unsigned workers = 1;
+  ListSlots *slots = nullptr;
+  std::function<void()> grace; // waits until every worker has passed a quiescent state
+  int node = -1;               // NUMA node of the workers; -1: any
+};
+
+// What the sender claims; the image must agree.
+struct Claim {
+  image::StoreId store_id{};
+  std::uint64_t generation = 0;
+  std::uint64_t base_sequence = 0;
+  std::uint64_t image_bytes = 0;
+};
+
+// Takes a memfd from a peer: requires the seals SHRINK and GROW, maps it shared, adds FUTURE_WRITE
+// and SEAL, verifies everything once and attaches. `fd` stays the caller's.
+[[nodiscard]] Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const Claim &claim,
+                                                                  const AttachContext &context);
+
+// The last accepted image of an earlier run, copied into memory of our own.
+[[nodiscard]] Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &file,
+                                                                 const AttachContext &context);
+
+} // namespace weir::dataplane

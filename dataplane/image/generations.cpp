@@ -1,0 +1,344 @@
+#include "dataplane/image/generations.hpp"
+
+#include "dataplane/port/memory.hpp"
+#include "weir/image/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <rte_pause.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace weir::dataplane {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t swaps_kept = 1000;
+constexpr std::size_t retired_kept = 100;
+// By a message: each costs a grace period, which is as long as a worker that shares its CPU waits for its
+// turn. Who asks for something else waits for a tenth of the time at most.
+constexpr unsigned reliefs_displaced_max = 64;
+constexpr std::chrono::milliseconds displacing_max(5);
+constexpr int displacing_pause = 9; // times as long as displacing took
+
+std::uint64_t ns_since(Clock::time_point start) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+// What came over the socket is checked before it reaches a writer.
+Status check(const image::Delta &delta, const AttachedImage &image) {
+  if (Status good = image::check(delta); !good) return good;
+  if (delta.op == image::DeltaOp::set && !image.lists.test(delta.list))
+    return fail(Errc::needs_rebuild,
+                fmt::format("list number {} is not in generation {}", delta.list, image.generation));
+  return {};
+}
+
+bool is_sound(const wire::GuardedAddress &a) {
+  if (a.family == Family::ipv6) return true;
+  return a.family == Family::ipv4 &&
+         Address::from_wire(Address{a.family, a.address}.wire()).bytes == a.address;
+}
+
+} // namespace
+
+Generations::Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
+                         std::filesystem::path state_dir, bool keeps_images)
+    : slot_(slot), lists_(lists), background_(background), workers_(workers),
+      kept_(std::move(state_dir), keeps_images) {}
+
+Generations::~Generations() {
+  while (tick()) rte_pause();
+  background_.wait_idle(); // work in hand may still use attach_context()
+}
+
+AttachContext Generations::attach_context() {
+  return {workers_, &lists_, [this] { wait_for_grace(); }, node_of_workers()};
+}
+
+void Generations::wait_for_grace() {
+  const GraceToken token = slot_.start_grace();
+  for (unsigned round = 0; !slot_.quiesced(token); ++round) {
+    rte_pause();
+    if (round % 64 == 63) sched_yield();
+  }
+}
+
+Status Generations::lead(const AttachedImage &image) {
+  return follower_ != nullptr ? follower_->load(image.view) : Status();
+}
+
+Status Generations::lead_changed(const AttachedImage &live) {
+  Status led = lead(live);
+  if (led && follower_ != nullptr) follower_->in_force();
+  return led;
+}
+
+Status Generations::attach_last() {
+  const auto accept = [this](const std::filesystem::path &file) -> Status {
+    auto attached = attach_file(file, attach_context());
+    if (!attached) return std::unexpected(attached.error());
+    if (Status led = lead(**attached); !led)
+      return fail(led.error().code, file.string() + ": " + led.error().message);
+    publish(std::move(*attached), [](const Swap &) {});
+    return {};
+  };
+  return kept_.restore(accept, [this] { return slot_.live_generation(); });
+}
+
+void Generations::set_staged(std::unique_ptr<AttachedImage> image, KeptImages::Handle saving) {
+  discard_staged();
+  staged_ = std::move(image);
+  kept_.stage(std::move(saving));
+}
+
+void Generations::discard_staged() {
+  kept_.discard();
+  if (!staged_) return;
+  background_.submit([old = std::move(staged_)]() mutable {
+    old.reset();
+    return Background::Completion();
+  });
+}
+
+Result<AttachedImage *> Generations::target_of(const wire::Deltas &about) {
+  AttachedImage *target = nullptr;
+  if (about.target == wire::Target::staged) {
+    target = staged_.get();
+    if (target == nullptr) return fail(Errc::refused, "deltas for a staged image, but none is staged");
+  } else if (about.target == wire::Target::live) {
+    target = live();
+    if (target == nullptr)
+      return fail(Errc::needs_rebuild, "deltas for the live image, but none is attached");
+  } else {
+    return fail(Errc::parse, "deltas for an unknown target");
+  }
+  if (about.store_id != target->store_id)
+    return fail(Errc::refused, fmt::format("deltas for generation {} from another rule store than its own: "
+                                           "one weir-control alone may serve a dataplane",
+                                           target->generation));
+  return target;
+}
+
+// Whether what was said about this store's generation may be done to the live image.
+Status Generations::is_live(const image::StoreId &store, std::uint64_t generation, const char *what) {
+  const AttachedImage *image = live();
+  if (image == nullptr || image->generation != generation)
+    return fail(Errc::refused, fmt::format("addresses to be {} in generation {}, but {} is live", what,
+                                           generation, image == nullptr ? 0 : image->generation));
+  if (image->store_id != store)
+    return fail(Errc::refused,
+                fmt::format("addresses to be {} in generation {} of another rule store", what, generation));
+  return {};
+}
+
+Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
+                                                   std::span<const image::Delta> deltas) {
+  auto target = target_of(about);
+  if (!target) return std::unexpected(target.error());
+  AttachedImage &image = **target;
+  if (about.first_sequence > image.sequence + 1)
+    return fail(Errc::bad_sequence,
+                fmt::format("delta {} came, but the {} image has reached {} only", about.first_sequence,
+                            *image.in_force ? "live" : "staged", image.sequence.load()));
+  const std::uint64_t known = image.sequence + 1 - about.first_sequence; // sent before, and applied
+  if (known >= deltas.size())
+    deltas = {};
+  else
+    deltas = deltas.subspan(known);
+  // What is good before the first bad one goes in all the same.
+  Status good;
+  std::size_t checked = 0;
+  while (checked < deltas.size() && (good = check(deltas[checked], image))) ++checked;
+
+  if (*image.in_force && slot_.quiesced(last_change_)) image.writer->grace_passed();
+  const image::ImageWriter::BatchDone batch = image.writer->apply_batch(deltas.first(checked));
+  const std::uint64_t reached = image.sequence + batch.applied;
+  DeltasDone done{.sequence = reached,
+                  .in_overlay = batch.in_overlay,
+                  .filter_strained = batch.filter_strained,
+                  .stack_strained = batch.stack_strained,
+                  .token = slot_.start_grace()};
+  if (*image.in_force)
+    last_change_ = done.token;
+  else
+    image.writer->grace_passed();
+  // What the follower judges by has not changed, so nothing was applied: the same deltas may come again.
+  if (*image.in_force && batch.applied != 0)
+    if (const Status led = lead_changed(image); !led) return fail(Errc::needs_rebuild, led.error().message);
+  image.sequence = reached;
+  if (batch.needs_rebuild)
+    return fail(Errc::needs_rebuild,
+                fmt::format("generation {} has no room for delta {}; everything before it is applied",
+                            image.generation, image.sequence + 1));
+  if (!good) return std::unexpected(good.error());
+  return done;
+}
+
+Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
+                                                  std::span<const wire::GuardedAddress> addresses) {
+  if (Status good = is_live(about.store_id, about.generation, "guarded"); !good)
+    return std::unexpected(good.error());
+  AttachedImage *image = live();
+  if (!std::ranges::all_of(addresses, is_sound))
+    return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
+  GuardDone done{.guarded = {.generation = image->generation}, .token = {}};
+  for (const wire::GuardedAddress &a : addresses) {
+    const filter::SeesawGuarded one = image->writer->guard(Address{a.family, a.address});
+    done.guarded.sealed += one.sealed;
+    done.guarded.waiting += one.waiting;
+    done.guarded.refused += one.refused;
+  }
+  if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
+  done.token = slot_.start_grace();
+  return done;
+}
+
+Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about,
+                                                      std::span<const wire::RelievedAddress> addresses) {
+  if (Status good = is_live(about.store_id, about.generation, "relieved"); !good)
+    return std::unexpected(good.error());
+  AttachedImage *image = live();
+  if (!image->view.stack.judges())
+    return fail(Errc::refused,
+                fmt::format("generation {} has no filter that judges alone", image->generation));
+  if (!std::ranges::all_of(addresses, is_sound))
+    return fail(Errc::parse, "an address to be relieved has an unknown family or spare bytes");
+  RelieveDone done{.relieved = {.generation = image->generation}, .token = {}};
+  const auto begin = std::chrono::steady_clock::now();
+  unsigned may_displace = begin < displace_again_ ? 0 : reliefs_displaced_max;
+  unsigned may_displace_staged = may_displace;
+  for (const wire::RelievedAddress &a : addresses) {
+    if (std::chrono::steady_clock::now() > begin + displacing_max) may_displace = may_displace_staged = 0;
+    const Address address{a.family, a.address};
+    const image::Change change = image->writer->relieve(address, may_displace);
+    done.relieved.relieved += change == image::Change::overlay;
+    done.relieved.unchanged += change == image::Change::unchanged;
+    done.relieved.no_room += change == image::Change::needs_rebuild;
+    if (staged_)
+      (void)staged_->writer->relieve(address,
+                                     may_displace_staged); // no room there: denied until it is found again
+  }
+  if (const auto end = std::chrono::steady_clock::now(); begin >= displace_again_)
+    displace_again_ = end + displacing_pause * (end - begin);
+  if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
+  done.token = slot_.start_grace();
+  return done;
+}
+
+Status Generations::commit(const wire::Commit &commit, std::function<void(const Swap &)> done) {
+  if (!staged_) return fail(Errc::refused, "nothing is staged");
+  if (staged_->generation != commit.generation)
+    return fail(Errc::refused,
+                fmt::format("generation {} is staged, not {}", staged_->generation, commit.generation));
+  if (staged_->sequence < commit.sequence)
+    return fail(Errc::bad_sequence, fmt::format("the staged image has reached delta {}, not {}",
+                                                staged_->sequence.load(), commit.sequence));
+  const AttachedImage *now = live();
+  if (now != nullptr && now->store_id == staged_->store_id && now->sequence > staged_->sequence)
+    return fail(Errc::bad_sequence,
+                fmt::format("the live image has reached delta {}, the staged one only {}: acknowledged "
+                            "entries would be lost",
+                            now->sequence.load(), staged_->sequence.load()));
+  if (Status led = lead(*staged_); !led) return led;
+  kept_.commit();
+  publish(std::move(staged_), std::move(done));
+  return {};
+}
+
+void Generations::publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done) {
+  const std::uint64_t generation = image->generation;
+  *image->in_force = true;
+  const Clock::time_point start = Clock::now();
+  ImageSlot::Published published = [&] {
+    const auto guard = lock();
+    return slot_.publish(std::move(image));
+  }();
+  if (follower_ != nullptr) follower_->in_force();
+  // A std::function must be copyable; the image rides in a shared cell.
+  auto old = std::make_shared<std::unique_ptr<AttachedImage>>(std::move(published.previous));
+  after(published.token, [this, generation, start, old, done = std::move(done)] {
+    const Swap swap{generation, ns_since(start)};
+    record(swap);
+    retire(std::move(*old));
+    done(swap);
+  });
+  // Usually microseconds: worth a look before going back to the socket, for the figure's sake.
+  for (unsigned round = 0; round < 1000 && !slot_.quiesced(published.token); ++round) rte_pause();
+  tick();
+}
+
+void Generations::retire(std::unique_ptr<AttachedImage> image) {
+  if (!image) return;
+  {
+    const auto guard = lock();
+    const auto known = std::ranges::find(retired_packets_, image->generation,
+                                         &std::pair<std::uint64_t, std::uint64_t>::first);
+    std::uint64_t before = 0; // a generation may come into force again
+    if (known != retired_packets_.end()) {
+      before = known->second;
+      retired_packets_.erase(known);
+    }
+    retired_packets_.emplace_back(image->generation, before + image->packets());
+    if (retired_packets_.size() > retired_kept) {
+      earlier_packets_ += retired_packets_.front().second;
+      retired_packets_.pop_front();
+    }
+  }
+  background_.submit([old = std::move(image)]() mutable {
+    old.reset();
+    return Background::Completion();
+  });
+}
+
+void Generations::record(const Swap &swap) {
+  const auto guard = lock();
+  ++swap_count_;
+  swaps_.push_back(swap);
+  if (swaps_.size() > swaps_kept) swaps_.pop_front();
+}
+
+void Generations::after(GraceToken token, std::function<void()> then) {
+  waiting_.push_back({token, std::move(then)});
+}
+
+bool Generations::tick() {
+  while (!waiting_.empty() && slot_.quiesced(waiting_.front().token)) {
+    const auto then = std::move(waiting_.front().then);
+    waiting_.pop_front();
+    then();
+  }
+  if (AttachedImage *image = live();
+      image != nullptr && image->writer->waits_for_grace() && slot_.quiesced(last_change_))
+    image->writer->grace_passed();
+  return !waiting_.empty();
+}
+
+std::map<std::uint64_t, std::uint64_t> Generations::packets_by_generation() const {
+  const auto guard = lock();
+  std::map<std::uint64_t, std::uint64_t> packets{retired_packets_.begin(), retired_packets_.end()};
+  if (const AttachedImage *now = slot_.current(); now != nullptr && now->packets() > 0)
+    packets[now->generation] += now->packets();
+  return packets;
+}
+
+std::uint64_t Generations::earlier_packets() const {
+  const auto guard = lock();
+  return earlier_packets_;
+}
+
+std::vector<Swap> Generations::swaps() const {
+  const auto guard = lock();
+  return {swaps_.begin(), swaps_.end()};
+}
+
+std::uint64_t Generations::swap_count() const {
+  const auto guard = lock();
+  return swap_count_;
+}
+
+} // namespace weir::dataplane

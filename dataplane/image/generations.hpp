@@ -1,0 +1,150 @@
+// The life of images, as the service thread sees it: staged, in force, retired.
+//
+//   set_staged() -> apply(staged) ... -> commit() -> [grace] -> swap recorded, the old one retired
+//
+// All calls come from the service thread. Readers on other threads (telemetry, replay's report)
+// take lock() for as long as they look at live(): an image is only retired under it.
+#pragma once
+
+#include "dataplane/image/attached_image.hpp"
+#include "dataplane/image/background.hpp"
+#include "dataplane/image/image_slot.hpp"
+#include "dataplane/image/kept_images.hpp"
+#include "weir/base/result.hpp"
+#include "weir/wire/messages.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace weir::dataplane {
+
+struct Swap {
+  std::uint64_t generation = 0;
+  std::uint64_t swap_ns = 0; // publish to quiesced on every worker
+};
+
+// What judges packets from a form of its own of the live image (p4_target.hpp). Called from the service
+// thread.
+class ImageFollower {
+public:
+  virtual ~ImageFollower() = default;
+
+  // This image is about to go into force, or is and has changed. An error says why it cannot be followed;
+  // what was loaded before stays.
+  [[nodiscard]] virtual Status load(const image::ImageView &view) = 0;
+  // After each load() that went well: it is in force by now.
+  virtual void in_force() noexcept = 0;
+
+protected:
+  ImageFollower() = default;
+  ImageFollower(const ImageFollower &) = default;
+  ImageFollower &operator=(const ImageFollower &) = default;
+};
+
+class Generations {
+public:
+  Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
+              std::filesystem::path state_dir, bool keeps_images = true);
+  ~Generations(); // workers have left
+
+  // Before anything is attached; it has to outlive what is.
+  void set_follower(ImageFollower &follower) noexcept { follower_ = &follower; }
+
+  [[nodiscard]] AttachContext attach_context();
+  [[nodiscard]] KeptImages &kept() noexcept { return kept_; }
+  [[nodiscard]] const KeptImages &kept() const noexcept { return kept_; }
+
+  // The image of an earlier run, or the one before it, goes into force; not_found when there is none.
+  [[nodiscard]] Status attach_last();
+
+  // `saving`: what kept().prepare() made of it, to be kept once it is live.
+  void set_staged(std::unique_ptr<AttachedImage> image, KeptImages::Handle saving = nullptr);
+  void discard_staged();
+  [[nodiscard]] AttachedImage *staged() noexcept { return staged_.get(); }
+  [[nodiscard]] AttachedImage *live() noexcept { return slot_.live(); }
+
+  struct DeltasDone {
+    std::uint64_t sequence = 0;
+    std::uint32_t in_overlay = 0;
+    bool filter_strained = false;
+    bool stack_strained = false;
+    GraceToken token; // acknowledge when it has passed
+  };
+  // Applies what is new of a batch; deltas already applied are skipped.
+  [[nodiscard]] Result<DeltasDone> apply(const wire::Deltas &about, std::span<const image::Delta> deltas);
+
+  struct GuardDone {
+    wire::Guarded guarded;
+    GraceToken token; // answer when it has passed
+  };
+  // The live image's filter should not accept these addresses.
+  [[nodiscard]] Result<GuardDone> guard(const wire::Guard &about,
+                                        std::span<const wire::GuardedAddress> addresses);
+
+  struct RelieveDone {
+    wire::Relieved relieved;
+    GraceToken token; // answer when it has passed
+  };
+  // No rule denies these hosts: a filter that judges is not to deny them in the live image, nor in the
+  // staged.
+  [[nodiscard]] Result<RelieveDone> relieve(const wire::Relieve &about,
+                                            std::span<const wire::RelievedAddress> addresses);
+
+  // Publishes the staged image. `done` is called with the swap once every worker has seen it.
+  [[nodiscard]] Status commit(const wire::Commit &commit, std::function<void(const Swap &)> done);
+
+  // Calls `then` once every worker has passed a quiescent state since `token`.
+  void after(GraceToken token, std::function<void()> then);
+
+  // Finishes what waited for grace periods that have passed. False when nothing waits any more.
+  bool tick();
+
+  // ---- for readers on other threads
+  [[nodiscard]] std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+  // Of the one in force and of the hundred before it; both take the lock.
+  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> packets_by_generation() const;
+  [[nodiscard]] std::uint64_t earlier_packets() const; // of all others together
+  [[nodiscard]] std::vector<Swap> swaps() const;       // takes the lock
+  [[nodiscard]] std::uint64_t swap_count() const;      // takes the lock
+
+private:
+  struct Waiting {
+    GraceToken token;
+    std::function<void()> then;
+  };
+
+  [[nodiscard]] Result<AttachedImage *> target_of(const wire::Deltas &about);
+  [[nodiscard]] Status is_live(const image::StoreId &store, std::uint64_t generation, const char *what);
+  void wait_for_grace();                                 // in the middle of a change; spins
+  [[nodiscard]] Status lead(const AttachedImage &image); // the follower, if there is one
+  [[nodiscard]] Status lead_changed(const AttachedImage &live);
+  void publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done);
+  void retire(std::unique_ptr<AttachedImage> image);
+  void record(const Swap &swap);
+
+  ImageFollower *follower_ = nullptr;
+  ImageSlot &slot_;
+  ListSlots &lists_;
+  Background &background_;
+  unsigned workers_;
+  KeptImages kept_;
+  std::unique_ptr<AttachedImage> staged_;
+  std::chrono::steady_clock::time_point displace_again_{}; // reliefs may take the places of others
+  GraceToken last_change_;      // after it, slots freed by deltas to the live image may be refilled
+  std::deque<Waiting> waiting_; // tokens never fall
+  mutable std::mutex mutex_;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> retired_packets_; // generation, packets: newest last
+  std::uint64_t earlier_packets_ = 0;                                   // of those that left it
+  std::deque<Swap> swaps_;                                              // the last swaps_kept
+  std::uint64_t swap_count_ = 0;
+};
+
+} // namespace weir::dataplane

@@ -1,0 +1,71 @@
+// One burst on its way through a worker: the packets and what was parsed of them, the lookup in flight
+// with the image it began with, and at the end one decision a packet.
+#pragma once
+
+#include "dataplane/count/counters.hpp"
+#include "dataplane/image/attached_image.hpp"
+#include "dataplane/packet/packets.hpp"
+#include "weir/key/verdict.hpp"
+#include "weir/lookup/burst_lookup.hpp"
+
+#include <bit>
+#include <cstdint>
+
+namespace weir::dataplane {
+
+static_assert(burst_packets_max == lookup::BurstLookup::slots_max);
+
+struct alignas(8) Decision {
+  static constexpr std::uint16_t no_list = 0xFFFF;
+  Verdict verdict = Verdict::pass;
+  Reason reason = Reason::no_image;
+  FamilySlot family = FamilySlot::other;
+  std::uint8_t reserved = 0;
+  std::uint16_t list = no_list; // number in the image
+  std::uint16_t reserved2 = 0;
+  friend bool operator==(Decision a, Decision b) noexcept {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  }
+};
+
+struct Burst : Packets {
+  lookup::BurstLookup lookup;
+  AttachedImage *image = nullptr; // null: no generation is attached
+  PacketMask dropped = 0;         // by decisions[]
+  PacketMask special = 0;         // all packets but IPv4 that matched no list; counted individually
+  Decision decisions[burst_packets_max];
+};
+
+// How many packets a burst may take under an image.
+[[nodiscard]] inline unsigned packets_max(const AttachedImage *image) noexcept {
+  if (image == nullptr) return burst_packets_max;
+  const Policy &policy = image->view.policy;
+  return burst_packets_max / questions_of(policy.match, policy.tunnels == Tunnels::both);
+}
+
+[[nodiscard]] inline FamilySlot family_of(const ParsedPacket &parsed) noexcept {
+  if (parsed.kind == PacketKind::ipv4) return FamilySlot::ipv4;
+  return parsed.kind == PacketKind::ipv6 ? FamilySlot::ipv6 : FamilySlot::other;
+}
+
+// Calls each(slot, header, offset) for every address that a packet is judged by, in the order in which they
+// are judged: the outermost header's first, the source before the destination.
+template <class Each>
+[[gnu::always_inline]] inline void each_question(const Burst &burst, unsigned packet, Each each) noexcept {
+  unsigned slot = packet * burst.questions();
+  const auto ask = [&](const ParsedPacket &header) {
+    if (burst.match == Match::either) {
+      each(slot, header, header.source_offset);
+      each(slot + 1, header, header.destination_offset);
+      slot += 2;
+    } else {
+      each(slot++, header, burst.judges_destination ? header.destination_offset : header.source_offset);
+    }
+  };
+  if (const ParsedPacket &outer = burst.parsed_as(packet); is_judged(outer)) {
+    ask(outer);
+    if (burst.has_inside && is_judged(burst.inside(packet))) ask(burst.inside(packet));
+  }
+}
+
+} // namespace weir::dataplane

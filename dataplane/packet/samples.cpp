@@ -1,0 +1,169 @@
+#include "dataplane/packet/samples.hpp"
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+
+namespace weir::dataplane {
+namespace {
+constexpr unsigned ring_samples = 4096;
+
+// On ordinary pages EAL's memory comes to be at the first touch: here, not in the middle of a worker's
+// burst. Once through the ring touches every place.
+void touch(rte_ring *ring) {
+  std::vector<wire::Sample> all(ring_samples - 1);
+  rte_ring_sp_enqueue_bulk_elem(ring, all.data(), sizeof(wire::Sample), ring_samples - 1, nullptr);
+  rte_ring_sc_dequeue_bulk_elem(ring, all.data(), sizeof(wire::Sample), ring_samples - 1, nullptr);
+}
+
+[[nodiscard]] wire::Sample sample_of(const Burst &burst, unsigned packet, const Address &address) noexcept {
+  const Decision &decision = burst.decisions[packet];
+  wire::Sample sample;
+  sample.kind = decision.verdict == Verdict::drop ? wire::SampleKind::denied : wire::SampleKind::passed;
+  sample.family = address.family;
+  sample.list = decision.list == Decision::no_list ? 0 : decision.list;
+  sample.address = address.bytes;
+  return sample;
+}
+
+// The source under `either`; of the outermost header where what is inside counts too.
+[[nodiscard]] Address judged_first(const Burst &burst, unsigned packet) noexcept {
+  const ParsedPacket &parsed = burst.parsed_as(packet);
+  return address_at(parsed, frame_of(burst.packets[packet]),
+                    burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
+}
+
+// The one for whose sake the judge denied the packet.
+[[nodiscard]] Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept {
+  if (burst.questions() == 1) return judged_first(burst, packet);
+  std::optional<Address> denied;
+  each_question(burst, packet, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
+    const bool of_judge = table::value::list_of(burst.lookup.deny(slot)) == image::compact_list;
+    if (!denied && of_judge && !table::value::is_set(burst.lookup.allow(slot)))
+      denied = address_at(header, frame_of(burst.packets[packet]), offset);
+  });
+  return denied.value_or(judged_first(burst, packet));
+}
+} // namespace
+
+Sampler::Sampler(WorkerRings rings, std::uint32_t one_in)
+    : rings_(rings), one_in_(one_in), until_next_(one_in), salt_(std::random_device()()),
+      tick_cycles_(std::max<std::uint64_t>(rte_get_tsc_hz() / SeenLately::ticks_a_second, 1)) {}
+
+void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
+  if (rings_.front() == nullptr) return;
+  take_some(burst, counters);
+  if (burst.image != nullptr && burst.image->view.stack.judges()) take_denials(burst, counters);
+}
+
+void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
+  if (until_next_ >= burst.count) {
+    until_next_ -= burst.count;
+    return;
+  }
+  for (unsigned i = until_next_; i < burst.count; i += one_in_) {
+    until_next_ = i + one_in_;
+    if (!burst.parsed_as(i).is_ip() || burst.image == nullptr) continue;
+    wire::Sample sample = sample_of(burst, i, judged_first(burst, i));
+    if (burst.decisions[i].reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
+    (void)put(SampleSort::traffic, sample, counters);
+  }
+  until_next_ -= burst.count;
+}
+
+void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcept {
+  struct Met {
+    wire::Sample sample;
+    SeenLately::Place place;
+  };
+  std::array<Met, burst_packets_max> met;
+  std::size_t count = 0;
+  for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    if (burst.decisions[i].list != image::compact_list) continue;
+    Met &now = met[count++];
+    now.sample = sample_of(burst, i, denied_by_the_judge(burst, i));
+    now.place = seen_.place_of({now.sample.family, now.sample.address}, burst.image->generation ^ salt_);
+    seen_.prefetch(now.place);
+  }
+  if (count == 0) return;
+  const auto tick = static_cast<std::uint32_t>(rte_rdtsc() / tick_cycles_);
+  for (Met &now : std::span(met).first(count)) {
+    take_denial(now.sample, counters);
+    if (seen_.meet(now.place, tick) != SeenLately::Sight::again) continue;
+    now.sample.flags = wire::sample_again;
+    if (put(SampleSort::again, now.sample, counters)) seen_.told(now.place);
+  }
+}
+
+void Sampler::take_denial(wire::Sample sample, WorkerCounters &counters) noexcept {
+  if (denials_until_next_ != 0) {
+    --denials_until_next_;
+    return;
+  }
+  sample.flags = wire::sample_by_stack;
+  sample.one_in = denials_one_in_;
+  (void)put(SampleSort::denials, sample, counters);
+  const unsigned used = rte_ring_count(ring(SampleSort::denials));
+  if (used > ring_samples / 2)
+    denials_one_in_ = std::min<std::uint16_t>(denials_one_in_ * 2, denials_one_in_max);
+  else if (used < ring_samples / 8)
+    denials_one_in_ = std::max<std::uint16_t>(denials_one_in_ / 2, 1);
+  denials_until_next_ = denials_one_in_ - 1u;
+}
+
+bool Sampler::put(SampleSort sort, wire::Sample sample, WorkerCounters &counters) noexcept {
+  if (rte_ring_sp_enqueue_elem(ring(sort), &sample, sizeof sample) == 0) return true;
+  counters.samples_dropped.add(1);
+  return false;
+}
+
+void SampleRings::Free::operator()(rte_ring *ring) const noexcept { rte_ring_free(ring); }
+
+Result<SampleRings> SampleRings::create(unsigned workers) {
+  static std::atomic<unsigned> made{0};
+  SampleRings rings;
+  for (unsigned i = 0; i < workers; ++i) {
+    Rings &of = rings.workers_.emplace_back();
+    for (auto &ring : of) {
+      const std::string name = "weir_samples_" + std::to_string(made++);
+      ring.reset(rte_ring_create_elem(name.c_str(), sizeof(wire::Sample), ring_samples, SOCKET_ID_ANY,
+                                      RING_F_SP_ENQ | RING_F_SC_DEQ));
+      if (!ring)
+        return fail(Errc::no_memory, std::string("cannot make a sample ring: ") + rte_strerror(rte_errno));
+      touch(ring.get());
+    }
+  }
+  return rings;
+}
+
+WorkerRings SampleRings::of(unsigned worker) const noexcept {
+  WorkerRings rings{};
+  for (std::size_t sort = 0; sort < sample_sorts; ++sort) rings[sort] = workers_[worker][sort].get();
+  return rings;
+}
+
+std::vector<wire::Sample> SampleRings::collect(SampleSort sort, std::size_t max) {
+  std::vector<wire::Sample> samples(max);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    rte_ring *ring = workers_[(first_ + i) % workers_.size()][static_cast<std::size_t>(sort)].get();
+    count += rte_ring_sc_dequeue_burst_elem(ring, samples.data() + count, sizeof(wire::Sample),
+                                            static_cast<unsigned>(max - count), nullptr);
+  }
+  if (!workers_.empty()) first_ = (first_ + 1) % workers_.size();
+  samples.resize(count);
+  return samples;
+}
+
+} // namespace weir::dataplane

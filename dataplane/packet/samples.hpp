@@ -1,0 +1,72 @@
+// A look at the traffic for the control plane, of three kinds. Each has a ring of its own in each worker and
+// a share of its own of what control is told, so that no flood of one kind drowns another. A full ring drops
+// samples and counts them; packets never wait.
+//
+//   traffic   every n-th packet's judged address
+//   denials   of what a filter denies on its word alone: how often it errs. Each of them while the ring is
+//             nearly empty, fewer the fuller it is, none beyond one in `denials_one_in_max`; each says
+//             how many it stands for
+//   again     of the same packets: addresses that come a second time, each once in a few seconds
+//             (seen_lately.hpp). A source that is denied in error and keeps sending is among them, whatever
+//             is spoofed beside it once
+#pragma once
+
+#include "dataplane/packet/burst.hpp"
+#include "dataplane/packet/sample_sort.hpp"
+#include "dataplane/packet/seen_lately.hpp"
+#include "weir/base/result.hpp"
+#include "weir/wire/messages.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace weir::dataplane {
+
+// The worker's end.
+class Sampler {
+public:
+  Sampler(WorkerRings rings, std::uint32_t one_in);
+  // The packets of a burst that has been judged.
+  void take(const Burst &burst, WorkerCounters &counters) noexcept;
+
+private:
+  static constexpr std::uint16_t denials_one_in_max = 1024;
+
+  void take_some(const Burst &burst, WorkerCounters &counters) noexcept;
+  void take_denials(const Burst &burst, WorkerCounters &counters) noexcept;
+  void take_denial(wire::Sample sample, WorkerCounters &counters) noexcept;
+  [[nodiscard]] bool put(SampleSort sort, wire::Sample sample, WorkerCounters &counters) noexcept;
+  [[nodiscard]] rte_ring *ring(SampleSort sort) const noexcept {
+    return rings_[static_cast<std::size_t>(sort)];
+  }
+
+  WorkerRings rings_;
+  SeenLately seen_;
+  std::uint32_t one_in_;
+  std::uint32_t until_next_; // packets to skip
+  std::uint16_t denials_one_in_ = 1;
+  std::uint32_t denials_until_next_ = 0; // to skip
+  std::uint64_t salt_; // of this process: nobody outside knows which addresses share a place
+  std::uint64_t tick_cycles_;
+};
+
+// The service thread's end.
+class SampleRings {
+public:
+  [[nodiscard]] static Result<SampleRings> create(unsigned workers);
+  [[nodiscard]] WorkerRings of(unsigned worker) const noexcept;
+  // Takes up to `max` samples of a sort from all workers.
+  [[nodiscard]] std::vector<wire::Sample> collect(SampleSort sort, std::size_t max);
+
+private:
+  struct Free {
+    void operator()(rte_ring *ring) const noexcept;
+  };
+  using Rings = std::array<std::unique_ptr<rte_ring, Free>, sample_sorts>;
+  std::vector<Rings> workers_;
+  std::size_t first_ = 0; // worker to begin with: each in turn, so that a busy one leaves room for the others
+};
+
+} // namespace weir::dataplane

@@ -1,0 +1,120 @@
+// The verdict order: no image, malformed, not IP, link local, allow, deny, default.
+#include "dataplane/packet/stages.hpp"
+#include "weir/lookup/kernels/choose.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace weir::dataplane {
+namespace {
+
+[[nodiscard]] std::uint16_t list_of(std::uint32_t value) noexcept {
+  return static_cast<std::uint16_t>(table::value::list_of(value));
+}
+
+static_assert(static_cast<std::uint16_t>(table::value::list_of(0)) == Decision::no_list);
+
+void decide(Decision &decision, Verdict verdict, Reason reason) noexcept {
+  decision.verdict = verdict;
+  decision.reason = reason;
+}
+
+// One address: an allow entry exempts it, else a deny entry drops the packet.
+void judge_one(const Burst &burst, unsigned slot, Verdict fallthrough, Decision &decision) noexcept {
+  if (const std::uint32_t allow = burst.lookup.allow(slot); table::value::is_set(allow)) {
+    decide(decision, Verdict::pass, Reason::allow);
+    decision.list = list_of(allow);
+  } else if (const std::uint32_t deny = burst.lookup.deny(slot); table::value::is_set(deny)) {
+    decide(decision, Verdict::drop, Reason::deny);
+    decision.list = list_of(deny);
+  } else {
+    decide(decision, fallthrough, Reason::fallthrough);
+  }
+}
+
+// Each address alone: one denied drops the packet, one allowed does not save another.
+void judge_several(const Burst &burst, unsigned packet, Verdict fallthrough, Decision &decision) noexcept {
+  each_question(burst, packet, [&](unsigned slot, const ParsedPacket &, std::uint16_t) {
+    if (decision.reason == Reason::deny) return;
+    Decision now = decision;
+    now.list = Decision::no_list;
+    judge_one(burst, slot, fallthrough, now);
+    if (now.reason == Reason::deny || decision.reason != Reason::allow) decision = now;
+  });
+}
+
+// False when no list has a say.
+[[nodiscard]] bool judge_kind(PacketKind kind, const Policy &policy, Decision &decision) noexcept {
+  switch (kind) {
+  case PacketKind::malformed: decide(decision, policy.malformed, Reason::malformed); return false;
+  case PacketKind::non_ip: decide(decision, policy.non_ip, Reason::non_ip); return false;
+  case PacketKind::too_many_tags: decide(decision, policy.too_many_tags, Reason::too_many_tags); return false;
+  case PacketKind::ipv4:
+  case PacketKind::ipv6: break;
+  }
+  return true;
+}
+
+void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
+  const Policy &policy = burst.image->view.policy;
+  const ParsedPacket &parsed = burst.parsed_as(packet);
+  if (!judge_kind(parsed.kind, policy, decision)) return;
+  if (parsed.link_local) return decide(decision, policy.link_local, Reason::link_local);
+  if (burst.has_inside && burst.inside(packet).kind != PacketKind::non_ip)
+    if (!judge_kind(burst.inside(packet).kind, policy, decision)) return;
+  if (burst.questions() != 1) return judge_several(burst, packet, policy.fallthrough, decision);
+  judge_one(burst, packet, policy.fallthrough, decision);
+}
+
+[[nodiscard]] constexpr Decision decided(Verdict verdict, Reason reason, std::uint16_t list) noexcept {
+  return {verdict, reason, FamilySlot::ipv4, 0, list};
+}
+
+using Decisions = std::array<Decision, burst_packets_max>;
+constexpr Decisions all_decided(Verdict verdict) {
+  Decisions all;
+  all.fill(decided(verdict, Reason::fallthrough, Decision::no_list));
+  return all;
+}
+constexpr Decisions all_passed = all_decided(Verdict::pass), all_dropped = all_decided(Verdict::drop);
+
+// Slot i is packet i, and nothing but the lists has a say: only packets that one of them names are looked
+// at one by one.
+void judge_plain(Burst &burst) noexcept {
+  const Verdict fallthrough = burst.image->view.policy.fallthrough;
+  const std::uint32_t *allow = burst.lookup.allow_v4(), *deny = burst.lookup.deny_v4();
+  const lookup::Kernels &kernels = lookup::best_kernels();
+  const PacketMask allowed = kernels.listed(allow, burst.count);
+  const PacketMask denied = kernels.listed(deny, burst.count) & ~allowed;
+  burst.special = allowed | denied;
+  burst.dropped = denied | (fallthrough == Verdict::drop ? burst.all() & ~allowed : 0);
+  std::ranges::copy(fallthrough == Verdict::pass ? all_passed : all_dropped, burst.decisions);
+  for (PacketMask rest = denied; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    burst.decisions[i] = decided(Verdict::drop, Reason::deny, list_of(deny[i]));
+  }
+  for (PacketMask rest = allowed; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    burst.decisions[i] = decided(Verdict::pass, Reason::allow, list_of(allow[i]));
+  }
+}
+
+} // namespace
+
+void judge_burst(Burst &burst, Verdict without_image) noexcept {
+  if (burst.image != nullptr) {
+    burst.lookup.finish();
+    if (burst.plain) return judge_plain(burst);
+  }
+  burst.special = burst.all();
+  burst.dropped = 0;
+  for (unsigned i = 0; i < burst.count; ++i) {
+    Decision &decision = burst.decisions[i];
+    decision = Decision{without_image, Reason::no_image, family_of(burst.parsed_as(i))};
+    if (burst.image != nullptr) judge(burst, i, decision);
+    burst.dropped |= PacketMask{decision.verdict == Verdict::drop} << i;
+  }
+}
+
+} // namespace weir::dataplane

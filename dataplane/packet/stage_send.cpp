@@ -1,0 +1,144 @@
+// Packets leave: to the peer's queue, to the denied ring, or back to their pool.
+#include "dataplane/packet/handover.hpp"
+#include "dataplane/packet/note.hpp"
+#include "dataplane/packet/stages.hpp"
+
+#include <rte_ethdev.h>
+#include <rte_pause.h>
+#include <rte_ring.h>
+
+#include <sched.h>
+
+#include <array>
+#include <bit>
+#include <numeric>
+#include <span>
+
+namespace weir::dataplane {
+namespace {
+
+// Packets of a burst that leave by one door.
+struct Door {
+  rte_mbuf **packets;
+  unsigned count;
+};
+
+// Both doors of a burst whose packets do not all leave by the same.
+struct Parting {
+  rte_mbuf *passed[burst_packets_max + 1], *dropped[burst_packets_max + 1]; // one more may be written
+  std::uint8_t places[burst_packets_max + 1];                               // of those that passed
+  unsigned passed_count = 0, dropped_count = 0;
+  std::uint64_t dropped_bytes = 0;
+
+  // Without a branch: which ones drop cannot be predicted.
+  explicit Parting(const Burst &burst) noexcept {
+    for (unsigned i = 0; i < burst.count; ++i) {
+      const auto drop = static_cast<unsigned>(burst.dropped >> i & 1);
+      passed[passed_count] = dropped[dropped_count] = burst.packets[i];
+      places[passed_count] = static_cast<std::uint8_t>(i);
+      passed_count += 1 - drop;
+      dropped_count += drop;
+      dropped_bytes += drop * burst.lengths[i];
+    }
+  }
+};
+
+void wait_a_moment() noexcept {
+  rte_pause();
+  sched_yield();
+}
+
+[[nodiscard]] unsigned transmit(const RxQueue &way, Door door, WhenTxFull when_full) noexcept {
+  unsigned sent = 0;
+  for (;;) {
+    sent += rte_eth_tx_burst(way.tx_port, way.tx_queue, door.packets + sent,
+                             static_cast<std::uint16_t>(door.count - sent));
+    if (sent == door.count || when_full == WhenTxFull::drop) return sent;
+    wait_a_moment();
+  }
+}
+
+void hand_over(rte_ring *ring, Door door) noexcept {
+  unsigned done = 0;
+  while (done < door.count) {
+    done += rte_ring_enqueue_burst(ring, reinterpret_cast<void *const *>(door.packets + done),
+                                   door.count - done, nullptr);
+    if (done < door.count) wait_a_moment();
+  }
+}
+
+void leave_by(rte_ring *denied, Door door) noexcept {
+  if (door.count == 0) return;
+  if (denied != nullptr)
+    hand_over(denied, door);
+  else
+    rte_pktmbuf_free_bulk(door.packets, door.count);
+}
+
+void note(const Burst &burst, unsigned place, int offset) noexcept {
+  const Decision &decision = burst.decisions[place];
+  PacketNote &note = note_of(burst.packets[place], offset);
+  note.verdict = decision.verdict;
+  note.reason = decision.reason;
+  note.generation = burst.image != nullptr ? burst.image->generation : 0;
+  note.list =
+      decision.list == Decision::no_list ? PacketNote::no_list : burst.image->slot_of_list[decision.list];
+}
+
+// What a queue did not take: `places` in the burst. Returns their bytes.
+[[nodiscard]] std::uint64_t refuse(Burst &burst, std::span<const std::uint8_t> places,
+                                   const WorkerSetup &setup) noexcept {
+  rte_mbuf *packets[burst_packets_max];
+  unsigned count = 0;
+  std::uint64_t bytes = 0;
+  for (const std::uint8_t place : places) {
+    burst.decisions[place].verdict = Verdict::drop;
+    burst.decisions[place].reason = Reason::tx_refused;
+    burst.special |= PacketMask{1} << place;
+    burst.dropped |= PacketMask{1} << place;
+    if (setup.note_offset >= 0) note(burst, place, setup.note_offset);
+    packets[count++] = burst.packets[place];
+    bytes += burst.lengths[place];
+  }
+  leave_by(setup.denied, {packets, count});
+  return bytes;
+}
+
+constexpr auto in_order = [] {
+  std::array<std::uint8_t, burst_packets_max> places{};
+  std::iota(places.begin(), places.end(), std::uint8_t{0});
+  return places;
+}();
+
+// Sends what passes, of a burst that all passes or parted.
+void pass(Burst &burst, Door door, std::span<const std::uint8_t> places, std::uint64_t bytes,
+          const WorkerSetup &setup, WorkerCounters &counters) noexcept {
+  const unsigned sent = transmit(*burst.from, door, setup.when_tx_full);
+  PortCounters &port = counters.ports[burst.from->tx_port_index];
+  if (sent != door.count) [[unlikely]]
+    bytes -= refuse(burst, places.subspan(sent, door.count - sent), setup);
+  port.tx_packets.add(sent);
+  port.tx_bytes.add(bytes);
+  port.tx_refused.add(door.count - sent);
+}
+
+} // namespace
+
+void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept {
+  if (setup.note_offset >= 0)
+    for (unsigned i = 0; i < burst.count; ++i) note(burst, i, setup.note_offset);
+  for (unsigned i = 0; i < burst.count; ++i) hands_over(burst.packets[i]);
+
+  if (burst.dropped == 0) {
+    pass(burst, {burst.packets, burst.count}, in_order, burst.bytes, setup, counters);
+  } else if (burst.dropped == burst.all()) {
+    leave_by(setup.denied, {burst.packets, burst.count});
+  } else {
+    Parting parting(burst);
+    pass(burst, {parting.passed, parting.passed_count}, parting.places, burst.bytes - parting.dropped_bytes,
+         setup, counters);
+    leave_by(setup.denied, {parting.dropped, parting.dropped_count});
+  }
+}
+
+} // namespace weir::dataplane

@@ -1,0 +1,30 @@
+// The stages of a worker, one a file. Each takes a burst as the stage before left it.
+#pragma once
+
+#include "dataplane/packet/burst.hpp"
+#include "dataplane/packet/worker.hpp"
+
+namespace weir::dataplane {
+
+// Is a packet judged by its destination? By its source otherwise. Not asked under `either`.
+[[nodiscard]] bool judges_destination(Match match, PortSide side) noexcept;
+
+// parse_burst() comes first: packets.hpp has it, so that its file sees no lookup.
+
+// parsed[], judged[] -> questions under way, while the burst `ahead`, if there is one, is probed.
+void ask_burst(Burst &burst, Burst *ahead) noexcept;
+// What ask_burst() does for a burst ahead, when there is none behind it.
+void probe_burst(Burst &burst) noexcept;
+// Before the burst behind it is asked, for speed.
+void settle_burst(Burst &burst) noexcept;
+
+// answers -> decisions[], dropped, special; in the order of the reasons
+void judge_burst(Burst &burst, Verdict without_image) noexcept;
+
+// decisions[] -> the peer's queue, the denied ring or back to the pool; what a queue refuses is decided anew
+void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept;
+
+// decisions[] as they are in the end -> counters
+void count_burst(const Burst &burst, WorkerCounters &counters) noexcept;
+
+} // namespace weir::dataplane

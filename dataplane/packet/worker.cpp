@@ -1,0 +1,199 @@
+#include "dataplane/packet/worker.hpp"
+
+#include "dataplane/packet/handover.hpp"
+#include "dataplane/packet/p4_target.hpp"
+#include "dataplane/packet/samples.hpp"
+#include "dataplane/packet/stages.hpp"
+#include "weir/config/no_image.hpp"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_pause.h>
+
+#include <sched.h>
+#include <time.h>
+
+namespace weir::dataplane {
+namespace {
+constexpr unsigned bursts_in_flight_max = 3;
+constexpr unsigned empty_rounds_before_yield = 64;
+constexpr unsigned yields_before_sleep = 64;
+constexpr timespec short_sleep{0, 20'000};
+
+void count_lookups(const lookup::BurstLookup::Cost &cost, WorkerCounters &counters) noexcept {
+  counters.probes.add(cost.probes);
+  counters.second_lines.add(cost.second_lines);
+  counters.allow_table_asked.add(cost.guard.table_asked);
+  if (cost.stack.asked != 0) {
+    counters.stack_asked.add(cost.stack.asked);
+    counters.stack_accepted.add(cost.stack.accepted);
+    counters.stack_false.add(cost.stack.refuted);
+  }
+  if (cost.guard.asked == 0) return;
+  counters.guard_asked.add(cost.guard.asked);
+  counters.guard_accepted.add(cost.guard.accepted);
+  counters.guard_false.add(cost.guard.refuted);
+  counters.guard_denied_asked.add(cost.guard.denied_asked);
+  counters.guard_denied_false.add(cost.guard.denied_refuted);
+}
+} // namespace
+
+struct Worker::State {
+  State(WorkerSetup s, ImageSlot &image_slot, Counters &all)
+      : setup(std::move(s)), slot(image_slot), counters(all.worker(setup.id)),
+        sampler(setup.samples, setup.sample_one_in), without_image(config::verdict_of(setup.no_image)) {}
+
+  [[nodiscard]] bool poll(const RxQueue &queue) noexcept;
+  [[nodiscard]] bool poll_for_p4(const RxQueue &queue) noexcept;
+  [[nodiscard]] bool receive(const RxQueue &queue, Burst &burst) noexcept;
+  void leave(Burst &burst) noexcept;
+  void finish_oldest() noexcept;
+  void drain() noexcept;
+  void rest() noexcept;
+
+  WorkerSetup setup;
+  ImageSlot &slot;
+  WorkerCounters &counters;
+  Sampler sampler;
+  Verdict without_image;
+  unsigned next = 0;      // place of the next burst in the ring
+  unsigned in_flight = 0; // not yet judged
+  bool newest_is_probed = true;
+  unsigned empty_rounds = 0; // in a row
+  unsigned yields = 0;       // since the last packet
+  Burst ring[bursts_in_flight_max];
+};
+
+// A burst under the image in force, parsed. False when there was nothing.
+bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
+  burst.image = slot.current();
+  burst.from = &queue;
+  burst.count = rte_eth_rx_burst(queue.port, queue.queue, burst.packets,
+                                 static_cast<std::uint16_t>(packets_max(burst.image)));
+  if (burst.count == 0) return false;
+
+  burst.policy = burst.image != nullptr ? &burst.image->view.policy : nullptr;
+  burst.match = burst.policy != nullptr ? burst.policy->match : Match::source;
+  burst.tunnels = burst.policy != nullptr ? burst.policy->tunnels : Tunnels::outer;
+  burst.judges_destination = judges_destination(burst.match, queue.side);
+  burst.bytes = 0;
+  for (unsigned i = 0; i < burst.count; ++i) {
+    takes_over(burst.packets[i]);
+    burst.lengths[i] = rte_pktmbuf_pkt_len(burst.packets[i]);
+    burst.bytes += burst.lengths[i];
+  }
+  PortCounters &port = counters.ports[queue.port_index];
+  port.rx_packets.add(burst.count);
+  port.rx_bytes.add(burst.bytes);
+  counters.received.add(burst.count);
+  counters.bursts.add(1);
+
+  parse_burst(burst);
+  return true;
+}
+
+// A judged burst is sampled, sent and counted.
+void Worker::State::leave(Burst &burst) noexcept {
+  sampler.take(burst, counters);
+  const unsigned count = burst.count;
+  if (burst.image != nullptr)
+    burst.image->packets_by_worker[setup.id].packets.add(count);
+  else
+    counters.without_image.add(count);
+  send_burst(burst, setup, counters);
+  count_burst(burst, counters);
+  counters.judged.add(count);
+}
+
+// Takes one burst from a queue into the pipeline, which moves those before it on: the newest is probed,
+// the third leaves. False when there was nothing.
+bool Worker::State::poll(const RxQueue &queue) noexcept {
+  Burst &burst = ring[next];
+  if (!receive(queue, burst)) return false;
+  if (in_flight == bursts_in_flight_max - 1) settle_burst(ring[(next + 1) % bursts_in_flight_max]);
+  ask_burst(burst,
+            newest_is_probed ? nullptr : &ring[(next + bursts_in_flight_max - 1) % bursts_in_flight_max]);
+  next = (next + 1) % bursts_in_flight_max;
+  ++in_flight;
+  newest_is_probed = false;
+  if (in_flight == bursts_in_flight_max) finish_oldest();
+  return true;
+}
+
+bool Worker::State::poll_for_p4(const RxQueue &queue) noexcept {
+  Burst &burst = ring[0];
+  {
+    const auto judging = setup.p4->judging(); // registers and image are of one generation
+    if (!receive(queue, burst)) return false;
+    setup.p4->judge(burst);
+  }
+  leave(burst);
+  return true;
+}
+
+void Worker::State::finish_oldest() noexcept {
+  Burst &burst = ring[(next + bursts_in_flight_max - in_flight) % bursts_in_flight_max];
+  if (in_flight == 1 && !newest_is_probed) {
+    probe_burst(burst);
+    newest_is_probed = true;
+  }
+  judge_burst(burst, without_image);
+  if (burst.image != nullptr) count_lookups(burst.lookup.cost(), counters);
+  leave(burst);
+  --in_flight;
+}
+
+void Worker::State::drain() noexcept {
+  while (in_flight > 0) finish_oldest();
+}
+
+// Nothing came for a while: lets others have the CPU, and no grace period waits for us meanwhile.
+void Worker::State::rest() noexcept {
+  if (setup.when_idle == WhenIdle::spin || ++empty_rounds < empty_rounds_before_yield) {
+    rte_pause();
+    return;
+  }
+  empty_rounds = 0;
+  slot.offline(setup.id);
+  if (++yields < yields_before_sleep)
+    sched_yield();
+  else
+    nanosleep(&short_sleep, nullptr);
+  slot.online(setup.id);
+}
+
+Worker::Worker(WorkerSetup setup, ImageSlot &slot, Counters &counters)
+    : state_(std::make_unique<State>(std::move(setup), slot, counters)) {}
+
+Worker::~Worker() = default;
+
+void Worker::run(const std::atomic<bool> &stop) {
+  State &s = *state_;
+  s.slot.join(s.setup.id);
+  std::uint64_t last_token = 0;
+  std::uint64_t then = rte_rdtsc();
+  while (!stop.load(std::memory_order_acquire)) {
+    bool any = false;
+    for (const RxQueue &queue : s.setup.queues) {
+      if (s.setup.p4 != nullptr ? s.poll_for_p4(queue) : s.poll(queue)) any = true;
+    }
+    if (!any) s.drain();
+    if (s.slot.report_wanted(last_token)) {
+      s.drain();
+      last_token = s.slot.report(s.setup.id);
+    }
+
+    const std::uint64_t now = rte_rdtsc();
+    (any ? s.counters.busy_cycles : s.counters.idle_cycles).add(now - then);
+    if (any) s.counters.saw_packets(then, now);
+    then = now;
+    if (any)
+      s.empty_rounds = s.yields = 0;
+    else
+      s.rest();
+  }
+  s.drain();
+  s.slot.leave(s.setup.id);
+}
+
+} // namespace weir::dataplane

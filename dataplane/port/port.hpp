@@ -1,0 +1,64 @@
+// Ports of the configuration become ethdev ports: found by name, given queues, paired, started.
+#pragma once
+
+#include "dataplane/port/queue.hpp"
+#include "weir/base/result.hpp"
+#include "weir/config/config.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct rte_mempool;
+
+namespace weir::dataplane {
+
+struct Port {
+  std::string name;
+  std::uint16_t port_id = 0; // ethdev
+  std::uint16_t rx_queues = 1;
+  PortSide side = PortSide::none;
+  std::uint16_t peer = 0; // index of the port that sends what this one lets pass
+};
+
+// How a port is set up, apart from where it comes from.
+struct PortSetup {
+  std::uint16_t rx_queues = 1;
+  std::uint16_t tx_queues = 1;
+  rte_mempool *pool = nullptr;
+};
+
+// Configures, starts; promiscuous, RSS over addresses where the device offers it.
+[[nodiscard]] Status start_port(std::uint16_t port_id, const std::string &name, const PortSetup &setup);
+
+// How many receive queues a port has to have where `tx` are used for sending. A virtio card activates as many
+// pairs as the larger of both numbers, and delivers to all of them: one that nobody reads would swallow its
+// share. Errors say what to change.
+[[nodiscard]] Result<std::uint16_t> rx_queues_for(const config::Port &port, const std::string &driver,
+                                                  std::uint16_t tx, std::uint16_t device_rx_max);
+
+class Ports {
+public:
+  // Configures all ports of weir.yaml, one tx queue for each worker. Nothing is started before
+  // every port was found.
+  [[nodiscard]] static Result<Ports> open(const std::vector<config::Port> &wanted, unsigned workers);
+  Ports() = default;
+  Ports(Ports &&other) noexcept;
+  Ports &operator=(Ports &&other) noexcept;
+  ~Ports(); // stops and closes
+
+  [[nodiscard]] const std::vector<Port> &all() const noexcept { return ports_; }
+  // Adds a port that somebody else owns, is its own peer and is started already.
+  void adopt(Port port) { ports_.push_back(std::move(port)), owned_ = false; }
+
+  // Deals the (port, queue) pairs out to the workers in turn.
+  [[nodiscard]] std::vector<std::vector<RxQueue>> deal(unsigned workers) const;
+
+private:
+  std::vector<Port> ports_;
+  bool owned_ = true;
+  rte_mempool *pool_ = nullptr;
+};
+
+} // namespace weir::dataplane

@@ -1,0 +1,255 @@
+#include "dataplane/report/queries.hpp"
+
+#include "weir/config/no_image.hpp"
+#include "weir/image/reader.hpp"
+#include "weir/key/text.hpp"
+#include "weir/lookup/explain.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace weir::dataplane {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json verdict_json(const Snapshot &s) {
+  Json json{{"packets", s.packets}, {"pass", s.pass}, {"drop", s.drop}, {"lost", s.lost}};
+  for (const ReasonInfo &info : reasons)
+    json["reasons"][std::string(info.name)] = {{"pass", s.of(info.reason, Verdict::pass)},
+                                               {"drop", s.of(info.reason, Verdict::drop)}};
+  for (const FamilySlot family : {FamilySlot::ipv4, FamilySlot::ipv6, FamilySlot::other})
+    json["families"][std::string(name_of(family))] = {{"pass", s.of(family, Verdict::pass)},
+                                                      {"drop", s.of(family, Verdict::drop)}};
+  json["verdicts"] = Json::array();
+  for (const ReasonInfo &info : reasons)
+    for (const Verdict verdict : {Verdict::pass, Verdict::drop})
+      for (const FamilySlot family : {FamilySlot::ipv4, FamilySlot::ipv6, FamilySlot::other})
+        if (const std::uint64_t n = s.verdicts[static_cast<std::size_t>(
+                info.reason)][static_cast<std::size_t>(verdict)][static_cast<std::size_t>(family)];
+            n > 0)
+          json["verdicts"].push_back({{"verdict", name_of(verdict)},
+                                      {"reason", info.name},
+                                      {"family", name_of(family)},
+                                      {"packets", n}});
+  return json;
+}
+
+Json counters_json(const GuardSnapshot &guard) {
+  return {{"asked", guard.asked},
+          {"accepted", guard.accepted},
+          {"false_accepted", guard.false_accepted},
+          {"denied_asked", guard.denied_asked},
+          {"denied_false_accepted", guard.denied_false_accepted},
+          {"table_asked", guard.table_asked}};
+}
+
+Json counters_json(const StackSnapshot &stack) {
+  return {{"asked", stack.asked},
+          {"accepted", stack.accepted},
+          {"false_accepted", stack.false_accepted},
+          {"denied", stack.denied}};
+}
+
+Json stats(const Snapshot &s) {
+  Json json = verdict_json(s);
+  json["lists"] = Json::object();
+  auto &lists = json["lists"].get_ref<Json::object_t &>(); // names differ: looking each up would be quadratic
+  for (const auto &[name, hits] : s.lists) lists.push_back({name, hits});
+  json["ethertypes"] = Json::object();
+  for (const auto &[type, n] : s.ethertypes)
+    json["ethertypes"][type == 0 ? "llc" : fmt::format("0x{:04x}", type)] = n;
+  json["generations"] = Json::object();
+  if (s.generations_earlier > 0) json["generations"]["earlier"] = s.generations_earlier;
+  for (const auto &[generation, packets] : s.generations)
+    json["generations"][std::to_string(generation)] = packets;
+  json["without_image"] = s.without_image;
+  json["lookups"] = {{"probes", s.probes}, {"second_lines", s.second_lines}};
+  json["guard"] = counters_json(s.guard);
+  json["guard_generation"] = counters_json(s.guard_generation);
+  json["guard_generation"]["generation"] = s.guard_since;
+  json["stack"] = counters_json(s.stack);
+  json["stack_generation"] = counters_json(s.stack_generation);
+  json["stack_generation"]["generation"] = s.guard_since;
+  json["swaps"] = Json::array();
+  for (const Swap &swap : s.swaps)
+    json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});
+  json["swap_count"] = s.swap_count;
+  json["ports"] = Json::array();
+  for (const PortSnapshot &p : s.ports)
+    json["ports"].push_back({{"name", p.name},
+                             {"rx_packets", p.rx_packets},
+                             {"rx_bytes", p.rx_bytes},
+                             {"tx_packets", p.tx_packets},
+                             {"tx_bytes", p.tx_bytes},
+                             {"rx_missed", p.rx_missed},
+                             {"tx_refused", p.tx_refused}});
+  json["workers"] = Json::array();
+  for (const WorkerSnapshot &w : s.workers)
+    json["workers"].push_back({{"id", w.id},
+                               {"lcore", w.lcore},
+                               {"packets", w.packets},
+                               {"busy_cycles", w.busy_cycles},
+                               {"idle_cycles", w.idle_cycles},
+                               {"bursts", w.bursts}});
+  json["samples_dropped"] = s.samples_dropped;
+  json["mpps"] = s.mpps();
+  json["seconds"] = s.seconds;
+  json["memory"] = s.memory;
+  json["kept"] = {{"generation", s.kept.generation}, {"waiting", s.kept.waiting}};
+  json["warnings"] = s.warnings;
+  json["truncated"] = s.replay && s.replay->truncated;
+  if (s.replay)
+    json["replay"] = {{"read", s.replay->read}, {"written", s.replay->written}, {"eof", s.replay->eof}};
+  return json;
+}
+
+// How full each overlay is: control begins a new image before one is full.
+Json overlays(const image::ImageView &view) {
+  Json json = Json::array();
+  const auto add = [&json](const char *name, const auto &overlay) {
+    using Line = std::remove_cvref_t<decltype(*overlay.lines)>;
+    json.push_back({{"name", name},
+                    {"keys", table::read_acquire(*overlay.keys)},
+                    {"room", std::uint64_t{overlay.count} * Line::slots}});
+  };
+  add("deny ipv4", view.v4[0].overlay);
+  add("deny ipv6", view.v6[0].overlay);
+  add("allow ipv4", view.v4[1].overlay);
+  add("allow ipv6", view.v6[1].overlay);
+  return json;
+}
+
+// The filter in front of the allow tables; null: none.
+Json guard_json(const image::ImageWriter &writer) {
+  const image::GuardWriter &guard = writer.guard();
+  const auto load = guard.load();
+  if (!load) return nullptr;
+  Json json{{"kind", image::name_of(writer.view().guard.kind())},
+            {"keys", load->keys},
+            {"planned_keys", load->planned_keys}};
+  if (const filter::SeesawWriter *seesaw = guard.seesaw()) {
+    const filter::SeesawLoad cells = seesaw->load();
+    json["guarded"] = cells.guarded;
+    json["cells"] = cells.cells;
+    json["cells_stuck"] = cells.cells_stuck;
+    json["modulator_cells"] = cells.modulator_cells;
+    json["modulator_used"] = cells.modulator_used;
+    json["modulator_stuck"] = cells.modulator_stuck;
+  }
+  if (const filter::CuckooWriter *cuckoo = guard.cuckoo()) json["slots"] = cuckoo->load().slots;
+  if (const filter::StackedCountingWriter *stack = guard.stacked()) {
+    const filter::StackedCountingLoad cells = stack->load();
+    json["guarded"] = cells.known;
+    json["cells"] = cells.cells;
+    json["cells_stuck"] = cells.cells_stuck;
+  }
+  json["strained"] = guard.is_strained();
+  return json;
+}
+
+// The stacked filter of denied hosts, with the rates that were planned; null: none.
+Json stack_json(const image::ImageWriter &writer) {
+  const image::DenyStackView &stack = writer.view().stack;
+  if (stack.empty()) return nullptr;
+  const image::DenyStackHeader &planned = stack.planned();
+  const filter::StackHeader built = stack.built();
+  return {{"role", image::name_of(static_cast<image::StackRole>(planned.role))},
+          {"base", filter::name_of(stack.kind())},
+          {"fuse_below", stack.fuse_below()},
+          {"depth", stack.depth()},
+          {"hosts", built.positives},
+          {"hosts_now", std::max(built.positives, writer.stack().keys())},
+          {"planned_hosts", planned.planned_keys},
+          {"known", built.known},
+          {"bytes", stack.bytes()},
+          {"psi", image::stack_rate(planned.psi)},
+          {"efpr", image::stack_rate(planned.efpr)},
+          {"efpb", image::stack_rate(planned.efpb)},
+          {"spared", planned.spared_v4 + planned.spared_v6},
+          {"strained", writer.stack().is_strained()}};
+}
+
+Json info(const Dataplane &dataplane) {
+  Json json{{"pid", getpid()}, {"workers", dataplane.setup.workers}, {"memory", dataplane.setup.memory}};
+  const auto guard = dataplane.generations.lock();
+  const AttachedImage *live = dataplane.slot.current();
+  json["generation"] = live != nullptr ? live->generation : 0;
+  json["sequence"] = live != nullptr ? live->sequence.load() : 0;
+  json["sections"] = Json::array();
+  if (live == nullptr) return json;
+  json["image_bytes"] = live->image_bytes;
+  json["image_memory"] = live->hugepages ? "hugepages (2 MiB)" : "ordinary pages";
+  const auto *entry = reinterpret_cast<const image::SectionEntry *>(live->mapping.bytes().data() +
+                                                                    live->view.header->header_bytes);
+  for (std::uint32_t i = 0; i < live->view.header->section_count; ++i)
+    json["sections"].push_back({{"kind", entry[i].kind}, {"bytes", entry[i].bytes}});
+  json["lists"] = live->view.lists.size();
+  json["overlays"] = overlays(live->view);
+  json["guard"] = guard_json(*live->writer);
+  json["stack"] = stack_json(*live->writer);
+  return json;
+}
+
+Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
+  const auto address = parse_address(text);
+  if (!address) return fail(Errc::usage, fmt::format("\"{}\" is {}", text, address.error()));
+  const auto guard = dataplane.generations.lock();
+  const AttachedImage *live = dataplane.slot.current();
+  if (live == nullptr)
+    return Json{{"verdict", name_of(config::verdict_of(dataplane.setup.no_image))},
+                {"reason", name_of(Reason::no_image)},
+                {"list", nullptr},
+                {"path", {{{"step", "image"}, {"text", "no generation is attached"}}}}};
+  const lookup::Explanation why = lookup::explain(live->view, *address);
+  Json json{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}};
+  json["list"] = why.list.empty() ? Json(nullptr) : Json(why.list);
+  json["entry"] = why.entry.empty() ? Json(nullptr) : Json(why.entry);
+  json["generation"] = live->generation;
+  json["path"] = Json::array();
+  for (const auto &[step, step_text] : why.path)
+    json["path"].push_back({{"step", step}, {"text", step_text}});
+  return json;
+}
+
+} // namespace
+
+std::string stats_json(const Snapshot &snapshot) {
+  return stats(snapshot).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<std::string> answer_query(const Dataplane &dataplane, std::string_view query) {
+  const Json json = Json::parse(query, nullptr, false);
+  if (!json.is_object() || !json.contains("what") || !json["what"].is_string())
+    return fail(Errc::parse, R"(a query is a JSON object with "what": stats, info or explain)");
+  const std::string what = json["what"];
+  if (what == "stats") return stats_json(take_snapshot(dataplane));
+  if (what == "info") return info(dataplane).dump();
+  if (what == "explain") {
+    if (!json.contains("address") || !json["address"].is_string())
+      return fail(Errc::parse, "explain needs an \"address\"");
+    const auto answer = explained(dataplane, json["address"]);
+    if (!answer) return std::unexpected(answer.error());
+    return answer->dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  return fail(Errc::parse, fmt::format("unknown query \"{}\": stats, info or explain", what));
+}
+
+Status write_report(const Snapshot &snapshot, const std::filesystem::path &file) {
+  const std::string text = stats_json(snapshot) + "\n";
+  const std::string temporary = file.string() + ".part";
+  std::FILE *out = std::fopen(temporary.c_str(), "w");
+  bool good = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  good = (out == nullptr || std::fclose(out) == 0) && good;
+  if (good && std::rename(temporary.c_str(), file.c_str()) == 0) return {};
+  return fail(Errc::io,
+              fmt::format("{}: the report cannot be written: {}", file.string(), std::strerror(errno)));
+}
+
+} // namespace weir::dataplane

@@ -1,0 +1,153 @@
+#include "dataplane/report/snapshot.hpp"
+
+#include <fmt/format.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <tuple>
+
+namespace weir::dataplane {
+namespace {
+
+std::uint64_t sum(const Counters &counters, Counter WorkerCounters::*field) {
+  std::uint64_t total = 0;
+  for (unsigned w = 0; w < counters.workers(); ++w) total += (counters.worker(w).*field).get();
+  return total;
+}
+
+// Packets received a while ago must have been judged by now.
+std::uint64_t lost_packets(const Counters &counters) {
+  const std::uint64_t received = sum(counters, &WorkerCounters::received);
+  std::uint64_t judged = sum(counters, &WorkerCounters::judged);
+  for (int i = 0; i < 100 && judged < received; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    judged = sum(counters, &WorkerCounters::judged);
+  }
+  return received > judged ? received - judged : 0;
+}
+
+void add_verdicts(Snapshot &snapshot, const WorkerCounters &worker) {
+  for (std::size_t r = 0; r < reason_count; ++r)
+    for (std::size_t v = 0; v < 2; ++v)
+      for (std::size_t f = 0; f < family_slots; ++f) {
+        const std::uint64_t n = worker.verdicts[r][v][f].get();
+        snapshot.verdicts[r][v][f] += n;
+        (v == 0 ? snapshot.pass : snapshot.drop) += n;
+      }
+}
+
+void add_lists(Snapshot &snapshot, const Dataplane &dataplane) {
+  std::vector<ListSlots::Name> names = dataplane.lists.names();
+  for (std::size_t slot = 0; slot < names.size(); ++slot) {
+    const std::uint64_t hits = list_hits(dataplane.counters, slot) - names[slot].hits_before;
+    if (slot > 0 || hits > 0) snapshot.lists.emplace_back(std::move(names[slot].name), hits);
+  }
+}
+
+void add_ports(Snapshot &snapshot, const Dataplane &dataplane) {
+  const auto &ports = dataplane.ports.all();
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    PortSnapshot port;
+    port.name = ports[i].name;
+    for (unsigned w = 0; w < dataplane.counters.workers(); ++w) {
+      const PortCounters &c = dataplane.counters.worker(w).ports[i];
+      port.rx_packets += c.rx_packets.get();
+      port.rx_bytes += c.rx_bytes.get();
+      port.tx_packets += c.tx_packets.get();
+      port.tx_bytes += c.tx_bytes.get();
+      port.tx_refused += c.tx_refused.get();
+    }
+    rte_eth_stats device{};
+    if (rte_eth_stats_get(ports[i].port_id, &device) == 0) port.rx_missed = device.imissed + device.rx_nombuf;
+    snapshot.ports.push_back(std::move(port));
+  }
+}
+
+void add_time(Snapshot &snapshot, const Counters &counters) {
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;
+  for (unsigned w = 0; w < counters.workers(); ++w) {
+    const std::uint64_t began = counters.worker(w).first_cycle.get();
+    if (began == 0) continue;
+    first = std::min(first, began);
+    last = std::max(last, counters.worker(w).last_cycle.get());
+  }
+  if (last > first)
+    snapshot.seconds = static_cast<double>(last - first) / static_cast<double>(rte_get_tsc_hz());
+}
+
+} // namespace
+
+std::uint64_t Snapshot::of(FamilySlot family, Verdict verdict) const {
+  std::uint64_t total = 0;
+  for (const auto &reason : verdicts)
+    total += reason[static_cast<std::size_t>(verdict)][static_cast<std::size_t>(family)];
+  return total;
+}
+
+Snapshot take_snapshot(const Dataplane &dataplane) {
+  Snapshot snapshot;
+  const Counters &counters = dataplane.counters;
+  snapshot.lost = lost_packets(counters);
+  for (unsigned w = 0; w < counters.workers(); ++w) {
+    const WorkerCounters &worker = counters.worker(w);
+    add_verdicts(snapshot, worker);
+    for (std::size_t type = 0; type < ethertypes; ++type)
+      if (const std::uint64_t n = worker.non_ip[type].get(); n > 0)
+        snapshot.ethertypes[static_cast<std::uint16_t>(type)] += n;
+    snapshot.workers.push_back({w, worker.lcore, worker.judged.get(), worker.bursts.get(),
+                                worker.busy_cycles.get(), worker.idle_cycles.get()});
+  }
+  snapshot.packets = snapshot.pass + snapshot.drop;
+  snapshot.without_image = sum(counters, &WorkerCounters::without_image);
+  snapshot.probes = sum(counters, &WorkerCounters::probes);
+  snapshot.second_lines = sum(counters, &WorkerCounters::second_lines);
+  snapshot.guard = guard_counters(counters);
+  std::tie(snapshot.guard_since, snapshot.guard_generation) =
+      dataplane.guard_meter.under_generation(counters);
+  if (snapshot.guard_since == 0) snapshot.guard_since = dataplane.slot.live_generation();
+  snapshot.stack = stack_counters(counters);
+  snapshot.stack_generation = dataplane.stack_meter.under_generation(counters).second;
+  snapshot.samples_dropped = sum(counters, &WorkerCounters::samples_dropped);
+  snapshot.generations = dataplane.generations.packets_by_generation();
+  snapshot.generations_earlier = dataplane.generations.earlier_packets();
+  snapshot.kept = dataplane.generations.kept().about();
+  snapshot.warnings = dataplane.port_looks.warnings();
+  if (!snapshot.kept.warning.empty()) snapshot.warnings.push_back(snapshot.kept.warning);
+  snapshot.swaps = dataplane.generations.swaps();
+  snapshot.swap_count = dataplane.generations.swap_count();
+  add_lists(snapshot, dataplane);
+  add_ports(snapshot, dataplane);
+  add_time(snapshot, counters);
+  snapshot.memory = dataplane.setup.memory;
+  if (dataplane.replay) {
+    snapshot.replay = dataplane.replay->progress();
+    // The capture's own count: a packet that never reached the worker is lost as well.
+    const std::uint64_t missing =
+        snapshot.replay->read - std::min(snapshot.replay->read, snapshot.replay->written);
+    if (dataplane.replay->finished()) snapshot.lost = std::max(snapshot.lost, missing);
+  }
+  return snapshot;
+}
+
+std::string totals_text(const Snapshot &s) {
+  std::string text = fmt::format("packets {}   pass {}   drop {}   lost {}   {:.3f} Mpps   memory: {}\n",
+                                 s.packets, s.pass, s.drop, s.lost, s.mpps(), s.memory);
+  for (const ReasonInfo &info : reasons)
+    for (const Verdict verdict : {Verdict::pass, Verdict::drop})
+      if (const std::uint64_t n = s.of(info.reason, verdict); n > 0)
+        text += fmt::format("  {:4} {:14} {:>14}\n", name_of(verdict), info.name, n);
+  for (const auto &[name, hits] : s.lists) text += fmt::format("  list {:14} {:>14}\n", name, hits);
+  if (s.generations_earlier > 0) text += fmt::format("  generations before {:>11}\n", s.generations_earlier);
+  for (const auto &[generation, packets] : s.generations)
+    text += fmt::format("  generation {:<8} {:>14}\n", generation, packets);
+  for (const PortSnapshot &p : s.ports)
+    text += fmt::format("  port {:10} rx {} tx {} missed {} refused {}\n", p.name, p.rx_packets, p.tx_packets,
+                        p.rx_missed, p.tx_refused);
+  return text;
+}
+
+} // namespace weir::dataplane

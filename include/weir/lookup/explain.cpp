@@ -1,0 +1,180 @@
+#include "weir/lookup/explain.hpp"
+
+#include "weir/image/reader.hpp"
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+
+namespace weir::lookup {
+namespace {
+
+std::string lengths_text(const image::ImageView &view, Side side, const Address &address) {
+  std::string text;
+  const auto s = static_cast<std::size_t>(side);
+  if (address.family == Family::ipv4) {
+    if (view.lengths_v4[s].lengths() == 0) return "no IPv4 entries";
+    const std::uint64_t cell = view.lengths_v4[s].cell(address.wire());
+    if (table::short_value(cell) != 0)
+      text += fmt::format(" /{}", table::value::length_of(table::short_value(cell)));
+    for (unsigned length = table::short_length_max + 1; length <= 32; ++length)
+      if ((cell & table::length_bit(length)) != 0) text += fmt::format(" /{}", length);
+    const Prefix sixteen{masked(address, table::short_length_max), table::short_length_max};
+    return text.empty() ? fmt::format("none below {}", to_string(sixteen))
+                        : fmt::format("below {}:{}", to_string(sixteen), text);
+  }
+  for (unsigned length = 0; length <= 128; ++length)
+    if (view.lengths_v6[s].has(length)) text += fmt::format(" /{}", length);
+  return text.empty() ? "no IPv6 entries" : "in use:" + text;
+}
+
+[[nodiscard]] table::KeyV6 key_of(const Address &address, const table::LineV6 *) {
+  return table::KeyV6::load(address.bytes.data());
+}
+[[nodiscard]] std::uint32_t key_of(const Address &address, const table::LineV4 *) { return address.wire(); }
+
+// "slot 3: match", or nothing when the key is not in this line.
+template <class Line>
+std::string slot_text(const Line &line, const typename Line::Key &key, unsigned length) {
+  for (unsigned slot = 0; slot < Line::slots; ++slot)
+    if (table::answers(table::read_acquire(line.value[slot]), length) &&
+        table::read_key(line.key[slot]) == key)
+      return fmt::format("slot {}: match", slot);
+  return {};
+}
+
+// A chain names one line, whose word is final.
+template <class Line>
+std::string predicted_text(const image::SideView<Line> &view, const typename Line::Key &key, unsigned length,
+                           KeyHash h) {
+  const table::TableView<Line> &t = view.table;
+  const bool first = view.chain.predict(h) == table::Home::table1;
+  const std::string text =
+      first ? fmt::format("chained predictor: table 1 line {:#x}: ", reduce(table::half1(h), t.count1))
+            : fmt::format("chained predictor: table 2 line {:#x}: ", reduce(table::half2(h), t.count2));
+  if (const std::string hit = slot_text(first ? t.line1(h) : t.line2(h), key, length); !hit.empty())
+    return text + hit;
+  if (!first && t.find2(key, length, h) != 0) return text + "no match; stash: match";
+  return text + "no match: absent";
+}
+
+// What the filter of denied hosts says of one.
+template <class Line>
+std::string stack_text(const image::DenyStackView &stack, const typename Line::Key &key, KeyHash h) {
+  if (!stack.contains(h)) return "stacked filter: absent";
+  if (!stack.judges()) return "stacked filter: yes; ";
+  if (stack.spares(key)) return "stacked filter: yes, but the address is never to be denied";
+  const image::DenyStackHeader &planned = stack.planned();
+  return fmt::format(
+      "stacked filter: denied; it judges alone, with a predicted false positive rate of {:.3g} "
+      "% ({:.3g} % for an address nobody knew of)",
+      100 * image::stack_rate(planned.efpr), 100 * image::stack_rate(planned.efpb));
+}
+
+// Where the lookup of one prefix goes and ends, line by line. `stack`: what is to be asked; null: nothing.
+template <class Line>
+std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, KeyHash h,
+                       const image::DenyStackView *stack) {
+  const auto key = key_of(prefix.address, static_cast<const Line *>(nullptr));
+  if (!view.overlay.empty())
+    if (const std::uint32_t v = view.overlay.find(key, prefix.length, h))
+      return table::is_tombstone(v) ? "overlay: removed, absent" : "overlay: match";
+  if (!view.front.empty() && !view.front.contains(h)) return "front filter: absent";
+  std::string text;
+  if (stack != nullptr) {
+    text = stack_text<Line>(*stack, key, h);
+    if (stack->judges() || !stack->contains(h)) return text;
+  }
+  const table::TableView<Line> &t = view.table;
+  if (view.chain.in_force()) return text + predicted_text(view, key, prefix.length, h);
+  text += fmt::format("table 1 line {:#x}: ", reduce(table::half1(h), t.count1));
+  if (const std::string hit = slot_text(t.line1(h), key, prefix.length); !hit.empty()) return text + hit;
+  if (!t.may_be_in2(h)) return text + "no match, group bit clear: absent";
+  text += fmt::format("no match, group bit set; table 2 line {:#x}: ", reduce(table::half2(h), t.count2));
+  if (const std::string hit = slot_text(t.line2(h), key, prefix.length); !hit.empty()) return text + hit;
+  return text + (t.find2(key, prefix.length, h) != 0 ? "no match; stash: match" : "no match: absent");
+}
+
+// How the filter in front of the allow tables answered.
+struct GuardAnswers {
+  unsigned asked = 0, accepted = 0;
+};
+
+// One step for each length that is asked of the table, the longest first.
+GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
+  GuardAnswers guard;
+  const auto s = static_cast<std::size_t>(side);
+  const bool v4 = address.family == Family::ipv4;
+  const std::uint64_t cell =
+      v4 && view.lengths_v4[s].lengths() != 0 ? view.lengths_v4[s].cell(address.wire()) : 0;
+  for (unsigned length = address_bits(address.family) + 1; length-- > 0;) {
+    const bool asked = v4 ? length > table::short_length_max && (cell & table::length_bit(length)) != 0
+                          : view.lengths_v6[s].has(length);
+    if (!asked) continue;
+    const Prefix prefix{masked(address, length), static_cast<std::uint8_t>(length)};
+    const KeyHash h = view.hash(prefix);
+    std::string text;
+    bool accepts = true;
+    if (side == Side::allow && !view.guard.empty()) {
+      accepts = view.guard.contains(h);
+      ++guard.asked;
+      guard.accepted += accepts;
+      text = fmt::format("{}: {}", image::name_of(view.guard.kind()), accepts ? "yes; " : "no");
+    }
+    const bool in_stack = side == Side::deny && prefix.is_host() && !view.stack.empty();
+    const image::DenyStackView *stack = in_stack ? &view.stack : nullptr;
+    if (accepts)
+      text += v4 ? probe_text(view.v4[s], prefix, h, stack) : probe_text(view.v6[s], prefix, h, stack);
+    out.path.push_back({fmt::format("{} /{}", name_of(side), length), std::move(text)});
+  }
+  return guard;
+}
+
+std::string no_match_text(image::GuardKind kind, const GuardAnswers &guard) {
+  if (guard.asked == 0) return "no match";
+  return fmt::format("{}: {}", image::name_of(kind), guard.accepted == 0 ? "no" : "yes, but no table has it");
+}
+
+// What a side says about an address; fills in list and entry when it matches.
+bool ask(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
+  const std::string name(name_of(side));
+  out.path.push_back({name + " lengths", lengths_text(view, side, address)});
+  const GuardAnswers guard = add_probes(view, side, address, out);
+  const std::uint32_t value = image::lookup(view, side, address);
+  if (!table::value::is_set(value)) {
+    out.path.push_back({name, no_match_text(view.guard.kind(), guard)});
+    return false;
+  }
+  const unsigned length = table::value::length_of(value);
+  out.list = image::list_name(view, table::value::list_of(value));
+  out.entry = to_string(Prefix{masked(address, length), static_cast<std::uint8_t>(length)});
+  out.path.push_back({name, fmt::format("{} on list {}", out.entry, out.list)});
+  return true;
+}
+
+} // namespace
+
+Explanation explain(const image::ImageView &view, const Address &address) {
+  Explanation out;
+  out.path.push_back({"image", fmt::format("generation {}", view.header->generation)});
+  out.path.push_back({"parse", fmt::format("{} address {}", address.family == Family::ipv4 ? "ipv4" : "ipv6",
+                                           to_string(address))});
+  const bool deny_first = !view.guard.empty() && view.policy.confirm == Confirm::on_conflict;
+  bool denied = deny_first && ask(view, Side::deny, address, out);
+  if (deny_first && !denied) out.path.push_back({"allow", "not asked: nothing denies it"});
+  const bool allowed = (denied || !deny_first) && ask(view, Side::allow, address, out);
+  if (!deny_first && !allowed) denied = ask(view, Side::deny, address, out);
+  if (allowed) {
+    out.verdict = Verdict::pass;
+    out.reason = Reason::allow;
+  } else if (denied) {
+    out.verdict = Verdict::drop;
+    out.reason = Reason::deny;
+  } else {
+    out.verdict = view.policy.fallthrough;
+    out.reason = Reason::fallthrough;
+    out.path.push_back({"default", fmt::format("policy.default is {}", name_of(out.verdict))});
+  }
+  return out;
+}
+
+} // namespace weir::lookup

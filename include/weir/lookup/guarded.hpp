@@ -1,0 +1,145 @@
+// The allow side behind its filter (the guard, [SSCF]), a burst at a time.
+//
+//   confirm: exact         every probe of the allow side goes through the guard first, and what it lets
+//                          through goes on to the tables (ProbeBatch::ask_guard)
+//   confirm: on_conflict   nothing is asked until the deny side has answered; then the addresses that it
+//                          matched are asked here, guard first, tables after
+//
+// Either way an address is exempted because a table has it, never because the filter says so. What the
+// filter was asked and how often it was wrong is counted an address, not a probe: an address is accepted
+// when one of its probes is.
+#pragma once
+
+#include "weir/image/view.hpp"
+#include "weir/lookup/kernels.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace weir::lookup {
+
+struct GuardTally {
+  unsigned asked = 0, accepted = 0, refuted = 0; // refuted: accepted, and in no table
+  unsigned denied_asked = 0, denied_refuted = 0; // of them, those that the deny side matched
+  unsigned table_asked = 0;                      // probes that went on to an allow table
+
+  // One bit a question.
+  void add(std::uint64_t questions, std::uint64_t let_through, std::uint64_t found,
+           std::uint64_t denied) noexcept {
+    const std::uint64_t wrong = let_through & ~found;
+    asked += ones(questions);
+    accepted += ones(let_through);
+    refuted += ones(wrong);
+    denied_asked += ones(questions & denied);
+    denied_refuted += ones(wrong & denied);
+  }
+
+private:
+  [[nodiscard]] static unsigned ones(std::uint64_t mask) noexcept {
+    return static_cast<unsigned>(std::popcount(mask));
+  }
+};
+
+// Asks the guard, and then the tables, about chosen questions of one family.
+template <class Line> class GuardedQuestions {
+public:
+  using Key = typename Line::Key;
+
+  GuardedQuestions(const image::ImageView &view, const Kernels &kernels) noexcept
+      : view_(view), kernels_(kernels) {}
+
+  // Bit q of `questions`: keys[q] is asked for. answers[q] becomes the allow side's value for those, 0 for
+  // none; other answers stay.
+  void ask(const Key *keys, std::uint64_t questions, std::uint64_t denied, std::uint32_t *answers,
+           GuardTally &tally) noexcept {
+    for (std::uint64_t rest = questions; rest != 0; rest &= rest - 1) {
+      const auto q = static_cast<unsigned>(std::countr_zero(rest));
+      answers[q] = 0;
+      add_lengths(keys[q], q, answers, tally);
+    }
+    look(answers, tally);
+    tally.add(questions, let_through_, found_, denied);
+    if constexpr (Line::family == Family::ipv4)
+      for (std::uint64_t rest = questions & ~found_; rest != 0; rest &= rest - 1) {
+        const auto q = static_cast<unsigned>(std::countr_zero(rest));
+        answers[q] = table::covering(lengths_v4(), keys[q]);
+      }
+  }
+
+private:
+  static constexpr auto allow = static_cast<std::size_t>(Side::allow);
+  [[nodiscard]] const table::LengthMapV4 &lengths_v4() const noexcept { return view_.lengths_v4[allow]; }
+
+  void add_lengths(std::uint32_t wire, unsigned question, std::uint32_t *answers,
+                   GuardTally &tally) noexcept {
+    const table::LengthMapV4 &map = lengths_v4();
+    if (map.lengths() == table::only_hosts)
+      return add(wire, view_.flips_v4[32], 32, question, answers, tally);
+    for (std::uint32_t rest = table::long_lengths(map.cell(wire)); rest != 0; rest &= rest - 1) {
+      const unsigned length = static_cast<unsigned>(std::countr_zero(rest)) + table::short_length_max + 1;
+      add(wire & wire_mask_v4(length), view_.flips_v4[length], length, question, answers, tally);
+    }
+  }
+
+  void add_lengths(const KeyV6 &whole, unsigned question, std::uint32_t *answers,
+                   GuardTally &tally) noexcept {
+    const table::LengthsV6 &in_use = view_.lengths_v6[allow];
+    for (unsigned w = 0; w < 3; ++w)
+      for (std::uint64_t rest = in_use.word(w); rest != 0; rest &= rest - 1) {
+        const unsigned length = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
+        const KeyV6 mask = table::key_mask_v6(length);
+        add({whole.low & mask.low, whole.high & mask.high}, view_.seeds_v6[length], length, question, answers,
+            tally);
+      }
+  }
+
+  void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question, std::uint32_t *answers,
+           GuardTally &tally) noexcept {
+    key_[count_] = key;
+    seed_[count_] = seed;
+    length_[count_] = static_cast<std::uint8_t>(length);
+    question_[count_] = static_cast<std::uint8_t>(question);
+    if (++count_ == key_.size()) look(answers, tally);
+  }
+
+  // The guard about all that was added, the tables about what it lets through.
+  void look(std::uint32_t *answers, GuardTally &tally) noexcept {
+    if (count_ == 0) return;
+    const auto &side = [this]() -> const auto & {
+      if constexpr (Line::family == Family::ipv4)
+        return view_.v4[allow];
+      else
+        return view_.v6[allow];
+    }();
+    if constexpr (Line::family == Family::ipv4)
+      kernels_.hash_v4(key_.data(), seed_.data(), count_, hash_.data());
+    else
+      kernels_.hash_v6(key_.data(), seed_.data(), count_, hash_.data());
+    const filter::HitMask hits = view_.guard.contains_batch(std::span(hash_).first(count_));
+    for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1)
+      side.prefetch(hash_[std::countr_zero(rest)]);
+    for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      const std::uint64_t bit = std::uint64_t{1} << question_[i];
+      const std::uint32_t value = side.find(key_[i], length_[i], hash_[i]);
+      let_through_ |= bit;
+      if (value != 0) found_ |= bit;
+      offer(answers[question_[i]], value);
+      ++tally.table_asked;
+    }
+    count_ = 0;
+  }
+
+  const image::ImageView &view_;
+  const Kernels &kernels_;
+  unsigned count_ = 0;
+  std::uint64_t let_through_ = 0, found_ = 0; // questions
+  alignas(64) std::array<Key, filter::batch_max> key_;
+  alignas(64) std::array<std::uint64_t, filter::batch_max> seed_;
+  alignas(64) std::array<KeyHash, filter::batch_max> hash_;
+  std::array<std::uint8_t, filter::batch_max> length_, question_;
+};
+
+} // namespace weir::lookup

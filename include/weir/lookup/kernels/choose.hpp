@@ -1,0 +1,28 @@
+// Which form of the lookup's inner loops this processor can run (weir/lookup/kernels.hpp).
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/lookup/kernels.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace weir::lookup {
+
+// All that this processor can run, the portable one first, the one that wins last. Under
+// ThreadSanitizer only the portable one: it reads word by word.
+[[nodiscard]] std::span<const Kernels *const> available_kernels();
+
+// The last of them, or the one that the environment variable WEIR_KERNELS names if this processor has it.
+// Chosen at the first call.
+[[nodiscard]] const Kernels &best_kernels();
+
+// An error when WEIR_KERNELS names a set that is not available.
+[[nodiscard]] Status check_wanted_kernels();
+
+// For avx2.cpp and avx512.cpp; must be called only where the processor has the instructions.
+namespace kernels {
+extern const Kernels avx2, avx512;
+}
+
+} // namespace weir::lookup

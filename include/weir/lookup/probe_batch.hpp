@@ -1,0 +1,419 @@
+// Up to 64 probes of one side of one family, as dense arrays that kernels work on, and ProbeBatches,
+// as many of them as a burst needs. The arrays stand side by side in few cache lines: long arrays,
+// one for each property, would begin at the same place of every page and evict one another.
+//
+// A probe asks for exactly (key, length). Where every question of the burst is one probe (a side
+// with one length in use), probe i belongs to question i and its value is the answer; otherwise
+// `question` says whose it is, and the longest length that answers wins.
+//
+//   add / add_all -> aim -> probe_first -> settle -> finish        the stages of burst_lookup.hpp
+//
+// With an overlay, a front filter, a stack or a guard in the way, the probes that they settle are taken out
+// of the arrays between the stages, so that what follows sees dense arrays again. A stack is asked about
+// probes for hosts alone; where it judges, it settles those too that it accepts.
+#pragma once
+
+#include "weir/image/view.hpp"
+#include "weir/lookup/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace weir::lookup {
+
+// Addresses to prefetch, handed out in pieces.
+class Targets {
+public:
+  void add(std::span<const void *const> some) noexcept {
+    if (!some.empty()) pieces_[count_++] = {some.data(), some.size()};
+  }
+  // At most `count`, fewer at the end of a piece, none at the end of all.
+  [[nodiscard]] std::span<const void *const> next(unsigned count) noexcept {
+    if (at_ == count_) return {};
+    Piece &piece = pieces_[at_];
+    const std::span<const void *const> out{piece.first, std::min<std::size_t>(count, piece.count)};
+    piece = {piece.first + out.size(), piece.count - out.size()};
+    if (piece.count == 0) ++at_;
+    return out;
+  }
+  void prefetch_rest() noexcept {
+    for (; at_ < count_; ++at_)
+      for (std::size_t i = 0; i < pieces_[at_].count; ++i) send_for(pieces_[at_].first[i]);
+  }
+
+private:
+  unsigned count_ = 0, at_ = 0;
+  struct Piece { // a span without a constructor: clearing 64 of them a burst costs more than using one
+    const void *const *first;
+    std::size_t count;
+  };
+  Piece pieces_[68]; // two sides, two families, 17 batches
+};
+
+template <class LineType> class ProbeBatch {
+public:
+  static constexpr unsigned capacity = 64;
+  using Line = LineType;
+  using Key = typename Line::Key;
+  using Side = image::SideView<Line>;
+  static_assert(capacity % kernel_lanes == 0);
+
+  void clear() noexcept {
+    count_ = open_ = asked_table_ = asked_stack_ = 0;
+    accepted_ = 0;
+    judged_ = ~std::uint64_t{0};
+    one_each_ = hashed_ = all_hosts_ = false;
+  }
+  [[nodiscard]] bool takes_more() const noexcept { return !one_each_ && count_ < capacity; }
+  [[nodiscard]] bool any() const noexcept { return count_ != 0; }
+  [[nodiscard]] unsigned asked_table() const noexcept { return asked_table_; }
+  [[nodiscard]] unsigned second_lines() const noexcept { return open_; }
+  [[nodiscard]] unsigned asked_stack() const noexcept { return asked_stack_; }
+  [[nodiscard]] unsigned accepted_by_stack() const noexcept { return accepted_; }
+  // Of them, hosts that the answers do not name: a host that a table has is the longest match.
+  [[nodiscard]] unsigned refuted(const std::uint32_t *answers) const noexcept {
+    unsigned refuted = 0;
+    for (unsigned i = 0; i < count_; ++i)
+      refuted += tag_[i] == host_tag && (answers[question_[i]] & length_mask) != host_tag ? 1 : 0;
+    return refuted;
+  }
+
+  // `seed` in the form that the hash kernel of the family takes.
+  void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
+    uniform_ = 0;
+    keys_ = key_.data();
+    key_[count_] = key;
+    seed_[count_] = seed;
+    tag_[count_] = length_tag(length);
+    question_[count_++] = static_cast<std::uint8_t>(question);
+  }
+
+  // Question i asks for keys[i] at this length and for nothing else; the keys stay where they are, in
+  // room for a multiple of `kernel_lanes`.
+  void add_all(const Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
+    one_each_ = true;
+    all_hosts_ = length_tag(length) == host_tag;
+    keys_ = keys;
+    if (uniform_ < count || seed_[0] != seed || tag_[0] != length_tag(length)) {
+      std::fill_n(seed_.begin(), count, seed);
+      std::fill_n(tag_.begin(), count, length_tag(length));
+      uniform_ = count;
+    }
+    count_ = count;
+  }
+
+  // After add_all(): where a stack judges, it has a word about these questions alone.
+  void judge_only(std::uint64_t questions) noexcept { judged_ = questions; }
+
+  // Takes out the probes that `guard` knows to be absent. Before aim(); bit q of the result: question q
+  // keeps a probe.
+  std::uint64_t ask_guard(const auto &guard, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    hash(kernels);
+    name_questions(answers);
+    std::uint64_t questions = 0;
+    const filter::HitMask hits = guard.contains_batch(std::span(hash_).first(count_));
+    for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1)
+      questions |= std::uint64_t{1} << question_[static_cast<unsigned>(std::countr_zero(rest))];
+    keep(hits);
+    hashed_ = true;
+    return questions;
+  }
+
+  // Where in memory the first answer stands, to be prefetched. `stack`: of the side; null: none.
+  std::span<const void *const> aim(const Side &view, const Kernels &kernels,
+                                   const image::DenyStackView *stack = nullptr) noexcept {
+    if (count_ == 0) return {};
+    if (!hashed_) hash(kernels);
+    stack_ = stack;
+    if (stack != nullptr && stack->first().blocks.empty()) return {}; // it sends for its lines itself
+    if (stack != nullptr)
+      aim_at_blocks(stack->first().blocks, stack->first().family, kernels);
+    else if (!view.front.empty())
+      aim_at_blocks(view.front, filter::SplitBlockBloom::layer, kernels);
+    else
+      aim_at_lines(view, kernels);
+    return {target_.data(), count_};
+  }
+
+  // Prefetches what `behind` brings along the way.
+  void probe_first(const Side &view, const Kernels &kernels, std::uint32_t *answers,
+                   Targets &behind) noexcept {
+    if (count_ == 0) return;
+    if (!view.overlay.empty()) [[unlikely]]
+      ask_overlay(view, answers);
+    if (stack_ != nullptr || !view.front.empty()) {
+      if (stack_ != nullptr)
+        ask_stack(kernels, answers);
+      else
+        ask_front(view, kernels, answers);
+      aim_at_lines(view, kernels);
+      for (unsigned i = 0; i < count_; ++i) send_for(target_[i]);
+      state_ = State::aimed;
+      return;
+    }
+    probe(kernels, answers, behind.next(count_));
+  }
+
+  // One step on: the group bits are read, table 2's lines sent for; behind a front filter, table 1 is
+  // probed. To be called when some time has passed since probe_first().
+  void settle(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    if (count_ == 0) return;
+    if (state_ == State::aimed)
+      probe(kernels, answers, {});
+    else if (state_ == State::probed)
+      read_groups(view, kernels, answers);
+  }
+
+  void finish(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    while (count_ != 0 && state_ != State::settled) settle(view, kernels, answers);
+    for (unsigned n = 0; n < open_; ++n) {
+      const unsigned i = open_index_[n];
+      give(i, view.table.find2(keys_[i], tag_[i] >> 16, hash_[i]), answers);
+    }
+  }
+
+private:
+  void hash(const Kernels &kernels) noexcept {
+    if constexpr (Line::family == Family::ipv4)
+      kernels.hash_v4(keys_, seed_.data(), count_, hash_.data());
+    else
+      kernels.hash_v6(keys_, seed_.data(), count_, hash_.data());
+  }
+
+  void aim_at_lines(const Side &view, const Kernels &kernels) noexcept {
+    led_ = view.leads();
+    if (led_)
+      follow(view, kernels);
+    else
+      kernels.lines1(hash_.data(), count_, view.table.lines1, view.table.count1, target_.data());
+  }
+
+  // To the one line of each key. The deeper layers are asked for keys alone that the first one took.
+  void follow(const Side &view, const Kernels &kernels) noexcept {
+    const auto &t = view.table;
+    kernels.lines_led(hash_.data(), count_, {view.chain.first(), t.lines1, t.count1, t.count2},
+                      target_.data());
+    if (view.chain.deep_layers() == 0) return;
+    for (unsigned i = 0; i < count_; ++i)
+      if (target_[i] >= t.lines2 && view.chain.settle(hash_[i]) == table::Home::table1)
+        target_[i] = &t.line1(hash_[i]);
+  }
+
+  void aim_at_blocks(const filter::SplitBlockBloom &front, std::uint64_t layer,
+                     const Kernels &kernels) noexcept {
+    kernels.mix(hash_.data(), count_, layer, mixed_.data());
+    for (unsigned i = 0; i < count_; ++i) target_[i] = &front.block_for(mixed_[i]);
+  }
+
+  void probe(const Kernels &kernels, std::uint32_t *answers, std::span<const void *const> behind) noexcept {
+    asked_table_ = count_;
+    const ProbeArrays<Line> arrays{.lines = reinterpret_cast<const Line *const *>(target_.data()),
+                                   .keys = keys_,
+                                   .tags = tag_.data(),
+                                   .count = count_,
+                                   .behind = behind.data(),
+                                   .behind_count = static_cast<unsigned>(behind.size())};
+    std::uint32_t *const groups = led_ ? nullptr : group_.data();
+    if constexpr (Line::family == Family::ipv4)
+      kernels.probe_v4(arrays, values(answers), groups);
+    else
+      kernels.probe_v6(arrays, values(answers), groups);
+    state_ = State::probed;
+  }
+
+  void read_groups(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    // What is not where a predictor led to is nowhere.
+    const FirstAnswers first{values(answers), group_.data(), led_ ? nullptr : hash_.data(), count_};
+    if constexpr (Line::family == Family::ipv4)
+      open_ = kernels.settle_v4(first, open_index_.data());
+    else
+      open_ = kernels.settle_v6(first, open_index_.data());
+    for (unsigned n = 0; n < open_; ++n) view.table.prefetch2(hash_[open_index_[n]]);
+    state_ = State::settled;
+    if (one_each_) return;
+    for (unsigned i = 0; i < count_; ++i) offer(answers[question_[i]], value_[i]);
+  }
+
+  // Where one probe is one question, its value is the answer.
+  [[nodiscard]] std::uint32_t *values(std::uint32_t *answers) noexcept {
+    return one_each_ ? answers : value_.data();
+  }
+
+  void give(unsigned i, std::uint32_t value, std::uint32_t *answers) noexcept {
+    offer(answers[one_each_ ? i : question_[i]], value);
+  }
+
+  // From here on probes are a selection of the questions.
+  void name_questions(std::uint32_t *answers) noexcept {
+    if (!one_each_) return;
+    std::copy_n(keys_, count_, key_.begin());
+    keys_ = key_.data();
+    for (unsigned i = 0; i < count_; ++i) question_[i] = static_cast<std::uint8_t>(i);
+    std::fill_n(answers, count_, 0);
+    one_each_ = false;
+    uniform_ = 0;
+  }
+
+  void move(unsigned from, unsigned to) noexcept {
+    key_[to] = key_[from];
+    tag_[to] = tag_[from];
+    hash_[to] = hash_[from];
+    target_[to] = target_[from];
+    mixed_[to] = mixed_[from];
+    question_[to] = question_[from];
+  }
+
+  // The overlay's word is final.
+  void ask_overlay(const Side &view, std::uint32_t *answers) noexcept {
+    name_questions(answers);
+    unsigned left = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+      const std::uint32_t v = view.overlay.find(key_[i], tag_[i] >> 16, hash_[i]);
+      if (v == 0)
+        move(i, left++);
+      else
+        offer(answers[question_[i]], table::is_tombstone(v) ? 0 : v);
+    }
+    count_ = left;
+  }
+
+  void ask_front(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    name_questions(answers);
+    const unsigned left = kernels.bloom(view.front, mixed_.data(), count_, open_index_.data());
+    for (unsigned n = 0; n < left; ++n) move(open_index_[n], n);
+    count_ = left;
+  }
+
+  // Bit i: probe i asks for a host.
+  [[nodiscard]] std::uint64_t hosts() const noexcept {
+    if (all_hosts_) return all_probes();
+    std::uint64_t hosts = 0;
+    for (unsigned i = 0; i < count_; ++i) hosts |= std::uint64_t{tag_[i] == host_tag} << i;
+    return hosts;
+  }
+  // Bit i: a layer accepts probe i.
+  [[nodiscard]] std::uint64_t accepted_by(const filter::SplitBlockBloom &layer,
+                                          const Kernels &kernels) noexcept {
+    const unsigned left = kernels.bloom(layer, mixed_.data(), count_, open_index_.data());
+    if (left == count_) return all_probes();
+    std::uint64_t accepted = 0;
+    for (unsigned n = 0; n < left; ++n) accepted |= std::uint64_t{1} << open_index_[n];
+    return accepted;
+  }
+  // Bit i: the stack accepts probe i, one of `asked`. The kernels ask its first layer, where they can, and
+  // the second when that leaves many.
+  [[nodiscard]] std::uint64_t accepted_by_stack(std::uint64_t asked, const Kernels &kernels) noexcept {
+    constexpr int many = 12;
+    const auto &[first, first_family] = stack_->first();
+    const auto &[second, second_family] = stack_->second();
+    if (first.empty()) return stack_->contains_batch(std::span(hash_).first(count_)) & asked;
+    std::uint64_t accepted = accepted_by(first, kernels) & asked, open = accepted;
+    if (stack_->depth() == 1) return accepted;
+    if (!second.empty() && std::popcount(open) >= many) {
+      kernels.mix(hash_.data(), count_, second_family, mixed_.data());
+      open &= accepted_by(second, kernels);
+    }
+    for (; open != 0; open &= open - 1) {
+      const KeyHash h = hash_[static_cast<unsigned>(std::countr_zero(open))];
+      if (!second.empty() && !second.contains_mixed(remix(h, second_family)))
+        continue; // present, as most are
+      if (!stack_->settles(h)) accepted ^= open & -open;
+    }
+    return accepted;
+  }
+
+  void ask_stack(const Kernels &kernels, std::uint32_t *answers) noexcept {
+    name_questions(answers);
+    const std::uint64_t hosts = this->hosts();
+    std::uint64_t asked = hosts;
+    if (stack_->judges() && ~judged_ != 0)
+      for (unsigned i = 0; i < count_; ++i)
+        if ((judged_ >> question_[i] & 1) == 0) asked &= ~(std::uint64_t{1} << i);
+    const std::uint64_t accepted = accepted_by_stack(asked, kernels);
+    asked_stack_ = static_cast<unsigned>(std::popcount(asked));
+    accepted_ = static_cast<unsigned>(std::popcount(accepted));
+    if (!stack_->judges()) return keep(accepted | (all_probes() & ~hosts));
+    for (std::uint64_t rest = accepted; rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      if (!stack_->spares(key_[i])) offer(answers[question_[i]], image::DenyStackView::denial<Line>);
+    }
+    keep(all_probes() & ~hosts);
+  }
+  [[nodiscard]] std::uint64_t all_probes() const noexcept {
+    return count_ == 0 ? 0 : ~std::uint64_t{0} >> (capacity - count_);
+  }
+  void keep(std::uint64_t probes) noexcept {
+    if (probes == all_probes()) return;
+    unsigned left = 0;
+    for (; probes != 0; probes &= probes - 1) move(static_cast<unsigned>(std::countr_zero(probes)), left++);
+    count_ = left;
+  }
+
+  static constexpr std::uint32_t host_tag = length_tag(address_bits(Line::family));
+
+  unsigned count_ = 0;       // probes
+  unsigned open_ = 0;        // of them, how many wait for table 2
+  unsigned asked_table_ = 0; // of them, how many the table was asked
+  unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
+  unsigned asked_stack_ = 0; // probes for hosts that the stack was asked about
+  unsigned accepted_ = 0;    // of them, by it
+  std::uint64_t judged_ = 0; // questions
+  const image::DenyStackView *stack_ = nullptr;
+  bool one_each_ = false;  // probe i is question i
+  bool all_hosts_ = false; // every probe asks for a host
+  bool hashed_ = false;    // already, for the guard
+  bool led_ = false;       // by a chained predictor: one line each
+  enum class State : std::uint8_t { aimed, probed, settled };
+  State state_ = State::aimed;
+  const Key *keys_ = nullptr; // key_, or the questions' own
+  template <class T> using Array = std::array<T, capacity>;
+  alignas(64) Array<Key> key_{};
+  alignas(64) Array<std::uint64_t> seed_{};
+  alignas(64) Array<KeyHash> hash_{};
+  alignas(64) Array<const void *> target_{}; // lines of table 1, or blocks of the front filter
+  alignas(64) Array<std::uint32_t> tag_{};
+  alignas(64) Array<std::uint32_t> value_{};
+  alignas(64) Array<std::uint32_t> group_{}; // bits of the line that was probed
+  alignas(64) Array<std::uint64_t> mixed_{};
+  std::array<std::uint16_t, capacity + 1> open_index_{};
+  Array<std::uint8_t> question_{};
+};
+
+// All probes of one side of one family in a burst.
+template <class Line> class ProbeBatches {
+public:
+  using Batch = ProbeBatch<Line>;
+  static constexpr unsigned batches_max = 17;
+
+  void clear() noexcept {
+    used_ = 1;
+    batch_[0].clear();
+  }
+  [[nodiscard]] bool has_room_for(unsigned probes) const noexcept {
+    return (batches_max - used_) * Batch::capacity >= probes;
+  }
+
+  void add(const typename Line::Key &key, std::uint64_t seed, unsigned length, unsigned question) noexcept {
+    if (!batch_[used_ - 1].takes_more()) batch_[used_++].clear();
+    batch_[used_ - 1].add(key, seed, length, question);
+  }
+  void judge_only(std::uint64_t questions) noexcept { batch_[0].judge_only(questions); }
+  // Before any other probe, and without answers yet.
+  void add_all(const typename Line::Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
+    batch_[0].add_all(keys, count, seed, length);
+  }
+
+  template <class Stage> void each(Stage stage) noexcept { each_from(0, stage); }
+  template <class Stage> void each_from(unsigned first, Stage stage) noexcept {
+    for (unsigned i = first; i < used_; ++i) stage(batch_[i]);
+  }
+
+private:
+  unsigned used_ = 0;
+  std::array<Batch, batches_max> batch_;
+};
+
+} // namespace weir::lookup

@@ -1,0 +1,67 @@
+// How the sections of tables begin in an image: tables, length maps, overlays, location predictors.
+// docs/image-format.md has the same for people.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace weir::table {
+
+// One cuckoo table: lines of table 1, lines of table 2, then stash lines, each 64 bytes.
+struct TableHeader {
+  std::uint32_t lines1;      // buckets of table 1, at least 1
+  std::uint32_t lines2;      // buckets of table 2, at least 1
+  std::uint32_t stash_lines; // lines after table 2
+  std::uint32_t stash_keys;  // keys living in the stash (mutable, only grows within an image)
+  std::uint64_t keys;        // as built
+  std::array<std::uint8_t, 40> reserved;
+};
+static_assert(sizeof(TableHeader) == 64);
+
+// IPv4: which lengths from 17 to 32 are in use below each /16, and the longest shorter prefix.
+struct LengthMapHeader {
+  std::uint32_t default_value; // of 0.0.0.0/0; 0 = none (mutable)
+  std::uint32_t in_use;        // bit l - 1: this side has had a prefix of length l, 1 to 32 (mutable)
+  std::array<std::uint8_t, 56> reserved;
+};
+static_assert(sizeof(LengthMapHeader) == 64);
+// Behind it u64 cells (low half value, bits 32.. lengths 17..32), then u32 words with two bits a cell; see
+// table/length_map.hpp.
+inline constexpr std::uint32_t length_map_cells = 65'536;
+inline constexpr std::uint32_t length_map_words = length_map_cells / 16;
+inline constexpr std::uint64_t length_map_bytes =
+    sizeof(LengthMapHeader) + length_map_cells * std::uint64_t{8} + length_map_words * std::uint64_t{4};
+
+// IPv6: bit l of word l / 64 is set when prefixes of length l are in use.
+struct LengthSetV6 {
+  std::array<std::uint64_t, 3> in_use; // mutable
+  std::array<std::uint8_t, 40> reserved;
+};
+static_assert(sizeof(LengthSetV6) == 64);
+
+// Additions and tombstones: `lines` buckets of the family's line format; a key may stand in either
+// of its two buckets. Asked before the table while `keys` is not 0.
+struct OverlayHeader {
+  std::uint32_t lines; // at least 2
+  std::uint32_t keys;  // mutable, never falls within an image
+  std::array<std::uint8_t, 56> reserved;
+};
+static_assert(sizeof(OverlayHeader) == 64);
+
+// A location predictor: the first layer's bits, padded to 64 bytes, then the deeper layers, each of
+// `deep_words` words of 64 bits. Flagged optional: a reader may follow the lines' group bits instead.
+inline constexpr unsigned chain_deep_layers_max = 6;
+struct ChainHeader {
+  std::uint32_t lines1;      // as in the table's header
+  std::uint32_t groups;      // bits a line: 2, 4 or 8
+  std::uint32_t exact;       // 1 while right for every stored key; falls, never rises (mutable)
+  std::uint32_t deep_layers; // in use
+  std::array<std::uint32_t, chain_deep_layers_max> deep_words; // of every layer there is room for
+  std::uint64_t keys;                                          // as built
+  std::array<std::uint8_t, 16> reserved;
+};
+static_assert(sizeof(ChainHeader) == 64 && std::has_unique_object_representations_v<ChainHeader>);
+
+} // namespace weir::table

@@ -1,4 +1,4 @@
-// Lenient reading of JSON answers (push/answers.hpp), for people.
+// Lenient reading of JSON answers (base/answers.hpp), for people.
 #pragma once
 
 #include "control/base/answers.hpp"

@@ -4,7 +4,7 @@
 //   list -> hours in which something changed, each with the sum of its changes and the time of the last
 //
 // An hour counts until a day after its last change, so a sum is never too small, and a list has at most 25
-// of them. Times are those of the clock that no setting of the system clock moves (daemon/rule_clock.hpp);
+// of them. Times are those of the clock that no setting of the system clock moves (engine/rule_clock.hpp);
 // one that lies in the future counts as now.
 #pragma once
 

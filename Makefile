@@ -58,9 +58,11 @@ SRC.daemon := $(filter-out control/daemon/main.cpp,$(call find_cpp,control/engin
 SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane dataplane/*))
 SRC.p4 := $(call find_cpp,p4/swx p4/export)
-SRC.support := $(call find_cpp,tests/support)
+SRC.support := $(call find_cpp,tests/support tests/p4 tests/p4/model)
 TEST_KINDS := unit property functional system faults attack fuzz tidy
-SRC.tests := $(foreach k,$(TEST_KINDS),$(call find_cpp,tests/$(k)))
+# Those of unit and property stand in folders that mirror the tree.
+tests_of = $(call find_cpp,tests/$(1) $(if $(filter unit property,$(1)),tests/$(1)/* tests/$(1)/*/*))
+SRC.tests := $(foreach k,$(TEST_KINDS),$(call tests_of,$(k)))
 
 obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
 
@@ -76,7 +78,7 @@ LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt -labsl_raw_logging_intern
 LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
 
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl
-TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call find_cpp,tests/$(k)),$(BIN)/tests/$(k)))
+TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libyaml-cpp-dev \
@@ -206,10 +208,11 @@ $(OUT)/obj/%.o: %.cpp
 
 $(call obj,p4/swx/program.cpp): p4/generated/acl.spec # holds it
 
+# ar q: r would keep one of two members of the same name.
 define archive
 @mkdir -p $(@D)
 @echo "  AR   $@"
-$(Q)rm -f $@ && ar rcs $@ $^
+$(Q)rm -f $@ && ar qcs $@ $^
 endef
 
 $(LIB_WEIR): $(call obj,$(SRC.weir)) ; $(archive)
@@ -255,7 +258,7 @@ $(BIN)/tests/libweirfault.so: tests/faults/preload/weirfault.cpp tests/faults/pr
 $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 define test_program
-$(BIN)/tests/$(1): $(call obj,$(call find_cpp,tests/$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
+$(BIN)/tests/$(1): $(call obj,$(call tests_of,$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
 	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
@@ -263,7 +266,7 @@ $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 $(BIN)/tests/tidy: $(call obj,$(call find_cpp,tests/tidy)) # knows the tree, none of its libraries
 	$(link) -lgtest -lgtest_main
 
-run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results $(foreach k,$(filter $(1),$(TEST_KINDS)),$(if $(call find_cpp,tests/$(k)),$(BIN)/tests/$(k)))
+run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results $(foreach k,$(filter $(1),$(TEST_KINDS)),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
 
 .PHONY: check-now check-memory-now check-races-now
 check-now: tests
@@ -294,7 +297,7 @@ soak-now: tests
 
 # Under TSan only what threads share: table, overlay, image slot, channel, halves of a list. Not the tests that
 # break the protocol on purpose and look for the damage.
-RACE_TESTS := $(wildcard tests/unit/*_race_test.cpp tests/unit/image_slot_test.cpp tests/unit/channel_test.cpp)
+RACE_TESTS := $(filter %_race_test.cpp %/image_slot_test.cpp tests/unit/dataplane/channel_test.cpp,$(call tests_of,unit))
 RACE_SUPPORT := $(wildcard $(addprefix tests/support/,$(addsuffix .cpp,eal dataplane_client packets ring_gate test_image)))
 RACE_RULES := $(call find_cpp,control/rules)
 

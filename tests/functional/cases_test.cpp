@@ -4,8 +4,8 @@
 // generation n + 1 is live, and a replacement waits until everything before it is judged; so each
 // packet has one generation that must have judged it.
 #include "p4/export/text_sink.hpp"
+#include "tests/p4/acl.hpp"
 #include "tests/support/case_file.hpp"
-#include "tests/support/p4_acl.hpp"
 #include "tests/support/replay_run.hpp"
 
 #include <gtest/gtest.h>

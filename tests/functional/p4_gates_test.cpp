@@ -6,9 +6,9 @@
 #include "p4/export/exporter.hpp"
 #include "p4/swx/gate.hpp"
 #include "p4/swx/program.hpp"
+#include "tests/p4/pair.hpp"
+#include "tests/p4/swx_burst.hpp"
 #include "tests/support/eal.hpp"
-#include "tests/support/p4_pair.hpp"
-#include "tests/support/swx_burst.hpp"
 #include "tests/support/test_image.hpp"
 
 #include <gtest/gtest.h>

@@ -51,7 +51,7 @@ def suites(file):
 
 def filter_of(base, objects, kind):
     folder = os.path.join("tests", kind)
-    tests = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".cpp")]
+    tests = sorted(os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".cpp"))
     files = set(changed(base))
     headers = {name for name in files if name.endswith(".hpp")}
     headers |= {name[:-4] + ".hpp" for name in files if name.endswith(".cpp") and os.path.exists(name[:-4] + ".hpp")}

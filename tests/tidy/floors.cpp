@@ -1,5 +1,6 @@
 // The floors of the tree, in the order of the staircase: a file includes what stands on its own floor and on
-// those below, never above. Left out on purpose: tests, which may look into every room.
+// those below, never above. Left out on purpose: tests, which may look into every room. Those of one part
+// stand in a folder of the same name as that part's.
 #include "tests/tidy/tree.hpp"
 
 #include <algorithm>
@@ -127,6 +128,21 @@ Breaches files_that_see_too_much(const Tree &tree) {
       out.push_back(file->path + ": " + std::to_string(seen.size()) + " headers of weir, " +
                     std::to_string(sight.headers_most) + " at most");
   }
+  return out;
+}
+
+Breaches tests_that_mirror_nothing(const Tree &tree) {
+  std::set<std::string> folders;
+  for (const File &file : tree.files) folders.insert(folder_of(file));
+  Breaches out;
+  for (const File &file : tree.files)
+    for (const std::string kind : {"tests/unit", "tests/property"}) {
+      if (!file.in(kind) || !file.is_source()) continue;
+      const std::string folder = folder_of(file).substr(kind.size()); // "/control/push"
+      if (folder.empty() || !(folders.contains(folder.substr(1)) || folders.contains("include" + folder) ||
+                              folders.contains("tests" + folder)))
+        out.push_back(file.path + ": no folder of the tree is named like " + kind + folder);
+    }
   return out;
 }
 

@@ -12,6 +12,7 @@ namespace weir::tidy {
 
 Breaches includes_that_go_up(const Tree &tree);           // floors.cpp
 Breaches files_that_see_too_much(const Tree &tree);       // floors.cpp
+Breaches tests_that_mirror_nothing(const Tree &tree);     // floors.cpp
 Breaches headers_that_need_company(const Tree &tree);     // headers.cpp
 Breaches generated_from_something_else(const Tree &tree); // manifest.cpp
 
@@ -50,8 +51,6 @@ Breaches control_knows_dpdk(const Tree &tree) {
     if (!file.in("control") || !file.is_source()) continue;
     match_lines(file, file.code, names, "DPDK in control", out);
     walk_includes(tree, file, [&](const File &at, const Include &include) {
-      // The kernels know no DPDK, and the planner measures what the dataplane will run.
-      if (at.in("control/plan") && include.name == "include/weir/lookup/kernels/choose.hpp") return;
       if (include.name.starts_with("rte_") || include.name.starts_with("dataplane/"))
         out.push_back(place(at, include.line, file.path + " reaches " + include.name));
     });
@@ -228,6 +227,12 @@ const std::vector<Law> &laws() {
         {"control/rules/j.hpp", ""},
         {"control/rules/k.hpp", ""}},
        "control/rules/feed_plain.cpp: 11"},
+      {"unit_and_property_tests_mirror_the_tree",
+       tests_that_mirror_nothing,
+       {{"control/push/push.cpp", ""},
+        {"tests/unit/control/push/push_test.cpp", ""},
+        {"tests/unit/control/pull/push_test.cpp", ""}},
+       "tests/unit/control/pull/push_test.cpp"},
       {"control_knows_no_dpdk",
        control_knows_dpdk,
        {{"control/push/push.cpp", "// rte_ring is fine in a comment\nint n = rte_lcore_count();\n"}},

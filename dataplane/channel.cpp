@@ -113,8 +113,7 @@ Status Channel::listen(const std::filesystem::path &path) {
   const mode_t before = umask(0177);
   const bool bound = bind(listener_, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
   umask(before);
-  if (bound)
-    if (Status given = give_to_owner_of_folder(path); !given) return given;
+  if (bound) TRY(give_to_owner_of_folder(path));
   if (!bound || ::listen(listener_, peers_max) != 0)
     return fail(Errc::io, fmt::format("{}: {}", path.string(), std::strerror(errno)));
   socket_ = path;

@@ -55,10 +55,9 @@ Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const M
     plan.shared_cpus = true;
     return {};
   }
-  const auto cores = core_list(wanted);
-  if (!cores) return std::unexpected(cores.error());
-  std::string list = fmt::format("{}@({})", service_lcore, fmt::join(cpus_beside(machine.cpus, *cores), ","));
-  for (const unsigned core : *cores) list += fmt::format(",{0}@{0}", core);
+  const auto cores = TRY(core_list(wanted));
+  std::string list = fmt::format("{}@({})", service_lcore, fmt::join(cpus_beside(machine.cpus, cores), ","));
+  for (const unsigned core : cores) list += fmt::format(",{0}@{0}", core);
   plan.arguments.insert(plan.arguments.end(),
                         {"--lcores", list, "--main-lcore", std::to_string(service_lcore)});
   return {};
@@ -126,7 +125,7 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
   }
 
   const config::Eal &eal = config.eal;
-  if (auto good = add_lcores(plan, eal.lcores, replay, machine); !good) return std::unexpected(good.error());
+  TRY(add_lcores(plan, eal.lcores, replay, machine));
   add_memory(plan, eal, machine);
   auto &arguments = plan.arguments;
   if (replay) {
@@ -138,8 +137,8 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
   const std::vector<std::string> devices = cards(config);
   if (devices.empty())
     arguments.push_back("--no-pci");
-  else if (auto good = check_memlock(machine.memlock_bytes, locked_bytes(config, plan)); !good)
-    return std::unexpected(good.error());
+  else
+    TRY(check_memlock(machine.memlock_bytes, locked_bytes(config, plan)));
   for (const std::string &device : devices) arguments.insert(arguments.end(), {"-a", device});
   for (const std::string &device : eal.vdevs) arguments.insert(arguments.end(), {"--vdev", device});
   arguments.insert(arguments.end(), eal.extra.begin(), eal.extra.end());

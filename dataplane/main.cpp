@@ -45,7 +45,7 @@ Result<unsigned> worker_count(const config::Config &config, bool alone) {
 Status prepare(Dataplane &dataplane, const Options &options, const config::Config &config) {
   if (const auto failed = make_private(dataplane.setup.state_dir))
     return fail(Errc::io, fmt::format("{}: {}", dataplane.setup.state_dir.string(), failed.message()));
-  if (auto opened = dataplane.open_target(config.ports); !opened) return opened;
+  TRY(dataplane.open_target(config.ports));
   // Before any port starts, so that a restart does not open the gate.
   if (auto attached = dataplane.generations.attach_last(); attached)
     say(fmt::format("generation {} of the last run is in force", dataplane.slot.live_generation()));
@@ -62,20 +62,19 @@ Status finish_replay(Dataplane &dataplane, const Options &options) {
 }
 
 Status serve(const Options &options, const config::Config &config, const EalPlan &plan) {
-  const auto workers = worker_count(config, options.replay.has_value() || options.p4);
-  if (!workers) return std::unexpected(workers.error());
-  Dataplane dataplane({*workers, options.state_dir.value_or(config.paths.state), config.no_image,
+  const auto workers = TRY(worker_count(config, options.replay.has_value() || options.p4));
+  Dataplane dataplane({workers, options.state_dir.value_or(config.paths.state), config.no_image,
                        plan.shared_cpus ? WhenIdle::yield : WhenIdle::spin, plan.memory, config.sample_one_in,
                        options.p4, options.replay.has_value()});
-  if (auto ready = prepare(dataplane, options, config); !ready) return ready;
+  TRY(prepare(dataplane, options, config));
   Service service(dataplane);
   const auto socket = options.run_dir.value_or(config.paths.run) / wire::dataplane_socket_name;
-  if (auto listening = service.listen(socket); !listening) return listening;
+  TRY(service.listen(socket));
   const Telemetry telemetry(dataplane);
-  if (auto started = dataplane.start_workers(); !started) return started;
+  TRY(dataplane.start_workers());
   if (dataplane.replay) dataplane.replay->start();
   say(fmt::format("{} port(s), {} worker(s), memory: {}, {}, listening on {}", dataplane.ports.all().size(),
-                  *workers, plan.memory,
+                  workers, plan.memory,
                   options.p4 ? "target: p4" : fmt::format("kernels: {}", lookup::best_kernels().name),
                   socket.string()));
 

@@ -65,9 +65,8 @@ public:
     takers_["--loop"] = [&](const Text &f, const Text &v) { return read_number(f, v, capture.loops); };
     takers_["--rate"] = [&](const Text &f, const Text &v) { return read_number(f, v, capture.rate_pps); };
     takers_["--gate"] = [&](const Text &, const Text &v) -> Status {
-      const auto gate = parse_gate(v);
-      if (!gate) return std::unexpected(gate.error());
-      return capture.gates.push_back(*gate), Status();
+      const auto gate = TRY(parse_gate(v));
+      return capture.gates.push_back(gate), Status();
     };
   }
 
@@ -76,9 +75,8 @@ public:
     if (flag == "-h" || flag == "--help") return options_.help = true, Status();
     const auto taker = takers_.find(flag);
     if (taker == takers_.end()) return fail(Errc::usage, flag + ": unknown option; --help lists them");
-    const auto value = arguments.value_of(flag);
-    if (!value) return std::unexpected(value.error());
-    return taker->second(flag, *value);
+    const auto value = TRY(arguments.value_of(flag));
+    return taker->second(flag, value);
   }
 
   Status finish() {
@@ -122,9 +120,8 @@ Result<Options> parse_options(const std::vector<std::string> &arguments) {
   }
   Flags flags(options);
   Arguments left(std::move(own));
-  while (!left.empty())
-    if (auto taken = flags.take(left.take(), left); !taken) return std::unexpected(taken.error());
-  if (auto complete = flags.finish(); !complete) return std::unexpected(complete.error());
+  while (!left.empty()) TRY(flags.take(left.take(), left));
+  TRY(flags.finish());
   return options;
 }
 

@@ -44,17 +44,16 @@ Result<StackSection> make_deny_stack(const BuildInput &input, const plan::DenyFi
   wanted.known = plan.known;
   wanted.family = input.family;
   if (plan.compact) wanted.spared = plan.spared;
-  auto stack = build_deny_stack(input.deny, wanted, input.seed);
-  if (!stack) return std::unexpected(stack.error());
+  auto stack = TRY(build_deny_stack(input.deny, wanted, input.seed));
   StackSection section;
   section.built = {
-      .bytes = stack->section.size(),
-      .rates = std::move(stack->rates),
-      .efpr = stack->efpr,
-      .efpb = stack->efpb,
-      .known_accepted = stack->counts.known_left,
+      .bytes = stack.section.size(),
+      .rates = std::move(stack.rates),
+      .efpr = stack.efpr,
+      .efpb = stack.efpb,
+      .known_accepted = stack.counts.known_left,
       .ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()};
-  section.bytes = std::move(stack->section);
+  section.bytes = std::move(stack.section);
   return section;
 }
 

@@ -55,17 +55,14 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.store_id = request.store_id;
   input.sequence = request.sequence;
   input.family = family_of(request.target);
-  const auto seed = secret_seed();
-  if (!seed) return std::unexpected(seed.error());
-  input.seed = *seed;
+  input.seed = TRY(secret_seed());
 
-  const auto memory = memory_free();
-  if (!memory) return std::unexpected(memory.error());
+  const auto memory = TRY(memory_free());
   auto plan = plan::make_plan(input, config,
                               {.before_bytes = request.running_bytes,
-                               .memory = *memory,
+                               .memory = memory,
                                .workload = request.workload,
-                               .calibration = plan::calibration_for(input, *memory, request.state),
+                               .calibration = plan::calibration_for(input, memory, request.state),
                                .build_ns_per_key = request.build_ns_per_key,
                                .hot = request.hot,
                                .negatives = request.negatives});
@@ -78,41 +75,37 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
       spared = without_spared(input.deny, plan->deny_filter.spared);
       input.deny.v4 = spared.v4, input.deny.v6 = spared.v6;
     }
-    auto made = make_deny_stack(input, plan->deny_filter);
-    if (!made) return std::unexpected(made.error());
-    stack = std::move(made->bytes);
-    plan->deny_filter.built = std::move(made->built);
+    auto made = TRY(make_deny_stack(input, plan->deny_filter));
+    stack = std::move(made.bytes);
+    plan->deny_filter.built = std::move(made.built);
     input.stack = {.section = stack, .known = plan->deny_filter.known};
   }
 
   std::optional<image::MemoryFile> file;
-  auto report = build_growing(input, [&](std::uint64_t bytes) -> Result<MutableBytes> {
+  auto report = TRY(build_growing(input, [&](std::uint64_t bytes) -> Result<MutableBytes> {
     file.reset();
     const image::Pages wanted = image::choose_pages(bytes, image::free_pages());
     // The rules are in memory by now, so the image itself is all that is still to be found.
-    if (const Status fits = plan::check_memory(bytes, 0, *memory); !fits && wanted != image::Pages::gigantic)
+    if (const Status fits = plan::check_memory(bytes, 0, memory); !fits && wanted != image::Pages::gigantic)
       return std::unexpected(fits.error());
-    auto made = image::MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores));
-    if (!made) return std::unexpected(made.error());
-    return file.emplace(std::move(*made)).bytes();
-  });
-  if (!report) return std::unexpected(report.error());
-  const std::uint64_t bytes = report->image_bytes;
-  plan->trained = trained_of(*report);
-  plan->guard_built = guard_built_of(*report);
+    auto made = TRY(image::MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores)));
+    return file.emplace(std::move(made)).bytes();
+  }));
+  const std::uint64_t bytes = report.image_bytes;
+  plan->trained = trained_of(report);
+  plan->guard_built = guard_built_of(report);
   plan->image_bytes = bytes;
   plan->allow_filter.guarded.clear(); // in the image now, and of no use to those who keep the plan
   plan->deny_filter.known.clear();
   const image::Pages pages = file->pages();
-  auto fd = std::move(*file).seal();
-  if (!fd) return std::unexpected(fd.error());
-  return SealedImage{.fd = std::move(*fd),
+  auto fd = TRY(std::move(*file).seal());
+  return SealedImage{.fd = std::move(fd),
                      .generation = request.generation,
                      .base_sequence = request.sequence,
                      .image_bytes = bytes,
                      .pages = pages,
                      .digest = input.rules_digest,
-                     .report = *report,
+                     .report = report,
                      .plan = std::move(*plan)};
 }
 

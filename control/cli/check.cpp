@@ -82,18 +82,16 @@ Result<ReadRules> read_rules(const std::filesystem::path &file) {
   for (std::size_t i = 0; i < read.contents.size(); ++i)
     sources.push_back({read.config.lists[i].name, static_cast<std::uint16_t>(i + 1),
                        read.config.lists[i].action, read.contents[i].v4, read.contents[i].v6});
-  auto effective = rules::normalise(sources);
-  if (!effective) return std::unexpected(effective.error());
-  read.effective = std::move(*effective);
+  auto effective = TRY(rules::normalise(sources));
+  read.effective = std::move(effective);
   if (auto filled = rules::check_not_empty(read.config, read.effective, false); !filled)
     return std::unexpected(std::move(filled.error()));
   return read;
 }
 
 Result<Json> check_configuration(const std::filesystem::path &file) {
-  const auto read = read_rules(file);
-  if (!read) return std::unexpected(read.error());
-  const auto &[config, contents, effective, warnings] = *read;
+  const auto read = TRY(read_rules(file));
+  const auto &[config, contents, effective, warnings] = read;
   Json answer{{"ok", true},
               {"config", file.string()},
               {"lists", Json::array()},

@@ -9,9 +9,8 @@ namespace weir::cli {
 namespace {
 
 Status add_file(rules::BundleWriter &writer, const std::filesystem::path &file) {
-  const auto opened = rules::open_feed(file);
-  if (!opened) return std::unexpected(opened.error());
-  return writer.add(file.string(), opened->get());
+  const auto opened = TRY(rules::open_feed(file));
+  return writer.add(file.string(), opened.get());
 }
 
 // A configuration that does not speak of files names none, and needs no reading here.
@@ -34,12 +33,11 @@ Status add_lists(rules::BundleWriter &writer, const std::string &text, const std
 } // namespace
 
 Result<OwnedFd> gather_configuration(const std::filesystem::path &file) {
-  const auto text = config::read(file);
-  if (!text) return std::unexpected(text.error());
+  const auto text = TRY(config::read(file));
   auto writer = rules::BundleWriter::make();
   if (!writer) return std::unexpected(std::move(writer.error()));
-  Status added = writer->add(file.string(), *text);
-  if (added) added = add_lists(*writer, *text, file);
+  Status added = writer->add(file.string(), text);
+  if (added) added = add_lists(*writer, text, file);
   if (!added) return std::unexpected(std::move(added.error()));
   return std::move(*writer).seal();
 }

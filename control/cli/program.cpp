@@ -129,20 +129,17 @@ Result<OwnedFd> passed_with(const Options &options) {
 }
 
 Result<Json> asked(const Options &options, std::istream &in) {
-  const auto request = request_of(options, in);
-  if (!request) return std::unexpected(request.error());
-  const auto passed = passed_with(options);
-  if (!passed) return std::unexpected(passed.error());
+  const auto request = TRY(request_of(options, in));
+  const auto passed = TRY(passed_with(options));
   auto client = Client::connect(options.socket);
   if (!client) return std::unexpected(std::move(client.error()));
-  const int fd = passed->get();
-  const auto line = client->ask(json_line(*request), patience(options.verb), {&fd, fd < 0 ? 0u : 1u});
-  if (!line) return std::unexpected(line.error());
-  Json answer = Json::parse(*line, nullptr, false);
+  const int fd = passed.get();
+  const auto line = TRY(client->ask(json_line(request), patience(options.verb), {&fd, fd < 0 ? 0u : 1u}));
+  Json answer = Json::parse(line, nullptr, false);
   if (!answer.is_object())
     return fail(Errc::parse, "weir-control answered something that is no JSON object.");
   if (options.verb == Verb::list_export && flag_in(answer, "ok"))
-    if (auto placed = put_in_place(*passed, options.file); !placed)
+    if (auto placed = put_in_place(passed, options.file); !placed)
       return std::unexpected(std::move(placed.error()));
   return answer;
 }

@@ -27,32 +27,29 @@ Result<std::string> text_of(const build::SealedImage &image, const config::Confi
   void *memory = mmap(nullptr, image.image_bytes, PROT_READ, MAP_SHARED, image.fd.get(), 0);
   if (memory == MAP_FAILED) return fail(Errc::io, "the image cannot be read back");
   const std::unique_ptr<void, Unmap> mapping(memory, {image.image_bytes});
-  const auto view = image::attach({static_cast<const std::byte *>(memory), image.image_bytes});
-  if (!view) return std::unexpected(view.error());
+  const auto view = TRY(image::attach({static_cast<const std::byte *>(memory), image.image_bytes}));
   std::vector<PortSide> sides;
   for (const config::Port &port : config.ports) sides.push_back(port.side);
-  return p4::to_text(*view, {.ports = sides, .no_image = config::verdict_of(config.no_image)});
+  return p4::to_text(view, {.ports = sides, .no_image = config::verdict_of(config.no_image)});
 }
 
 } // namespace
 
 Result<nlohmann::json> write_registers(const std::filesystem::path &config,
                                        const std::filesystem::path &out) {
-  const auto read = read_rules(config);
-  if (!read) return std::unexpected(read.error());
+  const auto read = TRY(read_rules(config));
   const auto image =
-      build::build_sealed(read->effective, read->config, {.generation = 1, .target = build::Target::p4});
+      build::build_sealed(read.effective, read.config, {.generation = 1, .target = build::Target::p4});
   if (!image) return std::unexpected(image.error());
-  const auto text = text_of(*image, read->config);
-  if (!text) return std::unexpected(text.error());
+  const auto text = TRY(text_of(*image, read.config));
   std::ofstream file(out, std::ios::binary);
-  file << *text;
+  file << text;
   if (!file.flush()) return fail(Errc::io, fmt::format("{}: cannot be written", out.string()));
   return nlohmann::json{{"ok", true},
                         {"out", out.string()},
-                        {"bytes", text->size()},
+                        {"bytes", text.size()},
                         {"image_bytes", image->image_bytes},
-                        {"entries", read->effective.entries()}};
+                        {"entries", read.effective.entries()}};
 }
 
 } // namespace weir::cli

@@ -112,7 +112,7 @@ private:
 };
 
 Status Replay::prepare() {
-  if (auto fine = check_outputs(options_); !fine) return fine;
+  TRY(check_outputs(options_));
   auto first = config::load(options_.config);
   if (!first) return std::unexpected(std::move(first.error()));
   first_ = std::move(*first);
@@ -132,12 +132,11 @@ Status Replay::prepare() {
     if (!next) return std::unexpected(std::move(next.error()));
     note_actions(*next);
   }
-  const auto capture = inspect_capture(options_.input, !options_.applies.empty());
-  if (!capture) return std::unexpected(capture.error());
+  const auto capture = TRY(inspect_capture(options_.input, !options_.applies.empty()));
   if (options_.applies.empty()) return {};
-  if (capture->packets > 0 && options_.loop > std::numeric_limits<std::uint64_t>::max() / capture->packets)
+  if (capture.packets > 0 && options_.loop > std::numeric_limits<std::uint64_t>::max() / capture.packets)
     return fail(Errc::usage, "--loop: the packets of all loops exceed 64 bits.");
-  auto steps = replay_steps(options_.applies, capture->packets * options_.loop);
+  auto steps = replay_steps(options_.applies, capture.packets * options_.loop);
   if (!steps) return std::unexpected(std::move(steps.error()));
   steps_ = std::move(*steps);
   return {};
@@ -147,13 +146,12 @@ Status Replay::prepare() {
 constexpr const char *registers_memory = "eal: {hugepages: no, memory_mib: 4096}\n";
 
 Status Replay::start_dataplane(const fs::path &folder) {
-  const auto program = sibling_program("weir-dataplane");
-  if (!program) return std::unexpected(program.error());
+  const auto program = TRY(sibling_program("weir-dataplane"));
   // Of the configuration only no_image concerns the dataplane of a replay; ports and eal are its own.
   const fs::path config = folder / "dataplane.yaml";
   std::ofstream(config) << "version: 1\npolicy: {no_image: " << name_of(first_.no_image) << "}\n"
                         << (options_.target == "p4" ? registers_memory : "");
-  std::vector<std::string> command{program->string(),
+  std::vector<std::string> command{program.string(),
                                    "-c",
                                    config.string(),
                                    "--run-dir",
@@ -185,12 +183,11 @@ Status Replay::start_dataplane(const fs::path &folder) {
 }
 
 Status Replay::start_control(const fs::path &folder) {
-  const auto program = sibling_program("weir-control");
-  if (!program) return std::unexpected(program.error());
+  const auto program = TRY(sibling_program("weir-control"));
   const fs::path state = folder / "control";
   fs::create_directory(state);
   auto child = Child::start("weir-control",
-                            {program->string(), "-c", fs::absolute(options_.config).string(), "--run-dir",
+                            {program.string(), "-c", fs::absolute(options_.config).string(), "--run-dir",
                              folder.string(), "--state-dir", state.string(), "--private", "--foreground-log",
                              "--target", options_.target},
                             folder / "control.log", {{"TMPDIR", state.string()}});
@@ -298,9 +295,8 @@ Status Replay::take_counters(const Json &answer) {
   }
   if (!current_judged_some || judged < step.after) return {};
   const fs::path file = fs::absolute(step.config);
-  const auto files = gather_configuration(file);
-  if (!files) return std::unexpected(files.error());
-  const int fd = files->get();
+  const auto files = TRY(gather_configuration(file));
+  const int fd = files.get();
   auto sent =
       client_->send(json_line({{"verb", "apply"}, {"config", file.string()}, {"force", true}}), {&fd, 1});
   asked_ = applying_ = sent.has_value();
@@ -356,9 +352,8 @@ Result<Json> Replay::run() {
     return std::unexpected(std::move(started.error()));
   for (;;) {
     if (auto sent = advance(); !sent) return std::unexpected(std::move(sent.error()));
-    const auto done = wait();
-    if (!done) return std::unexpected(done.error());
-    if (*done) break;
+    const auto done = TRY(wait());
+    if (done) break;
   }
   if (next_step_ < steps_.size())
     return fail(Errc::io, fmt::format("weir-dataplane ended before {} was applied.",

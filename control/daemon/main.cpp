@@ -89,10 +89,9 @@ std::optional<Options> options_from(int argc, char **argv) {
 
 Status settle_folders(Options &options) {
   if (!options.run.empty() && !options.state.empty()) return {};
-  const auto config = config::load(options.config);
-  if (!config) return std::unexpected(config.error());
-  if (options.run.empty()) options.run = config->paths.run;
-  if (options.state.empty()) options.state = config->paths.state;
+  const auto config = TRY(config::load(options.config));
+  if (options.run.empty()) options.run = config.paths.run;
+  if (options.state.empty()) options.state = config.paths.state;
   return {};
 }
 
@@ -139,17 +138,15 @@ Status serve(const Options &options) {
   push::EventLoop &loop = *has_loop;
   loop.watch(signals, EPOLLIN, [&loop](std::uint32_t) { loop.stop(); });
 
-  const auto alone = control::RunLock::take(options.run, options.state);
-  if (!alone) return std::unexpected(alone.error());
-  auto store = store::Store::open(options.state / "store");
-  if (!store) return std::unexpected(store.error());
+  const auto alone = TRY(control::RunLock::take(options.run, options.state));
+  auto store = TRY(store::Store::open(options.state / "store"));
   control::EngineOptions engine_options;
   engine_options.config_file = options.config;
   engine_options.run = options.run;
   engine_options.state = options.state;
   engine_options.target = options.target;
   engine_options.log = options.log;
-  control::Engine engine(loop, std::move(*store), std::move(engine_options));
+  control::Engine engine(loop, std::move(store), std::move(engine_options));
   control::Api api(engine, options.access);
   control::Server server(loop, [&api](control::Request request, const control::Server::Reply &reply) {
     api.handle(std::move(request), reply);

@@ -82,7 +82,7 @@ void BundleWriter::enter(const std::string &name, std::uint64_t place) {
 Status BundleWriter::add(const std::string &name, std::string_view text) {
   if (has(name)) return {};
   const std::uint64_t place = size_;
-  if (auto added = append(text); !added) return added;
+  TRY(append(text));
   enter(name, place);
   return {};
 }

@@ -199,11 +199,10 @@ auto with_text(const std::filesystem::path &file, const Bundle *files, Use use)
       status.st_size = static_cast<off_t>(text->size());
       return use(*text);
     }
-    const auto fd = open_feed(file);
-    if (!fd) return std::unexpected(fd.error());
-    if (::fstat(fd->get(), &status) != 0) return unreadable(file, std::strerror(errno));
+    const auto fd = TRY(open_feed(file));
+    if (::fstat(fd.get(), &status) != 0) return unreadable(file, std::strerror(errno));
     std::unique_ptr<char[]> buffer;
-    const auto size = read_all(fd->get(), buffer, static_cast<std::size_t>(status.st_size));
+    const auto size = read_all(fd.get(), buffer, static_cast<std::size_t>(status.st_size));
     if (!size) return unreadable(file, size.error().message);
     return use({buffer.get(), *size});
   } catch (const std::bad_alloc &) {

@@ -44,7 +44,7 @@ Status check_sources(std::span<const ListSource> sources) {
     if (source.number >= image::lists_max || !numbers.insert(source.number).second)
       return fail(Errc::usage,
                   fmt::format("list {}: number {} is taken or too large", source.name, source.number));
-    if (auto status = check_order<EntryV4>(source); !status) return status;
+    TRY(check_order<EntryV4>(source));
     if (auto status = check_order<EntryV6>(source); !status) return status;
   }
   return {};
@@ -127,7 +127,7 @@ template std::vector<EntryV4> first_places(std::span<const ListSource>, Side);
 template std::vector<EntryV6> first_places(std::span<const ListSource>, Side);
 
 Result<Effective> normalise(std::span<const ListSource> sources) {
-  if (auto status = check_sources(sources); !status) return std::unexpected(status.error());
+  TRY(check_sources(sources));
   Effective out;
   for (const ListSource &s : sources) out.lists.push_back({s.name, s.number, s.side});
   out.deny = {merge<EntryV4>(sources, Side::deny), merge<EntryV6>(sources, Side::deny)};

@@ -92,21 +92,19 @@ std::uint64_t ContentWriter::begin_version() {
 }
 
 Status ContentWriter::State::open() {
-  auto opened = store->database.sorted_file(fmt::format("{}.sst", version));
-  if (!opened) return std::unexpected(opened.error());
-  file.emplace(std::move(*opened));
+  auto opened = TRY(store->database.sorted_file(fmt::format("{}.sst", version)));
+  file.emplace(std::move(opened));
   return {};
 }
 
 Status ContentWriter::add(const Prefix &prefix, std::string_view comment) {
   State &s = *state_;
-  if (!s.file)
-    if (const Status opened = s.open(); !opened) return opened;
+  if (!s.file) TRY(s.open());
   s.key.resize(version_bytes);
   s.key.push_back(static_cast<char>(prefix.family()));
   s.key.append(reinterpret_cast<const char *>(prefix.address.bytes.data()), address_bytes(prefix.family()));
   s.key.push_back(static_cast<char>(prefix.length));
-  if (const Status put = s.file->put(s.key, comment); !put) return put;
+  TRY(s.file->put(s.key, comment));
   s.summing.add(std::string_view(s.key).substr(version_bytes), comment);
   return {};
 }

@@ -7,8 +7,7 @@ namespace weir::store {
 Result<std::uint64_t> Store::take_generation_number(std::uint64_t above) {
   const std::lock_guard lock(state_->mutex);
   const std::uint64_t id = std::max(state_->next_generation, above + 1);
-  const Status written = state_->database.put(meta_key("next_generation"), number_text(id + 1));
-  if (!written) return std::unexpected(written.error());
+  TRY(state_->database.put(meta_key("next_generation"), number_text(id + 1)));
   state_->next_generation = id + 1;
   return id;
 }
@@ -50,7 +49,7 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
           sum != state_->sums.end() && state_->being_written.contains(l.content_version))
         batch.put(sum_key(l.content_version), encode(sum->second));
   }
-  if (const Status written = state_->database.commit(batch); !written) return written;
+  TRY(state_->database.commit(batch));
   const std::lock_guard lock(state_->mutex);
   state_->live = record.id;
   for (const ListMeta &l : record.lists) {
@@ -67,7 +66,7 @@ Status Store::take_back(std::uint64_t undone, const GenerationRecord &before,
   if (before.id != 0) batch.put(generation_key(before.id), encode(before));
   batch.put(meta_key("live"), number_text(before.id));
   batch.put_or_erase(meta_key(unconfirmed_note), unconfirmed);
-  if (const Status written = state_->database.commit(batch); !written) return written;
+  TRY(state_->database.commit(batch));
   {
     const std::lock_guard lock(state_->mutex);
     state_->live = before.id;
@@ -76,30 +75,28 @@ Status Store::take_back(std::uint64_t undone, const GenerationRecord &before,
 }
 
 Status Store::prune(unsigned keep, const std::set<std::uint64_t> &pinned, std::uint64_t replaced) {
-  auto kept = state_->read_generations();
-  if (!kept) return std::unexpected(kept.error());
+  auto kept = TRY(state_->read_generations());
   std::set<std::uint64_t> staying = pinned;
   staying.insert(live());
   Batch batch(state_->database);
-  for (const std::uint64_t id : make_room(*kept, keep, staying, replaced)) batch.erase(generation_key(id));
+  for (const std::uint64_t id : make_room(kept, keep, staying, replaced)) batch.erase(generation_key(id));
   if (batch.empty()) return {};
-  if (const Status written = state_->database.commit(batch); !written) return written;
+  TRY(state_->database.commit(batch));
   return state_->drop_unnamed();
 }
 
 // Contents and numbers that no kept generation names any more.
 Status Store::State::drop_unnamed() {
-  const auto kept = read_generations();
-  if (!kept) return std::unexpected(kept.error());
+  const auto kept = TRY(read_generations());
   {
     const std::lock_guard lock(mutex);
-    take_numbers(*kept);
+    take_numbers(kept);
   }
-  const std::vector<std::uint64_t> dropped = unreferenced(*kept);
+  const std::vector<std::uint64_t> dropped = unreferenced(kept);
   if (dropped.empty()) return {};
   Batch batch(database);
   for (const std::uint64_t version : dropped) batch.erase(sum_key(version));
-  if (const Status written = database.commit(batch); !written) return written;
+  TRY(database.commit(batch));
   drop_versions(dropped);
   return {};
 }
@@ -108,13 +105,12 @@ Result<std::vector<GenerationRecord>> Store::generations() const { return state_
 
 Result<std::vector<GenerationRecord>> Store::State::read_generations() const {
   std::vector<GenerationRecord> all;
-  const Status read = database.scan(Keys::state, std::string(1, generation_tag),
-                                    [&](std::string_view, std::string_view value) {
-                                      auto record = decode_generation(value);
-                                      if (record) all.push_back(std::move(*record));
-                                      return record.has_value();
-                                    });
-  if (!read) return std::unexpected(read.error());
+  TRY(database.scan(Keys::state, std::string(1, generation_tag),
+                    [&](std::string_view, std::string_view value) {
+                      auto record = decode_generation(value);
+                      if (record) all.push_back(std::move(*record));
+                      return record.has_value();
+                    }));
   return all;
 }
 

@@ -76,13 +76,11 @@ Status Store::forget_dynamic(const std::vector<std::uint16_t> &numbers) {
   Batch batch(state_->database);
   for (const std::uint16_t number : numbers) {
     const std::string first = dynamic_range(number);
-    const auto entry = state_->database.first_key(Keys::state, first);
-    if (!entry) return std::unexpected(entry.error());
+    const auto entry = TRY(state_->database.first_key(Keys::state, first));
     // Most lists have none, and each range deletion is a burden for later reads.
-    if (*entry && (*entry)->starts_with(first)) batch.erase_range(first, dynamic_range_end(number));
+    if (entry && entry->starts_with(first)) batch.erase_range(first, dynamic_range_end(number));
   }
-  if (!batch.empty())
-    if (const Status written = state_->database.commit(batch); !written) return written;
+  if (!batch.empty()) TRY(state_->database.commit(batch));
   const std::lock_guard lock(state_->mutex);
   for (const std::uint16_t number : numbers) state_->to_forget.erase(number);
   return {};

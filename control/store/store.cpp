@@ -15,33 +15,30 @@ constexpr std::string_view store_version = "2"; // 1 had no sums, and gave list 
 } // namespace
 
 Result<Store> Store::open(const fs::path &folder, Options options) {
-  auto database = Database::open(folder);
-  if (!database) return std::unexpected(database.error());
-  auto state = std::make_unique<State>(std::move(*database));
+  auto database = TRY(Database::open(folder));
+  auto state = std::make_unique<State>(std::move(database));
   state->folder = folder;
   state->options = options;
-  if (const Status loaded = state->load(); !loaded) return std::unexpected(loaded.error());
+  TRY(state->load());
   return Store(std::move(state));
 }
 
 Status Store::State::load() {
-  const auto found = database.get(meta_key("id"));
-  if (!found) return std::unexpected(found.error());
-  if (*found) {
-    Decoder(**found).raw(id.data(), id.size());
-    if (const Status known = read_version(); !known) return known;
-  } else if (const Status created = create_id(); !created) {
-    return created;
+  const auto found = TRY(database.get(meta_key("id")));
+  if (found) {
+    Decoder(*found).raw(id.data(), id.size());
+    TRY(read_version());
+  } else {
+    TRY(create_id());
   }
   for (const auto &[name, value] :
        {std::pair{"sequence", &sequence}, std::pair{"log_first", &log_first}, std::pair{"live", &live},
         std::pair{"next_generation", &next_generation}, std::pair{"next_version", &next_version}})
-    if (const Status read = read_number(name, *value); !read) return read;
+    TRY(read_number(name, *value));
 
-  const auto kept = read_generations();
-  if (!kept) return std::unexpected(kept.error());
-  if (const Status read = load_contents(*kept); !read) return read;
-  return load_lists(*kept);
+  const auto kept = TRY(read_generations());
+  TRY(load_contents(kept));
+  return load_lists(kept);
 }
 
 // Leaves what it finds alone when there is nothing of that name.
@@ -53,9 +50,8 @@ Status Store::State::read_number(const char *name, std::uint64_t &into) const {
 }
 
 Status Store::State::read_version() {
-  const auto found = database.get(meta_key("version"));
-  if (!found) return std::unexpected(found.error());
-  const std::string text = found->value_or("");
+  const auto found = TRY(database.get(meta_key("version")));
+  const std::string text = found.value_or("");
   has_sums = text != "1";
   if (text == "1" || text == store_version) return {};
   return fail(Errc::io,
@@ -70,7 +66,7 @@ Status Store::State::create_id() {
   Batch batch(database);
   batch.put(meta_key("id"), std::string_view(reinterpret_cast<const char *>(id.data()), id.size()));
   batch.put(meta_key("version"), store_version);
-  if (const Status written = database.commit(batch); !written) return written;
+  TRY(database.commit(batch));
   return {};
 }
 
@@ -83,7 +79,7 @@ Status Store::State::adopt(const std::set<std::uint64_t> &wanted) {
     batch.put(sum_key(version), encode(ContentSum{}));
   }
   batch.put(meta_key("version"), store_version);
-  if (const Status written = database.commit(batch); !written) return written;
+  TRY(database.commit(batch));
   has_sums = true;
   return {};
 }
@@ -138,8 +134,7 @@ Result<std::uint64_t> Store::write(const DynamicChange &change) {
       batch.put(log_key(sequence),
                 Encoder().u8(static_cast<std::uint8_t>(touched.side)).prefix(touched.prefix).text);
   batch.put(meta_key("sequence"), number_text(last));
-  if (const Status written = state_->database.commit(batch); !written)
-    return std::unexpected(written.error());
+  TRY(state_->database.commit(batch));
   const std::lock_guard lock(state_->mutex);
   state_->sequence = last;
   state_->log_first = first;
@@ -189,7 +184,7 @@ Status Store::skip_to(std::uint64_t sequence) {
   batch.erase_range(log_key(state_->log_first), log_key(sequence + 1));
   batch.put(meta_key("log_first"), number_text(sequence + 1));
   batch.put(meta_key("sequence"), number_text(sequence));
-  if (const Status written = state_->database.commit(batch); !written) return written;
+  TRY(state_->database.commit(batch));
   state_->sequence = sequence;
   state_->log_first = sequence + 1;
   return {};
@@ -198,7 +193,7 @@ Status Store::skip_to(std::uint64_t sequence) {
 Status Store::set_note(std::string_view name, std::string_view text) {
   Batch batch(state_->database);
   batch.put_or_erase(meta_key("note/" + std::string(name)), text);
-  if (const Status written = state_->database.commit(batch); !written) return written;
+  TRY(state_->database.commit(batch));
   return {};
 }
 

@@ -37,26 +37,20 @@ Status Dataplane::open_target(const std::vector<config::Port> &wanted) {
   P4Setup about;
   about.without_image = config::verdict_of(setup.no_image);
   for (const config::Port &port : wanted) about.sides.push_back(port.side);
-  auto target = P4Target::create(std::move(about));
-  if (!target) return std::unexpected(target.error());
-  p4 = std::move(*target);
+  p4 = TRY(P4Target::create(std::move(about)));
   generations.set_follower(*p4);
   return {};
 }
 
 Status Dataplane::open_ports(const std::vector<config::Port> &wanted) {
-  auto opened = Ports::open(wanted, setup.workers);
-  if (!opened) return std::unexpected(opened.error());
-  ports = std::move(*opened);
+  ports = TRY(Ports::open(wanted, setup.workers));
   return {};
 }
 
 Status Dataplane::open_replay(const ReplayOptions &options) {
-  auto made = ReplayPort::create(options, [this](std::uint16_t list) { return lists.name_of(list); });
-  if (!made) return std::unexpected(made.error());
-  replay = std::move(*made);
-  if (auto started = start_port(replay->port_id(), "replay", {1, 1, replay->pool()}); !started)
-    return started;
+  auto made = TRY(ReplayPort::create(options, [this](std::uint16_t list) { return lists.name_of(list); }));
+  replay = std::move(made);
+  TRY(start_port(replay->port_id(), "replay", {1, 1, replay->pool()}));
   ports.adopt({"replay", replay->port_id(), 1, PortSide::none, 0});
   return {};
 }

@@ -43,9 +43,7 @@ Result<Mapping> map_shared(int fd, std::uint64_t image_bytes) {
     return fail(Errc::bad_image, fmt::format("the image is truncated: {} bytes announced, {} in the file",
                                              image_bytes, file_bytes));
   const std::uint64_t there = static_cast<std::uint64_t>(about.st_blocks) * 512;
-  if (there < file_bytes)
-    if (auto enough = image::check_memory(file_bytes - there); !enough)
-      return std::unexpected(enough.error());
+  if (there < file_bytes) TRY(image::check_memory(file_bytes - there));
 
   void *data = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (data == MAP_FAILED) return fail(Errc::bad_image, because("cannot map the image"));
@@ -93,26 +91,23 @@ Mapping::~Mapping() {
 
 Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const Claim &claim,
                                                     const AttachContext &context) {
-  if (auto sealed = check_seals(fd); !sealed) return std::unexpected(sealed.error());
-  auto mapping = map_shared(fd, claim.image_bytes);
-  if (!mapping) return std::unexpected(mapping.error());
+  TRY(check_seals(fd));
+  auto mapping = TRY(map_shared(fd, claim.image_bytes));
   // Only now: with FUTURE_WRITE in place nobody, ourselves included, could map it writable.
   if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
     return fail(Errc::bad_image, because("cannot seal the image"));
 
-  const MutableBytes bytes = mapping->bytes().first(claim.image_bytes);
-  auto view = image::attach(bytes);
-  if (!view) return std::unexpected(view.error());
-  if (auto agrees = check_claim(*view->header, claim); !agrees) return std::unexpected(agrees.error());
+  const MutableBytes bytes = mapping.bytes().first(claim.image_bytes);
+  auto view = TRY(image::attach(bytes));
+  TRY(check_claim(*view.header, claim));
 
   auto attached = std::make_unique<AttachedImage>();
-  auto writer = image::ImageWriter::attach(bytes, [wait = context.grace, in_force = attached->in_force] {
+  auto writer = TRY(image::ImageWriter::attach(bytes, [wait = context.grace, in_force = attached->in_force] {
     if (*in_force) wait();
-  });
-  if (!writer) return std::unexpected(writer.error());
-  attached->view = *view;
-  attached->mapping = std::move(*mapping);
-  attached->writer.emplace(std::move(*writer));
+  }));
+  attached->view = view;
+  attached->mapping = std::move(mapping);
+  attached->writer.emplace(std::move(writer));
   attached->hugepages = on_hugepages(fd);
   attached->image_bytes = claim.image_bytes;
   attached->generation = claim.generation;
@@ -132,16 +127,15 @@ Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &
   if (bytes < sizeof(image::ImageHeader))
     return fail(Errc::bad_image, fmt::format("{}: {} bytes are too few for an image", file.string(), bytes));
 
-  auto memory = image::MemoryFile::make(bytes, image::choose_pages(bytes, image::free_pages()), context.node);
-  if (!memory) return std::unexpected(memory.error());
-  const MutableBytes whole = memory->bytes().first(bytes);
+  auto memory =
+      TRY(image::MemoryFile::make(bytes, image::choose_pages(bytes, image::free_pages()), context.node));
+  const MutableBytes whole = memory.bytes().first(bytes);
   if (auto good = read_whole(from.get(), whole); !good)
     return fail(good.error().code, file.string() + ": " + good.error().message);
   const auto header = load_unaligned<image::ImageHeader>(whole.data());
   const Claim claim{header.store_id, header.generation, header.sequence, bytes};
-  const auto sealed = std::move(*memory).seal();
-  if (!sealed) return std::unexpected(sealed.error());
-  auto attached = attach_memfd(sealed->get(), claim, context);
+  const auto sealed = TRY(std::move(memory).seal());
+  auto attached = attach_memfd(sealed.get(), claim, context);
   if (!attached) return fail(attached.error().code, file.string() + ": " + attached.error().message);
   return attached;
 }

@@ -31,7 +31,7 @@ std::uint64_t ns_since(Clock::time_point start) {
 
 // What came over the socket is checked before it reaches a writer.
 Status check(const image::Delta &delta, const AttachedImage &image) {
-  if (Status good = image::check(delta); !good) return good;
+  TRY(image::check(delta));
   if (delta.op == image::DeltaOp::set && !image.lists.test(delta.list))
     return fail(Errc::needs_rebuild,
                 fmt::format("list number {} is not in generation {}", delta.list, image.generation));
@@ -181,8 +181,7 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
 
 Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
                                                   std::span<const wire::GuardedAddress> addresses) {
-  if (Status good = is_live(about.store_id, about.generation, "guarded"); !good)
-    return std::unexpected(good.error());
+  TRY(is_live(about.store_id, about.generation, "guarded"));
   AttachedImage *image = live();
   if (!std::ranges::all_of(addresses, is_sound))
     return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
@@ -193,15 +192,14 @@ Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
     done.guarded.waiting += one.waiting;
     done.guarded.refused += one.refused;
   }
-  if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
+  TRY(lead_changed(*image));
   done.token = slot_.start_grace();
   return done;
 }
 
 Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about,
                                                       std::span<const wire::RelievedAddress> addresses) {
-  if (Status good = is_live(about.store_id, about.generation, "relieved"); !good)
-    return std::unexpected(good.error());
+  TRY(is_live(about.store_id, about.generation, "relieved"));
   AttachedImage *image = live();
   if (!image->view.stack.judges())
     return fail(Errc::refused,
@@ -225,7 +223,7 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   }
   if (const auto end = std::chrono::steady_clock::now(); begin >= displace_again_)
     displace_again_ = end + displacing_pause * (end - begin);
-  if (const Status led = lead_changed(*image); !led) return std::unexpected(led.error());
+  TRY(lead_changed(*image));
   done.token = slot_.start_grace();
   return done;
 }
@@ -244,7 +242,7 @@ Status Generations::commit(const wire::Commit &commit, std::function<void(const 
                 fmt::format("the live image has reached delta {}, the staged one only {}: acknowledged "
                             "entries would be lost",
                             now->sequence.load(), staged_->sequence.load()));
-  if (Status led = lead(*staged_); !led) return led;
+  TRY(lead(*staged_));
   kept_.commit();
   publish(std::move(staged_), std::move(done));
   return {};

@@ -59,10 +59,9 @@ public:
     for (const p4::Array array : {p4::Array::packets, p4::Array::bytes, p4::Array::list_hits}) {
       const p4::ArrayInfo &info = p4::info_of(array);
       for (std::uint64_t i = 0; i < info.elements; ++i) {
-        const auto value = from.gate_->read_register(info.name, i);
-        if (!value) return std::unexpected(value.error());
-        if (*value == 0) continue;
-        if (Status ok = write(info.name, i, std::span(&*value, 1)); !ok) return ok;
+        const auto value = TRY(from.gate_->read_register(info.name, i));
+        if (value == 0) continue;
+        if (Status ok = write(info.name, i, std::span(&value, 1)); !ok) return ok;
       }
     }
     return {};
@@ -100,11 +99,9 @@ Result<std::unique_ptr<P4Target::Engine>> P4Target::make_engine(const p4::Capaci
 
 Result<std::unique_ptr<P4Target>> P4Target::create(P4Setup setup) {
   std::unique_ptr<P4Target> target(new P4Target(std::move(setup)));
-  auto engine = target->make_engine(p4::default_capacities());
-  if (!engine) return std::unexpected(engine.error());
-  if (Status loaded = (*engine)->load_none(target->setting()); !loaded)
-    return std::unexpected(loaded.error());
-  target->engine_ = std::move(*engine);
+  auto engine = TRY(target->make_engine(p4::default_capacities()));
+  TRY(engine->load_none(target->setting()));
+  target->engine_ = std::move(engine);
   target->engine_->takes_over(target->held_);
   return target;
 }
@@ -121,15 +118,14 @@ Status P4Target::load(const image::ImageView &view) {
 }
 
 Status P4Target::enlarge(const p4::Capacities &capacities, const image::ImageView &view) {
-  auto engine = make_engine(capacities);
-  if (!engine) return std::unexpected(engine.error());
-  if (Status loaded = (*engine)->load(view, setting()); !loaded) return loaded;
+  auto engine = TRY(make_engine(capacities));
+  TRY(engine->load(view, setting()));
   held_.lock();
-  if (Status copied = (*engine)->copy_counters(*engine_); !copied) {
+  if (Status copied = engine->copy_counters(*engine_); !copied) {
     held_.unlock();
     return copied;
   }
-  std::swap(engine_, *engine);
+  std::swap(engine_, engine);
   engine_->takes_over(held_);
   return {};
 }

@@ -86,7 +86,7 @@ Status start_port(std::uint16_t port_id, const std::string &name, const PortSetu
   rte_eth_dev_info info{};
   if (const int error = rte_eth_dev_info_get(port_id, &info); error != 0)
     return port_error(name, "cannot be examined", error);
-  if (auto good = check_queues(name, setup, info); !good) return good;
+  TRY(check_queues(name, setup, info));
 
   rte_eth_conf conf{};
   constexpr std::uint64_t over_addresses = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
@@ -121,17 +121,15 @@ Result<Ports> Ports::open(const std::vector<config::Port> &wanted, unsigned work
                 fmt::format("{} ports are configured, {} are possible", wanted.size(), ports_max));
   Ports ports;
   for (const config::Port &port : wanted) {
-    const auto id = find_device(port);
-    if (!id) return std::unexpected(id.error());
+    const auto id = TRY(find_device(port));
     const auto peer = std::find_if(wanted.begin(), wanted.end(),
                                    [&](const config::Port &other) { return other.name == port.peer; });
     if (peer == wanted.end() && !port.peer.empty())
       return fail(Errc::config, fmt::format("port {}: its peer {} is not a port", port.name, port.peer));
     const auto own = static_cast<std::uint16_t>(ports.ports_.size());
     const auto other = peer == wanted.end() ? own : static_cast<std::uint16_t>(peer - wanted.begin());
-    const auto queues = rx_queues_of(port, *id, workers);
-    if (!queues) return std::unexpected(queues.error());
-    ports.ports_.push_back({port.name, *id, *queues, port.side, other});
+    const auto queues = TRY(rx_queues_of(port, id, workers));
+    ports.ports_.push_back({port.name, id, queues, port.side, other});
   }
 
   ports.pool_ = rte_pktmbuf_pool_create("weir_packets", mbufs_needed(ports.ports_, workers), pool_cache, 0,

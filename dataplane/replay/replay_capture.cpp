@@ -85,10 +85,9 @@ Result<CaptureReader> CaptureReader::open(const std::filesystem::path &file) {
 
 Status CaptureReader::rewind() {
   const std::filesystem::path file = file_;
-  auto again = open(file);
-  if (!again) return std::unexpected(again.error());
+  auto again = TRY(open(file));
   handle_.reset(); // before its buffer
-  *this = std::move(*again);
+  *this = std::move(again);
   return {};
 }
 
@@ -126,7 +125,7 @@ Result<CaptureReader::Next> CaptureReader::next(CapturedPacket &packet) {
                                  " captured bytes, replay takes frames of up to " +
                                  std::to_string(captured_bytes_max) + ": cut it with editcap -s " +
                                  std::to_string(captured_bytes_max) + ", or leave it out");
-  if (auto whole = check_not_clipped(header->caplen); !whole) return std::unexpected(whole.error());
+  TRY(check_not_clipped(header->caplen));
   return Next::packet;
 }
 

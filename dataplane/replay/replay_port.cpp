@@ -65,13 +65,11 @@ Result<ReplaySink::Files> open_outputs(const ReplayOptions &options, const Captu
   ReplaySink::Files files;
   const auto open = [&](const std::filesystem::path &name, CaptureWriter &writer) -> Status {
     if (name.empty()) return {};
-    auto made = CaptureWriter::create(name, reader.snapshot_bytes(), reader.nanoseconds());
-    if (!made) return std::unexpected(made.error());
-    writer = std::move(*made);
+    writer = TRY(CaptureWriter::create(name, reader.snapshot_bytes(), reader.nanoseconds()));
     return {};
   };
-  if (auto good = open(options.out, files.passed); !good) return std::unexpected(good.error());
-  if (auto good = open(options.denied, files.denied); !good) return std::unexpected(good.error());
+  TRY(open(options.out, files.passed));
+  TRY(open(options.denied, files.denied));
   if (!options.verdicts.empty()) {
     files.verdicts_name = options.verdicts;
     files.verdicts.reset(std::fopen(options.verdicts.c_str(), "wb"));
@@ -114,16 +112,12 @@ ReplayPort::ReplayPort(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) 
 
 Result<std::unique_ptr<ReplayPort>> ReplayPort::create(const ReplayOptions &options, ListNameOf list_name) {
   if (options.loops == 0) return fail(Errc::usage, "replay: --loop 0 would replay nothing; use 1 or more");
-  if (auto good = check_paths(options); !good) return std::unexpected(good.error());
-  auto reader = CaptureReader::open(options.in);
-  if (!reader) return std::unexpected(reader.error());
-  auto files = open_outputs(options, *reader);
-  if (!files) return std::unexpected(files.error());
+  TRY(check_paths(options));
+  auto reader = TRY(CaptureReader::open(options.in));
+  auto files = TRY(open_outputs(options, reader));
 
   auto parts = std::make_unique<Parts>();
-  auto offset = note_field();
-  if (!offset) return std::unexpected(offset.error());
-  parts->note_offset = *offset;
+  parts->note_offset = TRY(note_field());
   parts->pool.reset(rte_pktmbuf_pool_create("weir_replay", pool_mbufs_count, 0, 0,
                                             RTE_PKTMBUF_HEADROOM + segment_bytes, SOCKET_ID_ANY));
   if (!parts->pool) return fail(Errc::no_memory, because("the pool for 8191 packets (20 MiB)"));
@@ -143,10 +137,10 @@ Result<std::unique_ptr<ReplayPort>> ReplayPort::create(const ReplayOptions &opti
   parts->port_id = static_cast<std::uint16_t>(port);
 
   Parts &p = *parts;
-  p.source.emplace(std::move(*reader), options, ReplaySource::Wiring{p.pool.get(), p.rx.get(), p.note_offset},
+  p.source.emplace(std::move(reader), options, ReplaySource::Wiring{p.pool.get(), p.rx.get(), p.note_offset},
                    p.shared);
   p.sink =
-      std::make_unique<ReplaySink>(std::move(*files), std::move(list_name),
+      std::make_unique<ReplaySink>(std::move(files), std::move(list_name),
                                    ReplaySink::Wiring{p.tx.get(), p.denied.get(), p.note_offset}, p.shared);
   return std::unique_ptr<ReplayPort>(new ReplayPort(std::move(parts)));
 }

@@ -93,8 +93,8 @@ const std::string &ReplaySink::name_of_list(std::uint16_t slot) {
 }
 
 Status ReplaySink::status() const {
-  if (auto good = files_.passed.status(); !good) return good;
-  if (auto good = files_.denied.status(); !good) return good;
+  TRY(files_.passed.status());
+  TRY(files_.denied.status());
   if (files_.verdicts && std::ferror(files_.verdicts.get()))
     return fail(Errc::io, "cannot write " + files_.verdicts_name.string() + ": " + std::strerror(errno));
   return {};

@@ -41,14 +41,12 @@ Status ReplaySource::play() {
   shared_.first_release.store(rate_origin_.time_since_epoch().count(), std::memory_order_relaxed);
 
   for (std::uint64_t round = 0; round < loops_; ++round) {
-    if (round > 0)
-      if (auto again = reader_.rewind(); !again) return again;
+    if (round > 0) TRY(reader_.rewind());
     for (;;) {
       CapturedPacket packet;
-      const auto next = reader_.next(packet);
-      if (!next) return std::unexpected(next.error());
-      if (*next == CaptureReader::Next::cut) shared_.truncated.store(true, std::memory_order_relaxed);
-      if (*next != CaptureReader::Next::packet) break;
+      const auto next = TRY(reader_.next(packet));
+      if (next == CaptureReader::Next::cut) shared_.truncated.store(true, std::memory_order_relaxed);
+      if (next != CaptureReader::Next::packet) break;
       if (!release(packet)) return {};
     }
   }

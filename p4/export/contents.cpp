@@ -273,7 +273,7 @@ private:
 } // namespace
 
 Result<Capacities> capacities_for(const image::ImageView &view) {
-  if (const Status fits = check_fit(view, {}); !fits) return std::unexpected(fits.error());
+  TRY(check_fit(view, {}));
   Capacities all = default_capacities();
   BankWriteUp write_up({}, 0, all);
   write_up.write(view);
@@ -288,17 +288,17 @@ Result<Capacities> capacities_for(const image::ImageView &view) {
 
 Result<BankContents> contents_of(const image::ImageView &view, const Setting &setting, unsigned bank,
                                  const Capacities &capacities) {
-  if (const Status fits = check_fit(view, setting); !fits) return std::unexpected(fits.error());
+  TRY(check_fit(view, setting));
   BankWriteUp write_up(setting, bank, capacities);
   write_up.write(view);
   BankContents contents = write_up.take();
-  if (const Status fits = check_capacities(contents, capacities); !fits) return std::unexpected(fits.error());
+  TRY(check_capacities(contents, capacities));
   return contents;
 }
 
 Result<BankContents> contents_without_image(const Setting &setting, const Capacities &capacities) {
   BankContents contents = BankWriteUp(setting, 0, capacities).take();
-  if (const Status fits = check_capacities(contents, capacities); !fits) return std::unexpected(fits.error());
+  TRY(check_capacities(contents, capacities));
   return contents;
 }
 

@@ -38,37 +38,32 @@ void keep_tail(Elements &now, const Elements &old) {
 Result<Capacities> Exporter::capacities() {
   Capacities all{};
   for (const ArrayInfo &info : arrays) {
-    const auto has = sink_.capacity(info.name);
-    if (!has) return std::unexpected(has.error());
-    all[static_cast<std::size_t>(info.array)] = *has;
+    const auto has = TRY(sink_.capacity(info.name));
+    all[static_cast<std::size_t>(info.array)] = has;
   }
   return all;
 }
 
 Status Exporter::finish_flip() {
   if (!flipping_) return {};
-  if (const Status ok = sink_.flip(1 - bank_); !ok) return ok;
+  TRY(sink_.flip(1 - bank_));
   flipping_ = false;
   bank_ = 1 - bank_;
   return {};
 }
 
 Result<ExportReport> Exporter::write(const image::ImageView &view, const Setting &setting) {
-  if (const Status ok = finish_flip(); !ok) return std::unexpected(ok.error());
-  const auto have = capacities();
-  if (!have) return std::unexpected(have.error());
-  auto contents = contents_of(view, setting, 1 - bank_, *have);
-  if (!contents) return std::unexpected(contents.error());
-  return replace(std::move(*contents), *have);
+  TRY(finish_flip());
+  const auto have = TRY(capacities());
+  auto contents = TRY(contents_of(view, setting, 1 - bank_, have));
+  return replace(std::move(contents), have);
 }
 
 Result<ExportReport> Exporter::write_none(const Setting &setting) {
-  if (const Status ok = finish_flip(); !ok) return std::unexpected(ok.error());
-  const auto have = capacities();
-  if (!have) return std::unexpected(have.error());
-  auto contents = contents_without_image(setting, *have);
-  if (!contents) return std::unexpected(contents.error());
-  return replace(std::move(*contents), *have);
+  TRY(finish_flip());
+  const auto have = TRY(capacities());
+  auto contents = TRY(contents_without_image(setting, have));
+  return replace(std::move(contents), have);
 }
 
 Result<ExportReport> Exporter::replace(BankContents contents, const Capacities &capacities) {
@@ -80,18 +75,17 @@ Result<ExportReport> Exporter::replace(BankContents contents, const Capacities &
     const auto n = static_cast<std::size_t>(info.array);
     const std::uint64_t half = half_of(info.array, report.bank, capacities);
     report.elements += contents[n].size();
-    const Status ok = each_difference(contents[n], old ? &(*old)[n] : nullptr,
-                                      [&](std::size_t first, std::span<const std::uint64_t> values) {
-                                        report.written += values.size();
-                                        ++report.runs;
-                                        return sink_.write(info.name, half + first, values);
-                                      });
-    if (!ok) return std::unexpected(ok.error());
+    TRY(each_difference(contents[n], old ? &(*old)[n] : nullptr,
+                        [&](std::size_t first, std::span<const std::uint64_t> values) {
+                          report.written += values.size();
+                          ++report.runs;
+                          return sink_.write(info.name, half + first, values);
+                        }));
     if (old) keep_tail(contents[n], (*old)[n]);
   }
   shadow_[report.bank] = std::move(contents);
   flipping_ = true;
-  if (const Status ok = finish_flip(); !ok) return std::unexpected(ok.error());
+  TRY(finish_flip());
   return report;
 }
 

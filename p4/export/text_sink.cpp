@@ -50,7 +50,7 @@ public:
   explicit Reader(std::string_view text) noexcept : text_(text) {}
 
   [[nodiscard]] Result<RegisterText> read() {
-    if (const Status ok = head(); !ok) return std::unexpected(ok.error());
+    TRY(head());
     if (const Status ok = elements(); !ok) return std::unexpected(ok.error());
     if (!text_.empty()) return fail_here("nothing may stand behind the last line");
     return std::move(out_);
@@ -105,8 +105,7 @@ private:
     const auto digest = digest_of(words_[1]);
     if (!has_words(2) || words_[0] != "digest" || !digest) return fail_here("a digest has to stand here");
     out_.digest = *digest;
-    for (const ArrayInfo &info : arrays)
-      if (const Status ok = array(info); !ok) return ok;
+    for (const ArrayInfo &info : arrays) TRY(array(info));
     return {};
   }
 
@@ -169,9 +168,8 @@ Result<std::vector<std::uint64_t> *> TextSink::array_called(std::string_view nam
 }
 
 Result<std::uint64_t> TextSink::capacity(std::string_view array) {
-  const auto elements = array_called(array);
-  if (!elements) return std::unexpected(elements.error());
-  return (*elements)->size();
+  const auto elements = TRY(array_called(array));
+  return elements->size();
 }
 
 Status TextSink::write(std::string_view array, std::uint64_t first, std::span<const std::uint64_t> values) {
@@ -214,11 +212,10 @@ std::string TextSink::text(std::uint64_t generation, const image::Digest &digest
 Result<RegisterText> read_text(std::string_view text) { return Reader(text).read(); }
 
 Result<std::string> to_text(const image::ImageView &view, const Setting &setting) {
-  const auto capacities = capacities_for(view);
-  if (!capacities) return std::unexpected(capacities.error());
-  TextSink sink(*capacities);
+  const auto capacities = TRY(capacities_for(view));
+  TextSink sink(capacities);
   Exporter exporter(sink);
-  if (const auto done = exporter.write(view, setting); !done) return std::unexpected(done.error());
+  TRY(exporter.write(view, setting));
   return sink.text(view.generation, view.header->rules_digest);
 }
 

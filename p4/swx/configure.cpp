@@ -121,8 +121,7 @@ Status Configuration::table(const Table &table) const {
 }
 
 Status Configuration::tables() const {
-  for (const Table &each : spec_.tables)
-    if (auto taken = table(each); !taken) return taken;
+  for (const Table &each : spec_.tables) TRY(table(each));
   return {};
 }
 

@@ -20,9 +20,8 @@ public:
   explicit Registers(Gate &gate) : gate_(gate) {}
 
   Result<std::uint64_t> capacity(std::string_view array) override {
-    const auto count = gate_.pipeline_.register_count(array);
-    if (!count) return std::unexpected(count.error());
-    return std::uint64_t{*count};
+    const auto count = TRY(gate_.pipeline_.register_count(array));
+    return std::uint64_t{count};
   }
 
   Status write(std::string_view array, std::uint64_t first, std::span<const std::uint64_t> values) override {
@@ -32,7 +31,7 @@ public:
   Status flip(unsigned bank) override {
     const std::array<std::uint64_t, 1> value{bank};
     (void)look_at_turn(); // what was written before, before
-    if (auto written = write("bank", 0, value); !written) return written;
+    TRY(write("bank", 0, value));
     return wait_for_the_burst_in_flight();
   }
 
@@ -70,9 +69,8 @@ Gate::~Gate() = default;
 
 Result<std::unique_ptr<Gate>> Gate::build(const Result<swx::Spec> &spec, const PipelineOptions &options) {
   if (!spec) return std::unexpected(spec.error());
-  auto pipeline = SwxPipeline::build(*spec, options);
-  if (!pipeline) return std::unexpected(pipeline.error());
-  return std::unique_ptr<Gate>(new Gate(std::move(*pipeline)));
+  auto pipeline = TRY(SwxPipeline::build(*spec, options));
+  return std::unique_ptr<Gate>(new Gate(std::move(pipeline)));
 }
 
 Result<std::unique_ptr<Gate>> Gate::load(const std::filesystem::path &path, const PipelineOptions &options) {

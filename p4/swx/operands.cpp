@@ -216,12 +216,11 @@ Result<Instruction> Reader::read(const Words &line) const {
                                shape->count));
   out.op = shape->op;
   for (unsigned i = 0; i < shape->count; ++i) {
-    auto taken = operand(shape->uses[i], words[i + 1], line.line);
-    if (!taken) return std::unexpected(taken.error());
-    out.operands.push_back(*taken);
+    auto taken = TRY(operand(shape->uses[i], words[i + 1], line.line));
+    out.operands.push_back(taken);
   }
-  if (auto placed = check_place(out); !placed) return std::unexpected(placed.error());
-  if (auto fits = check_widths(out); !fits) return std::unexpected(fits.error());
+  TRY(check_place(out));
+  TRY(check_widths(out));
   return out;
 }
 
@@ -297,11 +296,10 @@ Result<Block> read_block(const Spec &spec, std::optional<unsigned> arguments, bo
   const Reader reader(spec, arguments, in_action);
   Block block;
   for (const Words &line : lines) {
-    auto instruction = reader.read(line);
-    if (!instruction) return std::unexpected(instruction.error());
-    block.push_back(std::move(*instruction));
+    auto instruction = TRY(reader.read(line));
+    block.push_back(std::move(instruction));
   }
-  if (auto resolved = resolve_labels(spec, block); !resolved) return std::unexpected(resolved.error());
+  TRY(resolve_labels(spec, block));
   return block;
 }
 

@@ -46,22 +46,20 @@ sizes_of(const swx::Spec &spec, const std::map<std::string, std::uint32_t> &larg
 void SwxPipeline::Free::operator()(rte_swx_pipeline *pipeline) const { rte_swx_pipeline_free(pipeline); }
 
 Result<SwxPipeline> SwxPipeline::build(const swx::Spec &spec, const PipelineOptions &options) {
-  if (options.lint)
-    if (auto clean = swx::check(spec); !clean) return std::unexpected(clean.error());
-  auto sizes = sizes_of(spec, options.register_sizes);
-  if (!sizes) return std::unexpected(sizes.error());
+  if (options.lint) TRY(swx::check(spec));
+  auto sizes = TRY(sizes_of(spec, options.register_sizes));
 
   SwxPipeline out;
   out.file_ = spec.file;
-  out.sizes_ = std::move(*sizes);
+  out.sizes_ = std::move(sizes);
   rte_swx_pipeline *pipeline = nullptr;
   if (const int status = rte_swx_pipeline_config(&pipeline, nullptr, static_cast<int>(rte_socket_id())))
     return fail(Errc::io, fmt::format("{}: DPDK makes no pipeline: {}", spec.file, std::strerror(-status)));
   out.pipeline_.reset(pipeline);
   out.port_ = std::make_unique<swx::MemoryPort>(spec.header_named(swx::port_header_name).has_value(),
                                                 emitted_bytes(spec));
-  if (auto connected = out.port_->connect(pipeline); !connected) return std::unexpected(connected.error());
-  if (auto ready = swx::configure(pipeline, spec, out.sizes_); !ready) return std::unexpected(ready.error());
+  TRY(out.port_->connect(pipeline));
+  TRY(swx::configure(pipeline, spec, out.sizes_));
   if (const int status = rte_swx_pipeline_build(pipeline))
     return fail(status == -ENOMEM ? Errc::no_memory : Errc::io,
                 fmt::format("{}: DPDK does not build the pipeline: {}; registers take {} MiB of its memory",
@@ -91,11 +89,10 @@ Status SwxPipeline::run(std::span<const swx::Packet> packets, std::span<std::uin
 }
 
 Status SwxPipeline::check_range(std::string_view array, std::uint64_t first, std::uint64_t count) const {
-  const auto size = register_count(array);
-  if (!size) return std::unexpected(size.error());
-  if (first <= *size && count <= *size - first) return {};
+  const auto size = TRY(register_count(array));
+  if (first <= size && count <= size - first) return {};
   return fail(Errc::not_found, fmt::format("{}: registers {} to {} of {}, which has {}: enlarge it", file_,
-                                           first, first + count - 1, array, *size));
+                                           first, first + count - 1, array, size));
 }
 
 Result<std::uint32_t> SwxPipeline::register_count(std::string_view array) const {
@@ -106,7 +103,7 @@ Result<std::uint32_t> SwxPipeline::register_count(std::string_view array) const 
 }
 
 Result<std::uint64_t> SwxPipeline::read_register(std::string_view array, std::uint64_t index) const {
-  if (auto in_range = check_range(array, index, 1); !in_range) return std::unexpected(in_range.error());
+  TRY(check_range(array, index, 1));
   std::uint64_t value = 0;
   const int status = rte_swx_ctl_pipeline_regarray_read(pipeline_.get(), std::string(array).c_str(),
                                                         static_cast<std::uint32_t>(index), &value);
@@ -117,7 +114,7 @@ Result<std::uint64_t> SwxPipeline::read_register(std::string_view array, std::ui
 
 Status SwxPipeline::write_registers(std::string_view array, std::uint64_t first,
                                     std::span<const std::uint64_t> values) {
-  if (auto in_range = check_range(array, first, values.size()); !in_range) return in_range;
+  TRY(check_range(array, first, values.size()));
   const std::string name(array);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto index = static_cast<std::uint32_t>(first + i);

@@ -108,11 +108,10 @@ Result<std::vector<Words>> Parser::inside_of_braces() {
 
 Status Parser::take_struct() {
   const Words head = lines_[at_];
-  if (auto fresh = check_new(spec_.structs, head); !fresh) return fresh;
-  auto inside = inside_of_braces();
-  if (!inside) return std::unexpected(inside.error());
+  TRY(check_new(spec_.structs, head));
+  auto inside = TRY(inside_of_braces());
   Struct type{head.words[1], {}, 0, head.line};
-  for (const Words &line : *inside) {
+  for (const Words &line : inside) {
     const std::string &width = line.words[0];
     if (width.starts_with("varbit"))
       return fail_here(line.line, "'{}': varbit fields are not taken: extract pieces of fixed size", width);
@@ -133,7 +132,7 @@ Status Parser::take_struct() {
 }
 
 Status Parser::take_header(const Words &line) {
-  if (auto fresh = check_new(spec_.headers, line); !fresh) return fresh;
+  TRY(check_new(spec_.headers, line));
   const auto type = struct_named(line.words.back());
   if (line.words.size() != 4 || line.words[2] != "instanceof" || !type)
     return fail_here(line.line, "'{}': write header NAME instanceof STRUCT, the struct before",
@@ -155,7 +154,7 @@ Status Parser::take_metadata(const Words &line) {
 }
 
 Status Parser::take_array(const Words &line) {
-  if (auto fresh = check_new(spec_.arrays, line); !fresh) return fresh;
+  TRY(check_new(spec_.arrays, line));
   const std::vector<std::string> &words = line.words;
   const bool shaped = words.size() == 6 && words[2] == "size" && words[4] == "initval";
   const auto size = shaped ? number_of(words[3], 32) : std::nullopt;
@@ -180,12 +179,11 @@ Status Parser::take_declaration() {
   if (block && braces) {
     if (words[0] == "apply" && apply_)
       return fail_here(line.line, "there is an apply block at line {} already", apply_->head.line);
-    auto inside = inside_of_braces();
-    if (!inside) return std::unexpected(inside.error());
+    auto inside = TRY(inside_of_braces());
     if (words[0] == "apply")
-      apply_ = Later{line, std::move(*inside)};
+      apply_ = Later{line, std::move(inside)};
     else
-      (words[0] == "action" ? actions_ : tables_).push_back({line, std::move(*inside)});
+      (words[0] == "action" ? actions_ : tables_).push_back({line, std::move(inside)});
     return {};
   }
   ++at_;
@@ -199,7 +197,7 @@ Status Parser::take_declaration() {
 
 Status Parser::resolve_action(const Later &later) {
   const std::vector<std::string> &words = later.head.words;
-  if (auto fresh = check_new(spec_.actions, later.head); !fresh) return fresh;
+  TRY(check_new(spec_.actions, later.head));
   Action action{words[1], std::nullopt, {}, later.head.line};
   const bool none = words.size() == 5 && words[2] == "args" && words[3] == "none";
   if (words.size() == 6 && words[2] == "args" && words[3] == "instanceof")
@@ -207,9 +205,8 @@ Status Parser::resolve_action(const Later &later) {
   if (!none && !action.arguments)
     return fail_here(later.head.line, "'{}': write action NAME args none {{ or args instanceof STRUCT {{",
                      fmt::join(words, " "));
-  auto block = read_block(spec_, action.arguments, true, later.inside);
-  if (!block) return std::unexpected(block.error());
-  action.block = std::move(*block);
+  auto block = TRY(read_block(spec_, action.arguments, true, later.inside));
+  action.block = std::move(block);
   if (action.block.empty())
     return fail_here(later.head.line, "action {} has no instruction: end it with return", action.name);
   spec_.actions.push_back(std::move(action));
@@ -261,7 +258,7 @@ Status Parser::take_default_action(Table &table, const Words &line) {
 }
 
 Status Parser::resolve_table(const Later &later) {
-  if (auto fresh = check_new(spec_.tables, later.head); !fresh) return fresh;
+  TRY(check_new(spec_.tables, later.head));
   Table table;
   table.name = later.head.words[1];
   table.line = later.head.line;
@@ -299,13 +296,10 @@ Status Parser::resolve() {
   const unsigned last = lines_.empty() ? 1 : lines_.back().line;
   if (!spec_.metadata) return fail_here(last, "the program has no metadata: add metadata instanceof STRUCT");
   if (!apply_) return fail_here(last, "the program has no apply block: add apply {{ rx ... tx ... }}");
-  for (const Later &action : actions_)
-    if (auto taken = resolve_action(action); !taken) return taken;
-  for (const Later &table : tables_)
-    if (auto taken = resolve_table(table); !taken) return taken;
-  auto apply = read_block(spec_, std::nullopt, false, apply_->inside);
-  if (!apply) return std::unexpected(apply.error());
-  spec_.apply = std::move(*apply);
+  for (const Later &action : actions_) TRY(resolve_action(action));
+  for (const Later &table : tables_) TRY(resolve_table(table));
+  auto apply = TRY(read_block(spec_, std::nullopt, false, apply_->inside));
+  spec_.apply = std::move(apply);
   if (spec_.apply.empty() || spec_.apply.front().op != Op::rx)
     return fail_here(apply_->head.line, "apply must begin with rx m.FIELD");
   for (std::size_t i = 1; i < spec_.apply.size(); ++i) {
@@ -319,9 +313,8 @@ Status Parser::resolve() {
 
 Result<Spec> Parser::parse(std::string_view text) {
   lines_ = lines_of(text);
-  while (at_ < lines_.size())
-    if (auto taken = take_declaration(); !taken) return std::unexpected(taken.error());
-  if (auto resolved = resolve(); !resolved) return std::unexpected(resolved.error());
+  while (at_ < lines_.size()) TRY(take_declaration());
+  TRY(resolve());
   return std::move(spec_);
 }
 

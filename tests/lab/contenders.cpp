@@ -13,13 +13,11 @@ namespace {
 template <class View> class Seesaw {
 public:
   static Result<Seesaw> make(const build::SeesawParams &params) {
-    const auto bytes = build::seesaw_bytes(params);
-    if (!bytes) return std::unexpected(bytes.error());
+    const auto bytes = TRY(build::seesaw_bytes(params));
     Seesaw made;
-    made.lines_.resize(*bytes / sizeof(Line));
-    const MutableBytes section{made.lines_.front().bytes, *bytes};
-    if (const auto load = build::build_seesaw(params, {}, {}, section); !load)
-      return std::unexpected(load.error());
+    made.lines_.resize(bytes / sizeof(Line));
+    const MutableBytes section{made.lines_.front().bytes, bytes};
+    TRY(build::build_seesaw(params, {}, {}, section));
     made.writer_ = filter::SeesawWriter::attach(section).value();
     made.view_ = View::attach(section).value();
     return made;
@@ -88,15 +86,14 @@ Result<std::vector<Entry>> entries_for(const SeesawTask &task, const Needs &need
   };
   std::vector<Entry> entries;
   if (wanted("seesaw") || wanted("seesaw_printed")) {
-    const auto choice = choose_seesaw(task, needs);
-    if (!choice) return std::unexpected(choice.error());
+    const auto choice = TRY(choose_seesaw(task, needs));
     if (wanted("seesaw")) {
-      entries.push_back(seesaw_entry<filter::SeesawView>("seesaw", task, *choice));
-      entries.back().predicted = choice->predicted;
+      entries.push_back(seesaw_entry<filter::SeesawView>("seesaw", task, choice));
+      entries.back().predicted = choice.predicted;
     }
     if (wanted("seesaw_printed")) // no model: what is printed is not what is planned
       entries.push_back(
-          seesaw_entry<filter::BasicSeesawView<filter::AsPrinted>>("seesaw_printed", task, *choice));
+          seesaw_entry<filter::BasicSeesawView<filter::AsPrinted>>("seesaw_printed", task, choice));
   }
   for (const Rival &rival : rivals)
     if (wanted(rival.name)) entries.push_back(rival.entry(task, needs, rival.name));

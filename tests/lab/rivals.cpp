@@ -94,8 +94,7 @@ Entry stack_of(std::string name, const filter::StackedCountingShape &s, std::uin
   entry.make = [s, known](std::span<const KeyHash> negatives) -> Made {
     auto stack = filter::StackedCounting::make(s);
     if (!stack) return std::unexpected(stack.error());
-    for (const KeyHash negative : negatives.first(known))
-      if (const Status learnt = stack->learn(negative); !learnt) return std::unexpected(learnt.error());
+    for (const KeyHash negative : negatives.first(known)) TRY(stack->learn(negative));
     return wrapped(std::move(stack));
   };
   return entry;

@@ -205,23 +205,20 @@ private:
 
 Result<SeesawReport> run_seesaw(const SeesawTask &task) {
   const Needs needs = needs_of(task);
-  const auto entries = entries_for(task, needs);
-  if (!entries) return std::unexpected(entries.error());
-  auto outcomes = Sweep(task, needs, *entries).run();
-  if (!outcomes) return std::unexpected(outcomes.error());
+  const auto entries = TRY(entries_for(task, needs));
+  auto outcomes = TRY(Sweep(task, needs, entries).run());
   if (task.timing) {
     const Keys keys = keys_for(task, task.seed);
     const std::span positives = keys.positives;
-    if (const Status timed = time_all(*entries, positives.first(task.keys), keys.negatives, *outcomes);
-        !timed)
+    if (const Status timed = time_all(entries, positives.first(task.keys), keys.negatives, outcomes); !timed)
       return std::unexpected(timed.error());
   }
   SeesawReport report{task, {}};
-  for (std::size_t e = 0; e < entries->size(); ++e) {
-    const Entry &entry = (*entries)[e];
+  for (std::size_t e = 0; e < entries.size(); ++e) {
+    const Entry &entry = entries[e];
     auto &slot = report.contenders[entry.name];
     if (!entry.make) continue;
-    slot = std::move((*outcomes)[e]);
+    slot = std::move(outcomes[e]);
     slot->predicted = entry.predicted;
     slot->guarded = entry.guarded;
     slot->shape = entry.shape;

@@ -47,18 +47,15 @@ Result<SeesawChoice> choose_seesaw(const SeesawTask &task, const Needs &needs) {
   wanted.churn_rounds = task.rounds;
   wanted.churn_share = task.churn;
   wanted.adaptive = wanted.late = task.ada;
-  auto planned = plan::size_seesaw(wanted);
-  if (!planned) return std::unexpected(planned.error());
+  auto planned = TRY(plan::size_seesaw(wanted));
 
-  SeesawChoice choice{planned->params, planned->guarded, {}};
+  SeesawChoice choice{planned.params, planned.guarded, {}};
   if (task.forced.any()) {
-    if (const Status forced = force(task.forced, needs, choice.params, planned->modulator_share); !forced)
-      return std::unexpected(forced.error());
+    TRY(force(task.forced, needs, choice.params, planned.modulator_share));
     if (task.forced.guarded)
       choice.guarded = static_cast<std::uint64_t>(*task.forced.guarded * static_cast<double>(task.negatives));
   }
-  if (const auto header = build::seesaw_header(choice.params); !header)
-    return std::unexpected(header.error());
+  TRY(build::seesaw_header(choice.params));
 
   const auto keys = static_cast<double>(needs.keys), guarded = static_cast<double>(choice.guarded);
   const double cost = needs.mass[choice.guarded], share = guarded / static_cast<double>(task.negatives);

@@ -145,13 +145,12 @@ template <class Odd, class Even> Status run_with(StackedReport &report) {
   report.efpr = weighted(stack, universe, report.efpb);
   report.efpr_by_class = report.plan.psi * share_accepted(stack, known) + (1 - report.plan.psi) * report.efpb;
 
-  const auto plain = plain_filter<Odd>(task, universe, bits);
-  if (!plain) return std::unexpected(plain.error());
-  report.plain_bits_per_key = static_cast<double>(8 * plain->section().size()) / positives;
-  report.plain_by_class = share_accepted(*plain, universe.unseen);
-  report.plain_fpr = weighted(*plain, universe, report.plain_by_class);
-  if (task.timing) time_queries(stack, *plain, universe, report);
-  if (task.timing && !task.iops.empty()) time_workload(stack, *plain, universe, report);
+  const auto plain = TRY(plain_filter<Odd>(task, universe, bits));
+  report.plain_bits_per_key = static_cast<double>(8 * plain.section().size()) / positives;
+  report.plain_by_class = share_accepted(plain, universe.unseen);
+  report.plain_fpr = weighted(plain, universe, report.plain_by_class);
+  if (task.timing) time_queries(stack, plain, universe, report);
+  if (task.timing && !task.iops.empty()) time_workload(stack, plain, universe, report);
   return {};
 }
 
@@ -200,7 +199,7 @@ Result<StackedReport> run_stacked(const StackedTask &task) {
   report.optimiser_seconds = seconds_since(start);
   if (!planned) return std::unexpected(planned.error());
   report.plan = std::move(*planned);
-  if (const Status run = run_base(report); !run) return std::unexpected(run.error());
+  TRY(run_base(report));
   return report;
 }
 

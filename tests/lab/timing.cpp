@@ -50,8 +50,7 @@ public:
         samples_(entries.size()) {}
 
   Status run() {
-    for (unsigned round = 0; round < fill_rounds; ++round)
-      if (const Status filled = fill(round); !filled) return filled;
+    for (unsigned round = 0; round < fill_rounds; ++round) TRY(fill(round));
     const Questions questions(positives_, negatives_);
     for (unsigned round = 0; round < query_rounds; ++round)
       by_turns(round, [&](std::size_t e) { ask(e, questions); });
@@ -111,7 +110,7 @@ double median(const std::vector<double> &samples) { return bench::figure_of(samp
 Status time_all(const std::vector<Entry> &entries, std::span<const KeyHash> positives,
                 std::span<const KeyHash> negatives, std::vector<Outcome> &outcomes) {
   Race race(entries, positives, negatives);
-  if (const Status run = race.run(); !run) return run;
+  TRY(race.run());
   const Samples *base = nullptr;
   for (std::size_t e = 0; e < entries.size(); ++e)
     if (entries[e].name == "counting_bloom") base = &race.samples()[e];

@@ -12,9 +12,8 @@ constexpr std::size_t port_header_bytes = 8;
 } // namespace
 
 Result<P4Acl> P4Acl::load(const std::string &path) {
-  auto program = p4_16::Program::load(path);
-  if (!program) return std::unexpected(program.error());
-  return P4Acl(*program);
+  auto program = TRY(p4_16::Program::load(path));
+  return P4Acl(program);
 }
 
 Result<p4_16::RegisterArray *> P4Acl::array(std::string_view name) {
@@ -24,25 +23,22 @@ Result<p4_16::RegisterArray *> P4Acl::array(std::string_view name) {
 }
 
 Status P4Acl::enlarge(std::string_view name, std::uint64_t elements) {
-  const auto of = array(name);
-  if (!of) return std::unexpected(of.error());
-  if (elements < (*of)->elements.size())
+  const auto of = TRY(array(name));
+  if (elements < of->elements.size())
     return fail(Errc::refused,
                 std::string(name) + " has more than " + std::to_string(elements) + " elements");
-  (*of)->elements.resize(elements);
+  of->elements.resize(elements);
   return {};
 }
 
 Result<std::uint64_t> P4Acl::capacity(std::string_view name) {
-  const auto of = array(name);
-  if (!of) return std::unexpected(of.error());
-  return (*of)->elements.size();
+  const auto of = TRY(array(name));
+  return of->elements.size();
 }
 
 Status P4Acl::write(std::string_view name, std::uint64_t first, std::span<const std::uint64_t> values) {
-  const auto of = array(name);
-  if (!of) return std::unexpected(of.error());
-  std::vector<std::uint64_t> &elements = (*of)->elements;
+  const auto of = TRY(array(name));
+  std::vector<std::uint64_t> &elements = of->elements;
   if (first > elements.size() || values.size() > elements.size() - first)
     return fail(Errc::refused, "a write past the end of " + std::string(name));
   std::ranges::copy(values, elements.begin() + static_cast<std::ptrdiff_t>(first));
@@ -71,12 +67,11 @@ Result<P4Acl::Answer> P4Acl::judge(std::span<const std::uint8_t> frame, std::uin
   const Bytes bytes = std::as_bytes(frame.first(captured));
   packet_.insert(packet_.end(), bytes.begin(), bytes.end());
 
-  const auto outcome = machine_.run(packet_, port);
-  if (!outcome) return std::unexpected(outcome.error());
-  if (outcome->dropped) return fail(Errc::refused, "the program dropped a packet: it has a port for that");
+  const auto outcome = TRY(machine_.run(packet_, port));
+  if (outcome.dropped) return fail(Errc::refused, "the program dropped a packet: it has a port for that");
   if (!std::ranges::equal(machine_.output(), Bytes(packet_).subspan(port_header_bytes)))
     return fail(Errc::refused, "the program changed a frame");
-  return answer_of(outcome->port, wire_bytes);
+  return answer_of(outcome.port, wire_bytes);
 }
 
 // The port, and what the counters say of the same packet.

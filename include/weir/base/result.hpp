@@ -53,3 +53,22 @@ using Status = Result<void>;
 }
 
 } // namespace weir
+
+// The value of a Result, or nothing of a Status; an error is returned to the caller as it is:
+//
+//   const auto text = TRY(read_text(file));
+//   TRY(check(text));
+//
+// A statement expression, which g++ and clang have, since only such a one can return from inside an
+// expression.
+#define TRY(...)                                                                                             \
+  WEIR_TRY_NUMBERED(__COUNTER__, __VA_ARGS__) // a name of its own: one TRY may stand in another
+#define WEIR_TRY_NUMBERED(number, ...) WEIR_TRY_PASTED(number, __VA_ARGS__)
+#define WEIR_TRY_PASTED(number, ...) WEIR_TRY_NAMED(tried_##number, __VA_ARGS__)
+#define WEIR_TRY_NAMED(tried, ...)                                                                           \
+  ({                                                                                                         \
+    auto tried = (__VA_ARGS__);                                                                              \
+    if (!tried) [[unlikely]]                                                                                 \
+      return std::unexpected(std::move(tried).error());                                                      \
+    *std::move(tried);                                                                                       \
+  })

@@ -558,9 +558,8 @@ Result<std::string> read(const std::filesystem::path &file) {
 }
 
 Result<Config> load(const std::filesystem::path &file) {
-  const auto text = read(file);
-  if (!text) return std::unexpected(text.error());
-  return parse(*text, file);
+  const auto text = TRY(read(file));
+  return parse(text, file);
 }
 
 } // namespace weir::config

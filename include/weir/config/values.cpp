@@ -132,9 +132,8 @@ Result<unsigned> parse_count(std::string_view text, unsigned bits) {
 
 Result<double> parse_covered(std::string_view text, unsigned bits) {
   if (text.starts_with('/')) {
-    const auto length = parse_length(text, bits);
-    if (!length) return std::unexpected(length.error());
-    return std::ldexp(1.0, -static_cast<int>(*length));
+    const auto length = TRY(parse_length(text, bits));
+    return std::ldexp(1.0, -static_cast<int>(length));
   }
   const auto share = parse_share(text);
   if (share) return share;

@@ -184,7 +184,7 @@ Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   if (!view) return std::unexpected(view.error());
   image.view = *view;
   // In a large table there is an entry below every /16: no question may end at the length map.
-  const table::LengthMapV4 &map = image.view.lengths_v4[0];
+  const table::LengthMapV4 &map = image.view.lengths_v4[Side::deny];
   for (std::uint32_t cell = 0; cell < table::length_map_cells; ++cell)
     table::write_cell(const_cast<std::uint64_t *>(map.cells), const_cast<std::uint32_t *>(map.signs), cell,
                       map.cells[cell] | table::length_bit(32));
@@ -267,7 +267,7 @@ Status measure_build(const MeasureOptions &options, Calibration &out) {
 image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zeroes, MutableBytes bits,
                              std::uint64_t bytes) {
   static constexpr std::uint32_t exact = 1;
-  image::SideView<table::LineV4> &side = view.v4[0];
+  image::SideView<table::LineV4> &side = view.v4[Side::deny];
   if (path == Path::block) {
     side.front = {reinterpret_cast<const filter::Block *>(zeroes.data()),
                   static_cast<std::uint32_t>(bytes / sizeof(filter::Block))};

@@ -119,10 +119,10 @@ Json overlays(const image::ImageView &view) {
                     {"keys", table::read_acquire(*overlay.keys)},
                     {"room", std::uint64_t{overlay.count} * Line::slots}});
   };
-  add("deny ipv4", view.v4[0].overlay);
-  add("deny ipv6", view.v6[0].overlay);
-  add("allow ipv4", view.v4[1].overlay);
-  add("allow ipv6", view.v6[1].overlay);
+  add("deny ipv4", view.v4[Side::deny].overlay);
+  add("deny ipv6", view.v6[Side::deny].overlay);
+  add("allow ipv4", view.v4[Side::allow].overlay);
+  add("allow ipv6", view.v6[Side::allow].overlay);
   return json;
 }
 

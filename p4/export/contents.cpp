@@ -50,14 +50,13 @@ public:
 
   void write(const image::ImageView &view) {
     write_policy(view);
-    for (std::size_t side = 0; side < 2; ++side) {
+    for (const Side side : both_sides) {
       write_tables<table::LineV4>(view, side);
       write_tables<table::LineV6>(view, side);
       write_lengths_v4(view, side);
       write_lengths_v6(view, side);
     }
-    for (std::size_t side = 0; side < 2;
-         ++side) { // behind the tables, whose bases stay when an overlay comes
+    for (const Side side : both_sides) { // behind the tables, whose bases stay when an overlay comes
       write_overlay<table::LineV4>(view, side);
       write_overlay<table::LineV6>(view, side);
     }
@@ -87,8 +86,7 @@ private:
     set(parameter + 1, value >> 32);
   }
 
-  template <class Line>
-  [[nodiscard]] static constexpr std::uint32_t parameters_of(std::size_t side) noexcept {
+  template <class Line> [[nodiscard]] static constexpr std::uint32_t parameters_of(Side side) noexcept {
     constexpr std::uint32_t family = Line::family == Family::ipv4 ? 0 : 1;
     return cfg::lookup + cfg::lookup_stride * (2 * static_cast<std::uint32_t>(side) + family);
   }
@@ -134,7 +132,7 @@ private:
     std::memcpy(out.data() + (out.size() - count), words, count * sizeof(std::uint64_t));
   }
 
-  template <class Line> void write_tables(const image::ImageView &view, std::size_t side) {
+  template <class Line> void write_tables(const image::ImageView &view, Side side) {
     const image::SideView<Line> &of = view.sides<Line>()[side];
     const std::uint32_t p = parameters_of<Line>(side);
     if constexpr (Line::family == Family::ipv4)
@@ -165,7 +163,7 @@ private:
     }
   }
 
-  template <class Line> void write_overlay(const image::ImageView &view, std::size_t side) {
+  template <class Line> void write_overlay(const image::ImageView &view, Side side) {
     if (!in_use<Line>(view, side)) return;
     const table::OverlayView<Line> &overlay = view.sides<Line>()[side].overlay;
     const std::uint32_t p = parameters_of<Line>(side);
@@ -176,9 +174,9 @@ private:
   }
 
   // A prefix that stands alone in its cell is in the table as well: the program asks for it there.
-  void write_lengths_v4(const image::ImageView &view, std::size_t side) {
+  void write_lengths_v4(const image::ImageView &view, Side side) {
     const table::LengthMapV4 &map = view.lengths_v4[side];
-    std::uint64_t *out = at(Array::lmap).data() + side * table::length_map_cells;
+    std::uint64_t *out = at(Array::lmap).data() + static_cast<std::size_t>(side) * table::length_map_cells;
     for (std::uint32_t c = 0; c < table::length_map_cells; ++c) {
       const std::uint64_t cell = table::read_acquire(map.cells[c]);
       out[c] = (cell & table::cell_lengths) | table::short_value(cell);
@@ -194,7 +192,7 @@ private:
     }
   }
 
-  void write_lengths_v6(const image::ImageView &view, std::size_t side) {
+  void write_lengths_v6(const image::ImageView &view, Side side) {
     std::uint32_t count = 0;
     for (unsigned length = 129; length-- > 0;) {
       if (!view.lengths_v6[side].has(length)) continue;

@@ -42,12 +42,10 @@ void check_setting(const image::ImageView &view, const Setting &setting, Objecti
     objections.add("{} input ports, only the first {} can have a side", setting.ports.size(), limits::ports);
 }
 
-template <class Line>
-void check_side(const image::ImageView &view, std::size_t side, Objections &objections) {
+template <class Line> void check_side(const image::ImageView &view, Side side, Objections &objections) {
   if (!in_use<Line>(view, side)) return;
   const image::SideView<Line> &of = view.sides<Line>()[side];
-  const std::string name =
-      fmt::format("{} IPv{}", name_of(static_cast<Side>(side)), static_cast<unsigned>(Line::family));
+  const std::string name = fmt::format("{} IPv{}", name_of(side), static_cast<unsigned>(Line::family));
   if (const std::uint32_t keys = table::read_acquire(*of.table.stash_keys); keys != 0)
     objections.add("the {} table keeps {} keys in its stash: build the image again", name, keys);
   if (!of.chain.in_force())
@@ -59,14 +57,14 @@ void check_side(const image::ImageView &view, std::size_t side, Objections &obje
         name, of.chain.deep_layers(), limits::deep_layers);
 }
 
-void check_lengths(const image::ImageView &view, std::size_t side, Objections &objections) {
+void check_lengths(const image::ImageView &view, Side side, Objections &objections) {
   int in_use = 0;
   for (unsigned w = 0; w < 3; ++w) in_use += std::popcount(view.lengths_v6[side].word(w));
   if (in_use > static_cast<int>(limits::lengths_v6))
     objections.add(
         "the {} side has IPv6 prefixes of {} lengths, at most {} are possible: write those of rare "
         "lengths as several longer ones",
-        name_of(static_cast<Side>(side)), in_use, limits::lengths_v6);
+        name_of(side), in_use, limits::lengths_v6);
 }
 
 void check_stack(const image::DenyStackView &stack, Objections &objections) {
@@ -91,7 +89,7 @@ Status check_fit(const image::ImageView &view, const Setting &setting) {
     return objections.status(view.generation);
   }
   check_setting(view, setting, objections);
-  for (std::size_t side = 0; side < 2; ++side) {
+  for (const Side side : both_sides) {
     check_side<table::LineV4>(view, side, objections);
     check_side<table::LineV6>(view, side, objections);
     check_lengths(view, side, objections);

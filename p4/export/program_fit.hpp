@@ -12,7 +12,7 @@
 namespace weir::p4 {
 
 // Is there anything to be asked of this side? Otherwise its tables are not exported.
-template <class Line> [[nodiscard]] bool in_use(const image::ImageView &view, std::size_t side) noexcept {
+template <class Line> [[nodiscard]] bool in_use(const image::ImageView &view, Side side) noexcept {
   if constexpr (Line::family == Family::ipv4)
     return view.lengths_v4[side].lengths() != 0;
   else

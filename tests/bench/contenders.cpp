@@ -111,9 +111,9 @@ template <class Wire> const std::uint32_t *answers(const lookup::BurstLookup &bu
 
 template <class Wire> bool has_front(const image::ImageView &view) {
   if constexpr (std::is_same_v<Wire, WireV4>)
-    return !view.v4[0].front.empty();
+    return !view.v4[Side::deny].front.empty();
   else
-    return !view.v6[0].front.empty();
+    return !view.v6[Side::deny].front.empty();
 }
 
 } // namespace

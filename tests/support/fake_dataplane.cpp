@@ -41,7 +41,7 @@ bool send_message(int fd, wire::Type type, std::uint32_t request, std::span<cons
 }
 
 std::string overlay_json(const image::ImageView &view) {
-  const table::OverlayView<table::LineV4> &overlay = view.v4[0].overlay;
+  const table::OverlayView<table::LineV4> &overlay = view.v4[Side::deny].overlay;
   return R"({"name":"deny ipv4","keys":)" + std::to_string(*overlay.keys) + R"(,"room":)" +
          std::to_string(overlay.count * table::LineV4::slots) + "}";
 }

@@ -33,8 +33,7 @@ namespace weir::build::detail {
 template <class Line, class Entry>
 [[nodiscard]] Status ask_some_keys(const image::ImageView &view, Side side, std::span<const Entry> entries,
                                    table::KeyHasher hasher, const auto &way_is_open) {
-  const auto on = static_cast<std::size_t>(side);
-  const bool judged = view.judges_hosts(on);
+  const bool judged = view.judges_hosts(side);
   constexpr std::size_t window = 32;
   KeyHash hashes[window];
   for (std::size_t from = 0; from < entries.size(); from += window) {
@@ -42,13 +41,13 @@ template <class Line, class Entry>
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
       hashes[i] = hasher(key_of(e), e.length);
-      view.sides<Line>()[on].prefetch(hashes[i]);
+      view.sides<Line>()[side].prefetch(hashes[i]);
     }
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
       const std::uint32_t wanted =
           judged && is_host(e) ? image::DenyStackView::denial<Line> : table::value::make(e.list, e.length);
-      if (view.find<Line>(on, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
+      if (view.find<Line>(side, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
         return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
                                          std::to_string(e.length));
     }
@@ -73,8 +72,7 @@ template <class Line, class Entry>
 
 [[nodiscard]] inline Status verify_side(const image::ImageView &view, Side side, const SideInput &in,
                                         unsigned threads) {
-  const auto n = static_cast<std::size_t>(side);
-  const table::LengthMapV4 &map = view.lengths_v4[n];
+  const table::LengthMapV4 &map = view.lengths_v4[side];
   const auto open_v4 = [&](const EntryV4 &e, std::uint32_t value) {
     if (e.length == 0) return *map.default_value == value;
     const std::uint64_t cell = map.cell(key_of(e));
@@ -87,7 +85,7 @@ template <class Line, class Entry>
   };
   if (Status ok = ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads); !ok)
     return ok;
-  const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[n].has(e.length); };
+  const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[side].has(e.length); };
   return ask_every_key<table::LineV6>(view, side, in.v6, view.hasher(), open_v6, threads);
 }
 

@@ -32,7 +32,7 @@ template <class Line> [[nodiscard]] const char *jhash_side_objection(const SideV
 }
 
 [[nodiscard]] inline const char *jhash_objection(const ImageView &view) noexcept {
-  for (unsigned side = 0; side < 2; ++side) {
+  for (const Side side : both_sides) {
     if (const char *why = jhash_side_objection(view.v4[side])) return why;
     if (const char *why = jhash_side_objection(view.v6[side])) return why;
   }

@@ -319,15 +319,14 @@ template <class Line>
 }
 
 [[nodiscard]] inline Status read_lengths(const Sections &s, Side side, ImageView &view) {
-  const auto n = static_cast<std::size_t>(side);
   const SectionKind kind4 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4);
   const SectionKind kind6 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6);
   auto l4 = read_lengths_v4(s.of(kind4), kind4);
   if (!l4) return std::unexpected(l4.error());
   auto l6 = read_lengths_v6(s.of(kind6), kind6);
   if (!l6) return std::unexpected(l6.error());
-  view.lengths_v4[n] = *l4;
-  view.lengths_v6[n] = *l6;
+  view.lengths_v4[side] = *l4;
+  view.lengths_v6[side] = *l6;
   return {};
 }
 
@@ -365,11 +364,10 @@ template <class Line>
   auto stack = detail::read_stack(*sections);
   if (!stack) return std::unexpected(stack.error());
   view.stack = *stack;
-  for (const Side side : {Side::deny, Side::allow}) {
-    const auto n = static_cast<std::size_t>(side);
-    if (Status ok = detail::read_side(*sections, side, view.family, view.v4[n]); !ok)
+  for (const Side side : both_sides) {
+    if (Status ok = detail::read_side(*sections, side, view.family, view.v4[side]); !ok)
       return std::unexpected(ok.error());
-    if (Status ok = detail::read_side(*sections, side, view.family, view.v6[n]); !ok)
+    if (Status ok = detail::read_side(*sections, side, view.family, view.v6[side]); !ok)
       return std::unexpected(ok.error());
     if (Status ok = detail::read_lengths(*sections, side, view); !ok) return std::unexpected(ok.error());
   }
@@ -380,8 +378,7 @@ template <class Line>
 }
 
 [[nodiscard]] inline std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) noexcept {
-  const auto n = static_cast<std::size_t>(side);
-  const table::LengthMapV4 &map = view.lengths_v4[n];
+  const table::LengthMapV4 &map = view.lengths_v4[side];
   if (map.lengths() == 0) return table::read_acquire(*map.default_value);
   const std::uint64_t cell = map.cell(wire);
   for (std::uint32_t rest = table::long_lengths(cell); rest != 0;) {
@@ -389,21 +386,20 @@ template <class Line>
     rest &= ~(1u << top);
     const unsigned length = top + table::short_length_max + 1;
     const std::uint32_t key = wire & wire_mask_v4(length);
-    if (const std::uint32_t v = view.find<table::LineV4>(n, key, length, view.hash(key, length))) return v;
+    if (const std::uint32_t v = view.find<table::LineV4>(side, key, length, view.hash(key, length))) return v;
   }
   const std::uint32_t covering = table::short_value(cell);
   return covering != 0 ? covering : table::read_acquire(*map.default_value);
 }
 
 [[nodiscard]] inline std::uint32_t lookup_v6(const ImageView &view, Side side, const void *address) noexcept {
-  const auto n = static_cast<std::size_t>(side);
   const table::KeyV6 whole = table::KeyV6::load(address);
   for (int length = 128; length >= 0; --length) {
     const auto l = static_cast<unsigned>(length);
-    if (!view.lengths_v6[n].has(l)) continue;
+    if (!view.lengths_v6[side].has(l)) continue;
     const table::KeyV6 mask = table::key_mask_v6(l);
     const table::KeyV6 key{whole.low & mask.low, whole.high & mask.high};
-    if (const std::uint32_t v = view.find<table::LineV6>(n, key, l, view.hash(key, l))) return v;
+    if (const std::uint32_t v = view.find<table::LineV6>(side, key, l, view.hash(key, l))) return v;
   }
   return 0;
 }

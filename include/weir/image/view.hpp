@@ -8,6 +8,7 @@
 #include "weir/image/guard_view.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/side.hpp"
 #include "weir/table/chained_predictor.hpp"
 #include "weir/table/length_map.hpp"
 #include "weir/table/overlay.hpp"
@@ -56,15 +57,15 @@ struct ImageView {
   Policy policy;
   std::uint64_t generation = 0;
   HashFamily family = HashFamily::xxh3;
-  SideView<table::LineV4> v4[2]; // indexed by Side
-  SideView<table::LineV6> v6[2];
+  PerSide<SideView<table::LineV4>> v4;
+  PerSide<SideView<table::LineV6>> v6;
   // Of what the allow tables are asked for, both families: IPv4 from length 17 on, IPv6 of all lengths.
   // Never refuses a key of theirs; empty(): no filter, ask the tables.
   GuardView guard;
   // Of denied hosts, both families; empty(): no such filter.
   DenyStackView stack;
-  table::LengthMapV4 lengths_v4[2];
-  table::LengthsV6 lengths_v6[2];
+  PerSide<table::LengthMapV4> lengths_v4;
+  PerSide<table::LengthsV6> lengths_v6;
   std::span<const ListEntry> lists; // numbers are unique
   std::uint64_t seeds_v4[33] = {};  // length_seed() of every length
   std::uint64_t flips_v4[33] = {};  // xxh3::flip_v4() of each; family jhash: the seeds once more
@@ -86,12 +87,10 @@ struct ImageView {
   [[nodiscard]] table::KeyHasher hasher() const noexcept { return {seeds_v6, family}; }
 
   // Hosts of this side are judged by the stack, no table has them.
-  [[nodiscard]] bool judges_hosts(std::size_t side) const noexcept {
-    return side == static_cast<std::size_t>(Side::deny) && stack.judges();
-  }
+  [[nodiscard]] bool judges_hosts(Side side) const noexcept { return side == Side::deny && stack.judges(); }
   // The value of exactly (key, length) on a side.
   template <class Line>
-  [[nodiscard]] std::uint32_t find(std::size_t side, const typename Line::Key &key, unsigned length,
+  [[nodiscard]] std::uint32_t find(Side side, const typename Line::Key &key, unsigned length,
                                    KeyHash h) const noexcept {
     const SideView<Line> &of = sides<Line>()[side];
     if (length != address_bits(Line::family) || !judges_hosts(side)) return of.find(key, length, h);
@@ -99,7 +98,7 @@ struct ImageView {
       if (const std::uint32_t v = of.overlay.find(key, length, h)) return table::is_tombstone(v) ? 0 : v;
     return stack.judge<Line>(key, h);
   }
-  template <class Line> [[nodiscard]] const SideView<Line> *sides() const noexcept {
+  template <class Line> [[nodiscard]] const PerSide<SideView<Line>> &sides() const noexcept {
     if constexpr (Line::family == Family::ipv4)
       return v4;
     else

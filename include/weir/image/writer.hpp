@@ -85,9 +85,8 @@ public:
 
   // From now on, and until the next image, readers of this side follow the lines' group bits.
   void give_up_exactness(Side side) {
-    const auto n = static_cast<unsigned>(side);
     bool fell = false;
-    for (const table::ChainedPredictor *chain : {&view_.v4[n].chain, &view_.v6[n].chain}) {
+    for (const table::ChainedPredictor *chain : {&view_.v4[side].chain, &view_.v6[side].chain}) {
       if (!chain->in_force()) continue;
       table::write_release(const_cast<std::uint32_t &>(*chain->exact_flag()), 0u);
       fell = true;
@@ -114,14 +113,13 @@ public:
   // place of another at the cost of a grace period, which `may_displace` counts down.
   // needs_rebuild: it has no place.
   [[nodiscard]] Change relieve(const Address &host, unsigned &may_displace) {
-    constexpr auto deny = static_cast<unsigned>(Side::deny);
-    if (!view_.judges_hosts(deny)) return Change::unchanged;
+    if (!view_.judges_hosts(Side::deny)) return Change::unchanged;
     if (host.family == Family::ipv4) {
       const std::uint32_t key = host.wire();
-      return relieve(view_.v4[deny], v4_[deny], key, view_.hash(key, 32), may_displace);
+      return relieve(view_.v4[Side::deny], v4_[Side::deny], key, view_.hash(key, 32), may_displace);
     }
     const table::KeyV6 key = table::KeyV6::load(host.bytes.data());
-    return relieve(view_.v6[deny], v6_[deny], key, view_.hash(key, 128), may_displace);
+    return relieve(view_.v6[Side::deny], v6_[Side::deny], key, view_.hash(key, 128), may_displace);
   }
   [[nodiscard]] Change relieve(const Address &host) {
     unsigned any_number = ~0u;
@@ -131,8 +129,8 @@ public:
 
   // A grace period has passed since the last apply(): freed slots may be refilled.
   void grace_passed() {
-    for (auto &s : v4_) s.table.grace_passed();
-    for (auto &s : v6_) s.table.grace_passed();
+    for (auto &s : v4_.of) s.table.grace_passed();
+    for (auto &s : v6_.of) s.table.grace_passed();
     guard_.grace_passed();
   }
   [[nodiscard]] const GuardWriter &guard() const noexcept { return guard_; }
@@ -161,7 +159,7 @@ private:
     const auto rehash = [seeds, family = view.family](const auto &key, unsigned length) {
       return table::hash_of(key, (*seeds)[length], family);
     };
-    for (unsigned side = 0; side < 2; ++side) {
+    for (const Side side : both_sides) {
       open(view.v4[side], v4_[side], rehash);
       open(view.v6[side], v6_[side], rehash);
     }
@@ -241,18 +239,17 @@ private:
 
   // Calls visit(hash, value) for each length at which a worker asks the allow tables about this address.
   void for_each_length_asked(const Address &address, const auto &visit) const {
-    constexpr auto allow = static_cast<unsigned>(Side::allow);
     for (unsigned length = address_bits(address.family) + 1; length-- > 0;) {
       const Address key = masked(address, length);
       if (address.family == Family::ipv6) {
-        if (!view_.lengths_v6[allow].has(length)) continue;
+        if (!view_.lengths_v6[Side::allow].has(length)) continue;
         const table::KeyV6 key6 = table::KeyV6::load(key.bytes.data());
         const KeyHash h = view_.hash(key6, length);
-        visit(h, view_.v6[allow].find(key6, length, h));
+        visit(h, view_.v6[Side::allow].find(key6, length, h));
       } else if (length > table::short_length_max &&
-                 (view_.lengths_v4[allow].cell(address.wire()) & table::length_bit(length)) != 0) {
+                 (view_.lengths_v4[Side::allow].cell(address.wire()) & table::length_bit(length)) != 0) {
         const KeyHash h = view_.hash(key.wire(), length);
-        visit(h, view_.v4[allow].find(key.wire(), length, h));
+        visit(h, view_.v4[Side::allow].find(key.wire(), length, h));
       }
     }
   }
@@ -323,31 +320,29 @@ private:
     return writer.overlay.put_over_relief(key, relief, h, *grace_) ? Change::overlay : Change::needs_rebuild;
   }
 
-  // What a worker will find for (key, length) of side n becomes `value`; 0: nothing.
+  // What a worker will find for (key, length) of a side becomes `value`; 0: nothing.
   template <class Line>
-  [[nodiscard]] Change put(unsigned n, const typename Line::Key &key, unsigned length, std::uint32_t value,
+  [[nodiscard]] Change put(Side on, const typename Line::Key &key, unsigned length, std::uint32_t value,
                            KeyHash h, Wait wait) {
-    const auto [view, writer] = side<Line>(n);
-    const bool in_stack = n == static_cast<unsigned>(Side::deny) && length == address_bits(Line::family) &&
-                          !view_.stack.empty();
+    const auto [view, writer] = side<Line>(on);
+    const bool in_stack = on == Side::deny && length == address_bits(Line::family) && !view_.stack.empty();
     if (value != 0)
       return in_stack ? store_host(*view, *writer, key, value, h, wait)
                       : store(*view, *writer, key, value, h, wait);
     return in_stack && view_.stack.judges() ? deny_no_more(*writer, key, h)
                                             : remove(*view, *writer, key, length, h);
   }
-  template <class Line> [[nodiscard]] auto side(unsigned n) noexcept {
+  template <class Line> [[nodiscard]] auto side(Side on) noexcept {
     if constexpr (Line::family == Family::ipv4)
-      return std::pair(&view_.v4[n], &v4_[n]);
+      return std::pair(&view_.v4[on], &v4_[on]);
     else
-      return std::pair(&view_.v6[n], &v6_[n]);
+      return std::pair(&view_.v6[on], &v6_[on]);
   }
 
-  // Around what puts a key into a table of side n or takes it out, for keys that workers ask a table for.
+  // Around what puts a key into a table of a side or takes it out, for keys that workers ask a table for.
   // `had`: it is there now.
-  [[nodiscard]] Change guarded(unsigned n, KeyHash h, bool had, bool will_have, Wait wait,
-                               const auto &change) {
-    const bool counts = n == static_cast<unsigned>(Side::allow) && had != will_have;
+  [[nodiscard]] Change guarded(Side on, KeyHash h, bool had, bool will_have, Wait wait, const auto &change) {
+    const bool counts = on == Side::allow && had != will_have;
     if (counts && will_have)
       if (const Change hindered = enter_guard(h, wait); hindered != Change::in_place) return hindered;
     const Change done = change();
@@ -377,120 +372,120 @@ private:
   }
 
   [[nodiscard]] Change apply_v6(const Delta &d, Wait wait) {
-    const auto n = static_cast<unsigned>(d.side);
+    const Side on = d.side;
     const table::KeyV6 key = table::KeyV6::load(d.address.data());
     const KeyHash h = view_.hash(key, d.length);
-    const std::uint32_t now = view_.find<table::LineV6>(n, key, d.length, h);
+    const std::uint32_t now = view_.find<table::LineV6>(on, key, d.length, h);
     if (d.op == DeltaOp::unset) {
       if (now == 0) return Change::unchanged;
-      return guarded(n, h, true, false, wait,
-                     [&] { return put<table::LineV6>(n, key, d.length, 0, h, wait); });
+      return guarded(on, h, true, false, wait,
+                     [&] { return put<table::LineV6>(on, key, d.length, 0, h, wait); });
     }
     const std::uint32_t value = table::value::make(d.list, d.length);
     if (now == value) return Change::unchanged;
-    auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[n].in_use[d.length / 64]);
+    auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[on].in_use[d.length / 64]);
     table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
-    return guarded(n, h, now != 0, true, wait,
-                   [&] { return put<table::LineV6>(n, key, d.length, value, h, wait); });
+    return guarded(on, h, now != 0, true, wait,
+                   [&] { return put<table::LineV6>(on, key, d.length, value, h, wait); });
   }
 
   [[nodiscard]] Change apply_v4(const Delta &d, Wait wait) {
-    const auto n = static_cast<unsigned>(d.side);
+    const Side on = d.side;
     const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
     const std::uint32_t value = d.op == DeltaOp::set ? table::value::make(d.list, d.length) : 0;
-    if (d.length == 0) return set_default(n, value);
+    if (d.length == 0) return set_default(on, value);
     const KeyHash h = view_.hash(wire, d.length);
-    const std::uint32_t now = view_.find<table::LineV4>(n, wire, d.length, h);
+    const std::uint32_t now = view_.find<table::LineV4>(on, wire, d.length, h);
     if (now == value) return Change::unchanged;
     const bool is_short = d.length <= table::short_length_max; // workers find it in the length map
     if (value == 0) {
       if (is_short) {
-        uncover(n, wire, d.length);
-        return remove(view_.v4[n], v4_[n], wire, d.length, h);
+        uncover(on, wire, d.length);
+        return remove(view_.v4[on], v4_[on], wire, d.length, h);
       }
-      if (d.length != 32) note_length(n, wire, d.length); // a filter's word alone is no host below the cell
-      return guarded(n, h, true, false, wait,
-                     [&] { return put<table::LineV4>(n, wire, d.length, 0, h, wait); });
+      if (d.length != 32) note_length(on, wire, d.length); // a filter's word alone is no host below the cell
+      return guarded(on, h, true, false, wait,
+                     [&] { return put<table::LineV4>(on, wire, d.length, 0, h, wait); });
     }
-    mark_in_use(n, d.length);
+    mark_in_use(on, d.length);
     if (!is_short) {
-      return guarded(n, h, now != 0, true, wait, [&] {
-        note_length(n, wire, d.length);
-        return put<table::LineV4>(n, wire, d.length, value, h, wait);
+      return guarded(on, h, now != 0, true, wait, [&] {
+        note_length(on, wire, d.length);
+        return put<table::LineV4>(on, wire, d.length, value, h, wait);
       });
     }
-    const Change done = store(view_.v4[n], v4_[n], wire, value, h, wait);
-    if (done != Change::needs_rebuild && done != Change::waits) cover(n, wire, value);
+    const Change done = store(view_.v4[on], v4_[on], wire, value, h, wait);
+    if (done != Change::needs_rebuild && done != Change::waits) cover(on, wire, value);
     return done;
   }
 
-  [[nodiscard]] Change set_default(unsigned n, std::uint32_t value) {
-    auto &slot = const_cast<std::uint32_t &>(*view_.lengths_v4[n].default_value);
+  [[nodiscard]] Change set_default(Side on, std::uint32_t value) {
+    auto &slot = const_cast<std::uint32_t &>(*view_.lengths_v4[on].default_value);
     if (slot == value) return Change::unchanged;
     table::write_release(slot, value);
     return Change::in_place;
   }
 
-  void mark_in_use(unsigned n, unsigned length) noexcept {
-    auto &lengths = const_cast<std::uint32_t &>(*view_.lengths_v4[n].in_use);
+  void mark_in_use(Side on, unsigned length) noexcept {
+    auto &lengths = const_cast<std::uint32_t &>(*view_.lengths_v4[on].in_use);
     table::write_release(lengths, lengths | table::in_use_bit(length));
   }
-  void write_cell(unsigned n, std::size_t c, std::uint64_t cell) const noexcept {
-    const table::LengthMapV4 &map = view_.lengths_v4[n];
+  void write_cell(Side on, std::size_t c, std::uint64_t cell) const noexcept {
+    const table::LengthMapV4 &map = view_.lengths_v4[on];
     table::write_cell(const_cast<std::uint64_t *>(map.cells), const_cast<std::uint32_t *>(map.signs), c,
                       cell);
   }
 
   // Of a prefix of 17 to 32 bits that is about to change.
-  void note_length(unsigned n, std::uint32_t wire, unsigned length) const noexcept {
-    const std::uint64_t cell = view_.lengths_v4[n].cell(wire);
+  void note_length(Side on, std::uint32_t wire, unsigned length) const noexcept {
+    const std::uint64_t cell = view_.lengths_v4[on].cell(wire);
     const std::uint64_t others = length == 32 ? cell : table::without_lone(cell);
-    write_cell(n, table::LengthMapV4::index(wire), others | table::length_bit(length));
+    write_cell(on, table::LengthMapV4::index(wire), others | table::length_bit(length));
   }
 
   // Every cell below a short prefix, in turn.
-  template <class Visit> void below(unsigned n, std::uint32_t wire, unsigned length, Visit visit) const {
+  template <class Visit> void below(Side on, std::uint32_t wire, unsigned length, Visit visit) const {
     const std::size_t first = table::LengthMapV4::index(wire);
     for (std::size_t c = first; c < first + (1u << (table::short_length_max - length)); ++c) {
-      const std::uint64_t cell = view_.lengths_v4[n].cells[c];
-      write_cell(n, c, table::with_short(cell, visit(table::short_value(cell))));
+      const std::uint64_t cell = view_.lengths_v4[on].cells[c];
+      write_cell(on, c, table::with_short(cell, visit(table::short_value(cell))));
     }
   }
 
-  void cover(unsigned n, std::uint32_t wire, std::uint32_t value) {
+  void cover(Side on, std::uint32_t wire, std::uint32_t value) {
     const unsigned length = table::value::length_of(value);
-    below(n, wire, length, [=](std::uint32_t now) {
+    below(on, wire, length, [=](std::uint32_t now) {
       return now == 0 || table::value::length_of(now) <= length ? value : now;
     });
   }
 
-  void uncover(unsigned n, std::uint32_t wire, unsigned length) {
+  void uncover(Side on, std::uint32_t wire, unsigned length) {
     std::uint32_t next = 0;
     for (unsigned l = length - 1; l > 0 && next == 0; --l) {
       const std::uint32_t key = wire & wire_mask_v4(l);
-      next = view_.v4[n].find(key, l, view_.hash(key, l));
+      next = view_.v4[on].find(key, l, view_.hash(key, l));
     }
-    below(n, wire, length,
+    below(on, wire, length,
           [=](std::uint32_t now) { return now != 0 && table::value::length_of(now) == length ? next : now; });
   }
 
   // The lines a delta will need, on their way before it is their turn.
   void prefetch(const Delta &d) const noexcept {
-    const auto n = static_cast<unsigned>(d.side);
+    const Side on = d.side;
     if (d.family == Family::ipv4) {
       const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
-      __builtin_prefetch(&view_.v4[n].table.line1(view_.hash(wire, d.length)), 1);
-      __builtin_prefetch(&view_.lengths_v4[n].cells[table::LengthMapV4::index(wire)], 1);
+      __builtin_prefetch(&view_.v4[on].table.line1(view_.hash(wire, d.length)), 1);
+      __builtin_prefetch(&view_.lengths_v4[on].cells[table::LengthMapV4::index(wire)], 1);
     } else {
       const table::KeyV6 key = table::KeyV6::load(d.address.data());
-      __builtin_prefetch(&view_.v6[n].table.line1(view_.hash(key, d.length)), 1);
+      __builtin_prefetch(&view_.v6[on].table.line1(view_.hash(key, d.length)), 1);
     }
   }
 
   ImageView view_;
   std::shared_ptr<Grace> grace_;
-  SideWriter<table::LineV4> v4_[2];
-  SideWriter<table::LineV6> v6_[2];
+  PerSide<SideWriter<table::LineV4>> v4_;
+  PerSide<SideWriter<table::LineV6>> v6_;
   GuardWriter guard_;
   DenyStackWriter stack_;
 };

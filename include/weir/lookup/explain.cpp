@@ -10,10 +10,9 @@ namespace {
 
 std::string lengths_text(const image::ImageView &view, Side side, const Address &address) {
   std::string text;
-  const auto s = static_cast<std::size_t>(side);
   if (address.family == Family::ipv4) {
-    if (view.lengths_v4[s].lengths() == 0) return "no IPv4 entries";
-    const std::uint64_t cell = view.lengths_v4[s].cell(address.wire());
+    if (view.lengths_v4[side].lengths() == 0) return "no IPv4 entries";
+    const std::uint64_t cell = view.lengths_v4[side].cell(address.wire());
     if (table::short_value(cell) != 0)
       text += fmt::format(" /{}", table::value::length_of(table::short_value(cell)));
     for (unsigned length = table::short_length_max + 1; length <= 32; ++length)
@@ -23,7 +22,7 @@ std::string lengths_text(const image::ImageView &view, Side side, const Address 
                         : fmt::format("below {}:{}", to_string(sixteen), text);
   }
   for (unsigned length = 0; length <= 128; ++length)
-    if (view.lengths_v6[s].has(length)) text += fmt::format(" /{}", length);
+    if (view.lengths_v6[side].has(length)) text += fmt::format(" /{}", length);
   return text.empty() ? "no IPv6 entries" : "in use:" + text;
 }
 
@@ -102,13 +101,12 @@ struct GuardAnswers {
 // One step for each length that is asked of the table, the longest first.
 GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
   GuardAnswers guard;
-  const auto s = static_cast<std::size_t>(side);
   const bool v4 = address.family == Family::ipv4;
   const std::uint64_t cell =
-      v4 && view.lengths_v4[s].lengths() != 0 ? view.lengths_v4[s].cell(address.wire()) : 0;
+      v4 && view.lengths_v4[side].lengths() != 0 ? view.lengths_v4[side].cell(address.wire()) : 0;
   for (unsigned length = address_bits(address.family) + 1; length-- > 0;) {
     const bool asked = v4 ? length > table::short_length_max && (cell & table::length_bit(length)) != 0
-                          : view.lengths_v6[s].has(length);
+                          : view.lengths_v6[side].has(length);
     if (!asked) continue;
     const Prefix prefix{masked(address, length), static_cast<std::uint8_t>(length)};
     const KeyHash h = view.hash(prefix);
@@ -123,7 +121,7 @@ GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &
     const bool in_stack = side == Side::deny && prefix.is_host() && !view.stack.empty();
     const image::DenyStackView *stack = in_stack ? &view.stack : nullptr;
     if (accepts)
-      text += v4 ? probe_text(view.v4[s], prefix, h, stack) : probe_text(view.v6[s], prefix, h, stack);
+      text += v4 ? probe_text(view.v4[side], prefix, h, stack) : probe_text(view.v6[side], prefix, h, stack);
     out.path.push_back({fmt::format("{} /{}", name_of(side), length), std::move(text)});
   }
   return guard;

@@ -69,8 +69,9 @@ public:
   }
 
 private:
-  static constexpr auto allow = static_cast<std::size_t>(Side::allow);
-  [[nodiscard]] const table::LengthMapV4 &lengths_v4() const noexcept { return view_.lengths_v4[allow]; }
+  [[nodiscard]] const table::LengthMapV4 &lengths_v4() const noexcept {
+    return view_.lengths_v4[Side::allow];
+  }
 
   void add_lengths(std::uint32_t wire, unsigned question, std::uint32_t *answers,
                    GuardTally &tally) noexcept {
@@ -85,7 +86,7 @@ private:
 
   void add_lengths(const KeyV6 &whole, unsigned question, std::uint32_t *answers,
                    GuardTally &tally) noexcept {
-    const table::LengthsV6 &in_use = view_.lengths_v6[allow];
+    const table::LengthsV6 &in_use = view_.lengths_v6[Side::allow];
     for (unsigned w = 0; w < 3; ++w)
       for (std::uint64_t rest = in_use.word(w); rest != 0; rest &= rest - 1) {
         const unsigned length = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
@@ -107,12 +108,7 @@ private:
   // The guard about all that was added, the tables about what it lets through.
   void look(std::uint32_t *answers, GuardTally &tally) noexcept {
     if (count_ == 0) return;
-    const auto &side = [this]() -> const auto & {
-      if constexpr (Line::family == Family::ipv4)
-        return view_.v4[allow];
-      else
-        return view_.v6[allow];
-    }();
+    const image::SideView<Line> &side = view_.template sides<Line>()[Side::allow];
     if constexpr (Line::family == Family::ipv4)
       kernels_.hash_v4(key_.data(), seed_.data(), count_, hash_.data());
     else

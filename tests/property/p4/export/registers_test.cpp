@@ -278,11 +278,11 @@ TEST(P4Registers, answer_through_the_deeper_layers_of_a_predictor) {
     SCOPED_TRACE("round " + std::to_string(round));
     Case c(random, {});
     image::ImageView view = c.view();
-    const DeepChain deny4(view, view.v4[0]), allow4(view, view.v4[1]);
-    const DeepChain deny6(view, view.v6[0]), allow6(view, view.v6[1]);
+    const DeepChain deny4(view, view.v4[Side::deny]), allow4(view, view.v4[Side::allow]);
+    const DeepChain deny6(view, view.v6[Side::deny]), allow6(view, view.v6[Side::allow]);
     if (!deny4.exact() || !allow4.exact() || !deny6.exact() || !allow6.exact()) continue;
-    view.v4[0].chain = deny4.view(), view.v4[1].chain = allow4.view();
-    view.v6[0].chain = deny6.view(), view.v6[1].chain = allow6.view();
+    view.v4[Side::deny].chain = deny4.view(), view.v4[Side::allow].chain = allow4.view();
+    view.v6[Side::deny].chain = deny6.view(), view.v6[Side::allow].chain = allow6.view();
     Sink sink(capacities_of(view));
     p4::Exporter exporter(sink);
     ASSERT_TRUE(exporter.write(view));

@@ -152,7 +152,7 @@ Figures figures_of(const Addresses &addresses, std::uint64_t seed, std::mt19937_
     if (std::ranges::binary_search(addresses, near)) continue;
     ++asked;
     const KeyHash h = image.view().hash(byteswap32(near), 32);
-    f[3] += image.view().v4[0].front.contains(h);
+    f[3] += image.view().v4[Side::deny].front.contains(h);
     f[4] += stacked.view().stack.contains(h);
     f[5] += seesaw_view.contains(h);
     f[6] += cuckoo_view.contains(h);
@@ -323,7 +323,7 @@ TEST(Keys, that_share_their_lines_behind_a_stack_are_refused_with_a_sentence) {
 TEST(Keys, that_are_added_to_an_image_whose_seed_leaked_go_in_or_ask_for_another_image) {
   constexpr std::uint64_t leaked = 0x1EAC;
   TestImage image(rules_of({0x0B000001, 0x0B000002}), {.seed = leaked, .front_filter = true});
-  const auto &table = image.view().v4[0].table;
+  const auto &table = image.view().v4[Side::deny].table;
   ASSERT_EQ(table.count2, 16u);
   const Addresses chosen = colliding(leaked, table.count1, 400);
   auto writer = image::ImageWriter::attach(image.bytes(), [] {}).value();

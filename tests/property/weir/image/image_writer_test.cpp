@@ -365,7 +365,7 @@ TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses
   }
   EXPECT_GT(seen[static_cast<unsigned>(Change::in_place)], 100u);
   EXPECT_GT(seen[static_cast<unsigned>(Change::overlay)], 10u);
-  EXPECT_GT(writer.view().v6[0].table.stash_keys[0], 0u) << "the stash was never used";
+  EXPECT_GT(writer.view().v6[Side::deny].table.stash_keys[0], 0u) << "the stash was never used";
   for (const Address &a : added)
     ASSERT_EQ(image::lookup(writer.view(), Side::deny, a), table::value::make(4, address_bits(a.family)));
   for (const Address &a : added) { // and all of it can be taken back, tombstones included

@@ -213,7 +213,7 @@ TEST_F(P4Export, writes_the_one_element_that_a_delta_changes_once_to_each_bank) 
 
 TEST_F(P4Export, carries_additions_and_removals_that_stand_in_an_overlay) {
   image::ImageWriter writes = writer();
-  const std::uint32_t &in_overlay = *image.view().v4[0].overlay.keys;
+  const std::uint32_t &in_overlay = *image.view().v4[Side::deny].overlay.keys;
   const auto host = [](unsigned n) { return "203.0.114." + std::to_string(n); };
   unsigned hosts = 0;
   while (in_overlay < 20 && hosts < 250) change(writes, host(hosts++).c_str(), 0);
@@ -305,7 +305,7 @@ TEST_F(P4Export, refuses_at_once_all_that_the_program_cannot_do) {
   writes.give_up_exactness(Side::deny);
   image::ImageView view = wide.view();
   const std::uint32_t in_stash = 3;
-  view.v4[1].table.stash_keys = &in_stash;
+  view.v4[Side::allow].table.stash_keys = &in_stash;
   const std::string why = refusal(view, {.ports = std::vector<PortSide>(65)});
   for (const char *part :
        {"generation 1", "match: either judges two addresses, choose remote", "policy.tunnels",

@@ -193,7 +193,7 @@ TEST_F(DenyStackGate, relieves_at_once_and_refuses_what_it_cannot_relieve) {
 // Each address that takes the place of another costs a grace period, and whoever asks waits behind it.
 TEST_F(DenyStackGate, lets_a_message_displace_a_few_and_takes_others_a_while_later) {
   enforce(image::StackRole::judge);
-  const auto places = std::size_t{image_->view().v4[0].overlay.count} * table::LineV4::slots;
+  const auto places = std::size_t{image_->view().v4[Side::deny].overlay.count} * table::LineV4::slots;
   const std::vector<Address> wrong = wrongly_denied(places / 4 + 1000);
   ASSERT_LE(places / 4, std::size_t{wire::relieve_max});
   const std::span all(wrong);

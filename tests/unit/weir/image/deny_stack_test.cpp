@@ -214,7 +214,7 @@ TEST(DenyStack, that_judges_names_the_list_compact_and_leaves_prefixes_to_the_ta
   EXPECT_EQ(denied_by(view, "2001:db8::1"), "compact");
   EXPECT_EQ(denied_by(view, "10.9.0.77"), "other");
   EXPECT_EQ(denied_by(view, "10.0.0.3"), "-");
-  const auto &header = *(reinterpret_cast<const table::TableHeader *>(view.v4[0].table.lines1) - 1);
+  const auto &header = *(reinterpret_cast<const table::TableHeader *>(view.v4[Side::deny].table.lines1) - 1);
   EXPECT_EQ(header.keys, 1u) << "hosts stand in the table";
 }
 
@@ -276,7 +276,7 @@ TEST(DenyStack, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_fo
   unsigned graces = 0;
   auto writer = image::ImageWriter::attach(m.bytes(), [&graces] { ++graces; }).value();
   const image::ImageView &view = writer.view();
-  const std::uint32_t places = view.v4[0].overlay.count * table::LineV4::slots;
+  const std::uint32_t places = view.v4[Side::deny].overlay.count * table::LineV4::slots;
   std::vector<Address> relieved;
   for (std::uint32_t h = 0x0A010400; relieved.size() < 2 * places; ++h) {
     const Address a = Address::from_host(h);
@@ -285,7 +285,7 @@ TEST(DenyStack, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_fo
     if (writer.relieve(a, may_displace) != Change::overlay) continue;
     EXPECT_EQ(image::lookup(view, Side::deny, a), 0u);
     relieved.push_back(a);
-    ASSERT_LE(*view.v4[0].overlay.keys, places / 4);
+    ASSERT_LE(*view.v4[Side::deny].overlay.keys, places / 4);
   }
   EXPECT_GT(graces, places) << "the newest took the places of others";
   const auto still = std::ranges::count_if(

@@ -86,7 +86,7 @@ TEST(JhashImage, has_powers_of_two_and_an_exact_predictor_everywhere) {
     const ImageMemory m = ImageMemory::build(some.input());
     const image::ImageView view = m.view();
     EXPECT_EQ(view.family, HashFamily::jhash);
-    for (unsigned side = 0; side < 2; ++side) {
+    for (const Side side : both_sides) {
       expect_one_line_for_any_key(view.v4[side]);
       expect_one_line_for_any_key(view.v6[side]);
     }
@@ -123,7 +123,7 @@ TEST(JhashImage, takes_another_seed_when_keys_find_no_room_in_their_lines) {
   Crowd crowd;
   const ImageMemory m = ImageMemory::build(crowd.in);
   EXPECT_GE(m.report().attempts, 2u);
-  expect_one_line_for_any_key(m.view().v4[0]);
+  expect_one_line_for_any_key(m.view().v4[Side::deny]);
 }
 
 TEST(JhashImage, doubles_its_tables_where_a_stack_is_bound_to_the_seed) {
@@ -138,8 +138,8 @@ TEST(JhashImage, doubles_its_tables_where_a_stack_is_bound_to_the_seed) {
   EXPECT_GE(crowd.in.doublings, 1u);
   EXPECT_GT(report->image_bytes, before);
   const image::ImageView view = image::attach(memory->bytes()).value();
-  EXPECT_GT(view.v4[0].table.count1, 16u);
-  expect_one_line_for_any_key(view.v4[0]);
+  EXPECT_GT(view.v4[Side::deny].table.count1, 16u);
+  expect_one_line_for_any_key(view.v4[Side::deny]);
 }
 
 TEST(JhashImage, refuses_to_be_built_of_what_the_family_does_not_have) {

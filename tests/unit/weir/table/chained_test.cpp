@@ -121,10 +121,10 @@ TEST(Chain, leads_to_the_line_of_every_stored_key) {
   const Hosts hosts(100'000, 50'000, seed);
   const ImageMemory m = hosts.image(seed);
   const image::ImageView view = m.view();
-  ASSERT_TRUE(view.v4[0].chain.in_force());
-  ASSERT_TRUE(view.v6[0].chain.in_force());
-  EXPECT_EQ(misled<table::LineV4>(view, view.v4[0], std::span(hosts.v4)), 0u);
-  EXPECT_EQ(misled<table::LineV6>(view, view.v6[0], std::span(hosts.v6)), 0u);
+  ASSERT_TRUE(view.v4[Side::deny].chain.in_force());
+  ASSERT_TRUE(view.v6[Side::deny].chain.in_force());
+  EXPECT_EQ(misled<table::LineV4>(view, view.v4[Side::deny], std::span(hosts.v4)), 0u);
+  EXPECT_EQ(misled<table::LineV6>(view, view.v6[Side::deny], std::span(hosts.v6)), 0u);
 }
 
 TEST(Chain, comes_out_exact_for_every_small_size_and_many_seeds) {
@@ -161,7 +161,7 @@ TEST(Chain, a_batch_answers_like_single_questions_for_every_size) {
   const Hosts hosts(0, 200'000, 7);
   const ImageMemory m = hosts.image(8);
   const image::ImageView view = m.view();
-  const table::ChainedPredictor &chain = view.v6[0].chain;
+  const table::ChainedPredictor &chain = view.v6[Side::deny].chain;
   ASSERT_GT(chain.deep_layers(), 0u) << "the batch's way through the deeper layers was not taken";
   std::mt19937_64 random(9);
   for (std::size_t size = 0; size <= table::ChainedPredictor::batch_max; ++size) {
@@ -180,7 +180,7 @@ TEST(Chain, without_its_deeper_layers_misleads_the_keys_that_they_hold) {
   ASSERT_GT(in_second, 0u);
   chain_header(m, SectionKind::deny_v6_chained).deep_layers = 0;
   const auto view = image::attach(m.bytes(), image::Check::not_the_mutable_checksums).value();
-  EXPECT_EQ(misled<table::LineV6>(view, view.v6[0], std::span(hosts.v6)), in_second);
+  EXPECT_EQ(misled<table::LineV6>(view, view.v6[Side::deny], std::span(hosts.v6)), in_second);
 }
 
 TEST(Chain, that_is_not_exact_is_left_alone_whatever_its_bits_say) {
@@ -194,13 +194,13 @@ TEST(Chain, that_is_not_exact_is_left_alone_whatever_its_bits_say) {
     return image::attach(m.bytes(), image::Check::not_the_mutable_checksums).value();
   };
   image::ImageView view = attach();
-  EXPECT_GT(lost<table::LineV4>(view, view.v4[0], std::span(hosts.v4)), hosts.v4.size() / 2)
+  EXPECT_GT(lost<table::LineV4>(view, view.v4[Side::deny], std::span(hosts.v4)), hosts.v4.size() / 2)
       << "the chain was not asked";
   for (const SectionKind kind : {SectionKind::deny_v4_chained, SectionKind::deny_v6_chained})
     chain_header(m, kind).exact = 0;
   view = attach();
-  EXPECT_EQ(lost<table::LineV4>(view, view.v4[0], std::span(hosts.v4)), 0u);
-  EXPECT_EQ(lost<table::LineV6>(view, view.v6[0], std::span(hosts.v6)), 0u);
+  EXPECT_EQ(lost<table::LineV4>(view, view.v4[Side::deny], std::span(hosts.v4)), 0u);
+  EXPECT_EQ(lost<table::LineV6>(view, view.v6[Side::deny], std::span(hosts.v6)), 0u);
 }
 
 // The group bits of an inline_bits table are finer than a chain's, so groups are split all over: the
@@ -208,7 +208,7 @@ TEST(Chain, that_is_not_exact_is_left_alone_whatever_its_bits_say) {
 class Training : public testing::Test {
 public:
   build::ChainReport train(unsigned words_of_second_layer) {
-    const table::TableView<table::LineV4> &table = view.v4[0].table;
+    const table::TableView<table::LineV4> &table = view.v4[Side::deny].table;
     build::ChainSize size{table.count1, 2, {}};
     for (unsigned i = 0; i < size.deep_words.size(); ++i)
       size.deep_words[i] = std::max(1u, words_of_second_layer >> i);
@@ -295,7 +295,7 @@ TEST(Chain, additions_go_where_it_leads_or_to_the_overlay_and_never_move_a_key) 
   const ImageMemory m = hosts.image(seed);
   unsigned graces = 0;
   auto writer = image::ImageWriter::attach(m.bytes(), [&] { ++graces; }).value();
-  const image::SideView<table::LineV4> &side = writer.view().v4[0];
+  const image::SideView<table::LineV4> &side = writer.view().v4[Side::deny];
   unsigned seen[4] = {};
   std::vector<build::EntryV4> all = hosts.v4;
   std::mt19937_64 random(seed + 1);
@@ -336,7 +336,7 @@ TEST(Chain, a_deleted_key_comes_back_in_its_own_line) {
     d.op = image::DeltaOp::set;
     ASSERT_EQ(writer.apply(d), image::Change::in_place);
   }
-  EXPECT_EQ(misled<table::LineV4>(writer.view(), writer.view().v4[0], std::span(hosts.v4)), 0u);
+  EXPECT_EQ(misled<table::LineV4>(writer.view(), writer.view().v4[Side::deny], std::span(hosts.v4)), 0u);
 }
 
 } // namespace

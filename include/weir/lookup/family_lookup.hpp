@@ -1,0 +1,185 @@
+// A burst's questions of one address family: their probes on both sides and their answers. What both families
+// do alike stands here; LookupV4 and LookupV6 know which prefix lengths a question has to be asked at. The
+// stages are those of burst_lookup.hpp.
+#pragma once
+
+#include "weir/image/view.hpp"
+#include "weir/key/side.hpp"
+#include "weir/lookup/guarded.hpp"
+#include "weir/lookup/kernels.hpp"
+#include "weir/lookup/probe_batch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+namespace weir::lookup {
+
+inline constexpr unsigned questions_max = 64; // of a burst
+
+// When the filter in front of the allow tables is asked.
+enum class AllowFilterOrder : std::uint8_t { none, first, on_conflict };
+
+// The stack of denied hosts. Bursts that answer one question at a time are not in it.
+struct StackTally {
+  unsigned asked = 0;    // addresses
+  unsigned accepted = 0; // of `asked`
+  unsigned refuted = 0;  // of `accepted`, in front of a table: no table has them
+};
+
+// What a burst cost, for the planner and for `status`.
+struct LookupCost {
+  unsigned probes = 0;       // (address, length, side) asked of a table
+  unsigned second_lines = 0; // of `probes`, how many went on to table 2
+  GuardTally guard;
+  StackTally stack;
+};
+
+// What both families of a burst in flight share.
+struct BurstState {
+  const image::ImageView *view = nullptr;
+  const Kernels *kernels = &portable_kernels;
+  const image::DenyStackView *stack = nullptr; // the view's, unless that is empty
+  AllowFilterOrder order = AllowFilterOrder::none;
+  LookupCost cost;
+  alignas(64) PerSide<std::array<std::uint32_t, 2 * questions_max>> answers{}; // IPv4 questions, then IPv6's
+
+  [[nodiscard]] const image::DenyStackView *stack_of(Side side) const noexcept {
+    return side == Side::deny ? stack : nullptr;
+  }
+  [[nodiscard]] bool filter_first(Side side) const noexcept {
+    return side == Side::allow && order == AllowFilterOrder::first;
+  }
+  // Such a side is asked when the deny side has answered.
+  [[nodiscard]] bool waits(Side side) const noexcept {
+    return side == Side::allow && order == AllowFilterOrder::on_conflict;
+  }
+};
+
+template <class LineType> class FamilyLookup {
+public:
+  using Line = LineType;
+  using Key = typename Line::Key;
+  static constexpr bool is_v4 = Line::family == Family::ipv4;
+
+  void begin() noexcept {
+    asked_ = 0;
+    busy_ = {};
+  }
+  // The number of the new question.
+  unsigned ask(const Key &key) noexcept {
+    keys_[asked_] = key;
+    return asked_++;
+  }
+  // Replaces every question asked so far.
+  void ask_all(const void *keys, unsigned count) noexcept {
+    std::memcpy(keys_.data(), keys, count * sizeof(Key));
+    asked_ = count;
+  }
+  void ask_nothing() noexcept { asked_ = 0; }
+  [[nodiscard]] unsigned asked() const noexcept { return asked_; }
+
+  [[nodiscard]] static std::uint32_t *answers(BurstState &burst, Side side) noexcept {
+    return burst.answers[side].data() + (is_v4 ? 0 : questions_max);
+  }
+  [[nodiscard]] static const std::uint32_t *answers(const BurstState &burst, Side side) noexcept {
+    return burst.answers[side].data() + (is_v4 ? 0 : questions_max);
+  }
+
+  void probe(BurstState &burst, Side side, Targets &behind) noexcept {
+    if (!busy_[side]) return;
+    batches_[side].each(
+        [&](auto &b) { b.probe_first(tables(burst, side), *burst.kernels, answers(burst, side), behind); });
+  }
+
+  void settle(BurstState &burst, Side side) noexcept {
+    if (!busy_[side]) return;
+    batches_[side].each(
+        [&](auto &b) { b.settle(tables(burst, side), *burst.kernels, answers(burst, side)); });
+  }
+
+  // For `confirm: on_conflict`, when the deny side has answered: asks about what it matched, and if `sampled`
+  // about every question, for the rates alone.
+  void ask_late(BurstState &burst, bool sampled) noexcept {
+    const std::uint64_t denied = burst.kernels->listed(answers(burst, Side::deny), asked_);
+    const std::uint64_t questions = sampled ? all_questions() : denied;
+    if (questions == 0) return;
+    std::uint32_t *const allow = answers(burst, Side::allow);
+    GuardedQuestions<Line>(*burst.view, *burst.kernels)
+        .ask(keys_.data(), questions, denied, allow, burst.cost.guard);
+    for (std::uint64_t rest = questions & ~denied; rest != 0; rest &= rest - 1)
+      allow[std::countr_zero(rest)] = 0;
+    uniform_[Side::allow].reset();
+  }
+
+protected:
+  [[nodiscard]] static const image::SideView<Line> &tables(const BurstState &burst, Side side) noexcept {
+    return burst.view->template sides<Line>()[side];
+  }
+
+  // Where the first answer of each probe stands. The filter of the allow side takes out what it refuses.
+  void locate(BurstState &burst, Side side, Targets &targets) noexcept {
+    if (burst.filter_first(side)) ask_filter(burst, side);
+    locate_from(0, burst, side, targets);
+  }
+  void locate_from(unsigned first_batch, BurstState &burst, Side side, Targets &targets) noexcept {
+    batches_[side].each_from(first_batch, [&](auto &b) {
+      targets.add(b.aim(tables(burst, side), *burst.kernels, burst.stack_of(side)));
+    });
+  }
+
+  void collect(BurstState &burst, Side side) noexcept {
+    batches_[side].each([&](auto &b) {
+      b.finish(tables(burst, side), *burst.kernels, answers(burst, side));
+      burst.cost.probes += b.asked_table();
+      burst.cost.second_lines += b.second_lines();
+      if (side == Side::allow) burst.cost.guard.table_asked += b.asked_table();
+    });
+  }
+  // After collect(). The deny side has answered before the allow side does.
+  void tally_filters(BurstState &burst, Side side) noexcept {
+    if (burst.filter_first(side))
+      burst.cost.guard.add(all_questions(), let_through_,
+                           burst.kernels->listed(answers(burst, Side::allow), asked_),
+                           burst.kernels->listed(answers(burst, Side::deny), asked_));
+    if (burst.stack_of(side) == nullptr) return;
+    StackTally &tally = burst.cost.stack;
+    batches_[side].each([&](const ProbeBatch<Line> &b) {
+      tally.asked += b.asked_stack();
+      tally.accepted += b.accepted_by_stack();
+      if (b.accepted_by_stack() != 0 && !burst.stack->judges())
+        tally.refuted += b.refuted(answers(burst, side));
+    });
+  }
+
+  // Usually what the burst before said as well: then its answers still stand there.
+  void answer_all(BurstState &burst, Side side, std::uint32_t value) noexcept {
+    if (uniform_[side] == value) return;
+    std::fill_n(answers(burst, side), questions_max, value);
+    uniform_[side] = value;
+  }
+
+  unsigned asked_ = 0;
+  PerSide<bool> busy_{};                            // has something to look up
+  PerSide<std::optional<std::uint32_t>> uniform_{}; // what all answers of a side are
+  alignas(64) std::array<Key, questions_max> keys_{};
+  PerSide<ProbeBatches<Line>> batches_; // IPv4: 64 questions of at most 16 lengths
+
+private:
+  [[nodiscard]] std::uint64_t all_questions() const noexcept {
+    return asked_ == 0 ? 0 : ~std::uint64_t{0} >> (questions_max - asked_);
+  }
+  void ask_filter(BurstState &burst, Side side) noexcept {
+    let_through_ = 0;
+    batches_[side].each([&](auto &b) {
+      if (b.any()) let_through_ |= b.ask_guard(burst.view->guard, *burst.kernels, answers(burst, side));
+    });
+  }
+
+  std::uint64_t let_through_ = 0; // questions with a probe that the filter of the allow side accepted
+};
+
+} // namespace weir::lookup

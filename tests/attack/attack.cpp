@@ -1,10 +1,15 @@
 #include "tests/attack/attack.hpp"
 
 #include "tests/support/seed.hpp"
+#include "weir/base/owned_fd.hpp"
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <iostream>
@@ -51,29 +56,45 @@ void Attack::say(const std::string &figures) {
   said() = figures;
 }
 
-struct Lateness::State {
+struct Beside::State {
+  std::function<double()> measure_s;
   std::atomic<bool> stop = false;
   std::atomic<double> worst = 0;
   std::thread thread;
 };
 
-Lateness::Lateness() : state_(std::make_unique<State>()) {
+Beside::Beside(std::function<double()> measure_s) : state_(std::make_unique<State>()) {
+  state_->measure_s = std::move(measure_s);
   state_->thread = std::thread([state = state_.get()] {
-    constexpr std::chrono::milliseconds nap(1);
-    while (!state->stop) {
-      const auto before = Clock::now();
-      std::this_thread::sleep_for(nap);
-      const double late = Seconds(Clock::now() - before - nap).count();
-      state->worst = std::max(state->worst.load(), late);
-    }
+    while (!state->stop) state->worst = std::max(state->worst.load(), state->measure_s());
   });
 }
 
-Lateness::~Lateness() {
+Beside::~Beside() {
   state_->stop = true;
   state_->thread.join();
 }
 
-double Lateness::worst_s() const { return state_->worst; }
+double Beside::worst_s() const { return state_->worst; }
+
+Lateness::Lateness()
+    : Beside([] {
+        constexpr std::chrono::milliseconds nap(1);
+        const auto before = Clock::now();
+        std::this_thread::sleep_for(nap);
+        return Seconds(Clock::now() - before - nap).count();
+      }) {}
+
+SyncedWrites::SyncedWrites(const std::filesystem::path &folder)
+    : Beside([file = std::make_shared<OwnedFd>(
+                  ::open((folder / "synced").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600))] {
+        constexpr std::array<char, 200> record{};
+        const auto before = Clock::now();
+        if (::write(file->get(), record.data(), record.size()) < 0 || ::fdatasync(file->get()) != 0)
+          return 0.0;
+        const double took = Seconds(Clock::now() - before).count();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        return took;
+      }) {}
 
 } // namespace weir::attack

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,19 +29,31 @@ protected:
   static void say(const std::string &figures);
 };
 
-// How late this machine wakes a thread that wants to run, for bounds in parts of a second: a thread sleeps a
-// millisecond again and again, and its longest delay is what no program could have helped.
-class Lateness {
+// The longest that something took, measured again and again by a thread of its own: what no program could
+// have helped, for bounds in parts of a second.
+class Beside {
 public:
-  Lateness();
-  ~Lateness();
-  Lateness(const Lateness &) = delete;
-  Lateness &operator=(const Lateness &) = delete;
+  explicit Beside(std::function<double()> measure_s);
+  ~Beside();
+  Beside(const Beside &) = delete;
+  Beside &operator=(const Beside &) = delete;
   [[nodiscard]] double worst_s() const;
 
 private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// How late this machine wakes a thread that wants to sleep for a millisecond.
+class Lateness : public Beside {
+public:
+  Lateness();
+};
+
+// How long its disk takes over a synced write of one record in a folder, fifty times a second.
+class SyncedWrites : public Beside {
+public:
+  explicit SyncedWrites(const std::filesystem::path &folder);
 };
 
 } // namespace weir::attack

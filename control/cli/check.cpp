@@ -17,7 +17,7 @@ Json list_json(const config::List &list, const rules::ListContent &content, cons
   return {
       {"name", list.name},
       {"action", list.action == Side::allow ? "allow" : "deny"},
-      {"format", list.file.empty() ? (list.dynamic ? "dynamic" : "inline") : rules::name_of(content.format)},
+      {"format", list.file.empty() ? (list.dynamic ? "dynamic" : "inline") : config::name_of(content.format)},
       {"v4_hosts", counts.v4_hosts},
       {"v4_prefixes", counts.v4_prefixes},
       {"v6", counts.v6},

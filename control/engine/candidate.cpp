@@ -71,7 +71,7 @@ void take_content(Candidate &candidate, std::size_t index, rules::ListContent co
     candidate.warnings.push_back(std::move(told));
   if (list.definition.mapped_both) rules::expand_embedded(content);
   list.fingerprint = fingerprint_of(content);
-  if (!list.definition.file.empty()) list.format = rules::name_of(content.format);
+  if (!list.definition.file.empty()) list.format = config::name_of(content.format);
   if (before != nullptr && before->fingerprint == list.fingerprint &&
       store.has_content(before->content_version)) {
     list.content_version = before->content_version;

@@ -100,12 +100,6 @@ template <class Entry> std::vector<Entry> united(const std::vector<Entry> &a, co
 
 } // namespace
 
-std::string_view name_of(Format format) noexcept {
-  constexpr std::array<std::string_view, 5> names{"auto", "plain", "spamhaus_text", "spamhaus_json",
-                                                  "ipset_save"};
-  return names[std::min<std::size_t>(static_cast<std::size_t>(format), names.size() - 1)];
-}
-
 Format detect_format(std::string_view text) noexcept {
   Lines lines(without_mark(text));
   std::string_view line;

@@ -114,9 +114,6 @@ struct FeedLine {
 // Several contents as one, for a list with both file and entries; the first one's notes win.
 [[nodiscard]] ListContent join(ListContent first, const ListContent &second);
 
-// "plain", "spamhaus_json" ...; the names that the configuration takes.
-[[nodiscard]] std::string_view name_of(config::Format format) noexcept;
-
 // The format that the content shows by itself: looks at the first line that is not a comment.
 [[nodiscard]] config::Format detect_format(std::string_view text) noexcept;
 

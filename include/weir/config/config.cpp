@@ -42,10 +42,6 @@ private:
     std::string_view key;
     std::function<void(const Node &, const std::string &)> read;
   };
-  template <class Enum> struct Word {
-    std::string_view word;
-    Enum value;
-  };
 
   void fault(const Node &at, const std::string &key, std::string_view sentence) {
     faults.add(line_of(at), key, sentence);
@@ -320,11 +316,7 @@ void Reader::list(const Node &node, const std::string &path) {
             if (prefix(item, at)) l.entries.push_back(item.Scalar());
           });
         }},
-       {"format", word<Format>(l.format, {{"auto", Format::automatic},
-                                          {"plain", Format::plain},
-                                          {"spamhaus_text", Format::spamhaus_text},
-                                          {"spamhaus_json", Format::spamhaus_json},
-                                          {"ipset_save", Format::ipset_save}})},
+       {"format", word<Format>(l.format, {formats.begin(), formats.end()})},
        {"dynamic", boolean(l.dynamic)},
        {"ttl",
         [&](const Node &n, const std::string &where) {

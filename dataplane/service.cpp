@@ -40,8 +40,7 @@ Service::Service(Dataplane &dataplane)
   const sigset_t set = stop_signals();
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   channel_.on_live = [&dataplane](std::uint64_t generation) {
-    dataplane.guard_meter.generation_live(generation, dataplane.counters);
-    dataplane.stack_meter.generation_live(generation, dataplane.counters);
+    dataplane.meter.generation_live(generation, dataplane.counters);
     if (dataplane.replay) dataplane.replay->generation_live(generation);
   };
 }

@@ -52,34 +52,37 @@ std::uint64_t count_of(const Json &report, const char *section, const std::strin
 
 // What the filter in front of the allow tables did under the live generation; null: it was never asked.
 Json measured_filter(const Json &report) {
-  constexpr const char *guard = "guard_generation";
-  const auto count = [&](const char *name) { return static_cast<double>(count_of(report, guard, name)); };
-  const double absent = count("asked") - (count("accepted") - count("false_accepted"));
-  if (count("asked") == 0) return nullptr;
-  Json measured{{"asked", count_of(report, guard, "asked")},
-                {"denied_asked", count_of(report, guard, "denied_asked")},
-                {"table_asked", count_of(report, guard, "table_asked")}};
-  if (absent > 0) measured["rate"] = count("false_accepted") / absent;
-  if (count("denied_asked") > 0)
-    measured["denied_rate"] = count("denied_false_accepted") / count("denied_asked");
+  using enum wire::CounterId;
+  const Json &counters = push::child(report, "guard_generation");
+  const wire::CounterValues did = push::counters_in(counters, wire::CounterGroup::allow_filter);
+  const auto count = [&](wire::CounterId id) { return static_cast<double>(did[id]); };
+  const double absent = count(allow_asked) - (count(allow_accepted) - count(allow_false));
+  if (did[allow_asked] == 0) return nullptr;
+  Json measured{{"asked", did[allow_asked]},
+                {"denied_asked", did[allow_denied_asked]},
+                {"table_asked", did[allow_table_asked]}};
+  if (absent > 0) measured["rate"] = count(allow_false) / absent;
+  if (did[allow_denied_asked] > 0)
+    measured["denied_rate"] = count(allow_denied_false) / count(allow_denied_asked);
   const std::uint64_t packets =
-      count_of(report, "generations", std::to_string(count_of(report, guard, "generation")).c_str());
-  if (packets > 0) measured["table_asked_per_packet"] = count("table_asked") / static_cast<double>(packets);
+      count_of(report, "generations", std::to_string(push::count_in(counters, "generation")));
+  if (packets > 0)
+    measured["table_asked_per_packet"] = count(allow_table_asked) / static_cast<double>(packets);
   return measured;
 }
 
 // What the stacked filter of the deny side did under the live generation; null: it was never asked.
 Json measured_stack(const Engine &engine, const Json &report) {
-  constexpr const char *stack = "stack_generation";
-  const auto count = [&](const char *name) { return count_of(report, stack, name); };
-  if (count("asked") == 0 || count("generation") != engine.live_record().id) return nullptr;
+  using enum wire::CounterId;
+  const Json &counters = push::child(report, "stack_generation");
+  const wire::CounterValues did = push::counters_in(counters, wire::CounterGroup::deny_filter);
+  if (did[deny_asked] == 0 || push::count_in(counters, "generation") != engine.live_record().id)
+    return nullptr;
   const plan::DenyWatch &watch = engine.deny_watch();
-  const auto rate = watch.rate({.asked = count("asked"),
-                                .accepted = count("accepted"),
-                                .false_accepted = count("false_accepted"),
-                                .denied = count("denied")});
-  Json measured{{"asked", count("asked")}, {"accepted", count("accepted")}, {"denied", count("denied")},
-                {"checked", rate.checked}, {"errors", rate.sampled.wrong},  {"relieved", engine.relieved()}};
+  const auto rate = watch.rate(did);
+  Json measured{{"asked", did[deny_asked]},     {"accepted", did[deny_accepted]},
+                {"denied", did[deny_denied]},   {"checked", rate.checked},
+                {"errors", rate.sampled.wrong}, {"relieved", engine.relieved()}};
   if (rate.measured) measured["efpr"] = rate.share;
   if (rate.recent > 0 && watch.knows_plan()) {
     measured["psi"] = rate.psi;
@@ -204,10 +207,10 @@ void Api::status(const Json &, const Caller &caller, const Reply &reply) {
       answer["dataplane"]["warnings"] = report.value("warnings", Json::array());
       answer["dataplane"]["kept"] = report.value("kept", Json());
       answer["memory"]["packets"] = report.value("memory", Json());
-      if (const std::uint64_t probes = count_of(report, "lookups", "probes"); probes > 0)
+      const auto lookups = push::counters_in(push::child(report, "lookups"), wire::CounterGroup::lookups);
+      if (const std::uint64_t probes = lookups[wire::CounterId::probes]; probes > 0)
         answer["plan"]["measured_lines"] =
-            1 +
-            static_cast<double>(count_of(report, "lookups", "second_lines")) / static_cast<double>(probes);
+            1 + static_cast<double>(lookups[wire::CounterId::second_lines]) / static_cast<double>(probes);
       if (const Json measured = measured_filter(report); measured.is_object())
         answer["plan"]["allow_filter"]["measured"] = measured;
       if (const Json measured = measured_stack(engine_, report); measured.is_object())

@@ -29,4 +29,11 @@ double number_in(const Json &object, const char *name) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
+wire::CounterValues counters_in(const Json &object, wire::CounterGroup group) {
+  wire::CounterValues values;
+  for (const wire::CounterInfo &info : wire::counters)
+    if (info.group == group) values[info.id] = count_in(object, std::string(info.name).c_str());
+  return values;
+}
+
 } // namespace weir::push

@@ -146,10 +146,7 @@ void Engine::look_at_deny_filter() {
     if (!text || pusher_.state() != push::Pusher::State::live || change_ != nullptr) return;
     const Json counters = child(Json::parse(*text, nullptr, false), "stack_generation");
     if (count_in(counters, "generation") != live_record_.id) return;
-    replan_for(deny_watch_.why_replan({.asked = count_in(counters, "asked"),
-                                       .accepted = count_in(counters, "accepted"),
-                                       .false_accepted = count_in(counters, "false_accepted"),
-                                       .denied = count_in(counters, "denied")}));
+    replan_for(deny_watch_.why_replan(push::counters_in(counters, wire::CounterGroup::deny_filter)));
   });
 }
 

@@ -36,17 +36,17 @@ struct Rate {
 };
 
 // Why a filter planned like this should be built anew, from what it did; empty: it need not.
-std::string excess_of(const Json &plan, const Json &counters) {
+std::string excess_of(const Json &plan, const wire::CounterValues &did) {
+  using enum wire::CounterId;
   const Json filter = child(plan, "allow_filter"), predicted = child(filter, "predicted");
   if (!predicted.is_object()) return {};
-  const auto count = [&](const char *name) { return count_in(counters, name); };
-  const std::uint64_t right = count("accepted") - std::min(count("accepted"), count("false_accepted"));
-  const std::uint64_t absent = count("asked") - std::min(count("asked"), right);
+  const std::uint64_t right = did[allow_accepted] - std::min(did[allow_accepted], did[allow_false]);
+  const std::uint64_t absent = did[allow_asked] - std::min(did[allow_asked], right);
   const double plain = number_in(predicted, "plain_churned"),
                weighted = number_in(predicted, "weighted_churned");
   const Rate rates[] = {
-      {"addresses that are not allowed", std::max(plain, weighted), {absent, count("false_accepted")}},
-      {"denied addresses", weighted, {count("denied_asked"), count("denied_false_accepted")}}};
+      {"addresses that are not allowed", std::max(plain, weighted), {absent, did[allow_false]}},
+      {"denied addresses", weighted, {did[allow_denied_asked], did[allow_denied_false]}}};
   for (const Rate &rate : rates)
     if (plan::is_beyond_band(rate.predicted, rate.measured))
       return fmt::format("the filter of the allow lists accepted {:.3g} % of {} questions about {}, {:.3g} % "
@@ -109,7 +109,7 @@ void Engine::look_at_counters(const std::string &text) {
   const Json plan = Json::parse(live_record_.plan_json, nullptr, false),
              counters = child(report, "guard_generation");
   if (count_in(counters, "generation") != live_record_.id) return;
-  const std::string why = excess_of(plan, counters);
+  const std::string why = excess_of(plan, push::counters_in(counters, wire::CounterGroup::allow_filter));
   if (!why.empty()) ask_for_image(plan::ImageCause::allow_rate, rebuild_wait_first, why);
 }
 

@@ -84,21 +84,22 @@ bool DenyWatch::has_shifted() const {
          s.drift > (rate_band_factor - 1) * forecast_.efpr && forecast_.efpr + s.drift > forecast_.tolerated;
 }
 
-DenyWatch::Rate DenyWatch::rate(const DenyCounters &counters) const {
+DenyWatch::Rate DenyWatch::rate(const wire::CounterValues &did) const {
+  using enum wire::CounterId;
   Rate r;
   const Shift s = shift();
   r.psi = s.psi, r.variation = s.variation, r.drift = s.drift, r.recent = s.recent;
   r.checked = checked_;
-  const auto asked = static_cast<double>(counters.asked);
+  const auto asked = static_cast<double>(did[deny_asked]);
   if (asked == 0) return r;
   if (!forecast_.compact) {
-    const std::uint64_t right = counters.accepted - std::min(counters.accepted, counters.false_accepted);
-    r.sampled = {counters.asked - std::min(counters.asked, right), counters.false_accepted};
+    const std::uint64_t right = did[deny_accepted] - std::min(did[deny_accepted], did[deny_false]);
+    r.sampled = {did[deny_asked] - std::min(did[deny_asked], right), did[deny_false]};
     r.share = r.sampled.rate();
     r.measured = r.sampled.asked > 0;
     return r;
   }
-  const double denied = std::min(static_cast<double>(counters.denied), asked);
+  const double denied = std::min(static_cast<double>(did[deny_denied]), asked);
   if (checked_ == 0 && denied > 0) return r; // and nobody looked
   const double wrong_share = weight_checked_ > 0 ? weight_wrong_ / weight_checked_ : 0;
   const double negatives = asked - denied * (1 - wrong_share);
@@ -111,10 +112,10 @@ DenyWatch::Rate DenyWatch::rate(const DenyCounters &counters) const {
   return r;
 }
 
-DenyWatch::Reason DenyWatch::why_replan(const DenyCounters &counters) const {
+DenyWatch::Reason DenyWatch::why_replan(const wire::CounterValues &did) const {
   using Kind = Reason::Kind;
   if (!forecast_.stacks) return {};
-  const Rate now = rate(counters);
+  const Rate now = rate(did);
   if (has_shifted())
     return {Kind::shift,
             fmt::format("the traffic has shifted: known sources ask {:.3g} % of the questions that no list "

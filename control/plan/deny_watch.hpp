@@ -3,10 +3,9 @@
 //   rate      it errs more often than predicted: 30 errors, three standard deviations and half as much again
 //             (rate_check.hpp). Compact mode cannot know an error by itself: samples of what the filter
 //             denied are held against the rules, and their share of errors is that of all denials
-//   shift     known negatives are asked for less than planned. The questions since the image came are counted
-//   in
-//             groups, eight of known negatives and one of all others; by more than chance their distribution
-//             is apart from the planned one by a total variation of v, and EFPR by no more than
+//   shift     known negatives are asked for less than planned. The questions since the image came are
+//             counted in groups, eight of known negatives and one of all others; by more than chance their
+//             distribution is apart from the planned one by a total variation of v, and EFPR by no more than
 //             drift_bound(v) [Stacked-early §4.5]. Half of the predicted rate is the band that this may fill
 //   learned   the plan rests on few samples, and there are eight times as many now
 //
@@ -16,6 +15,7 @@
 #include "control/plan/rate_check.hpp"
 #include "control/workload/negatives.hpp"
 #include "weir/build/stacked_model.hpp"
+#include "weir/wire/counters.hpp"
 
 #include <array>
 #include <cstdint>
@@ -35,13 +35,6 @@ struct DenyForecast {
   double samples = 0;        // that it rests on
   std::size_t hot = 0;       // known negatives that samples had named
   std::vector<double> rates; // of the layers
-};
-
-// What the dataplane counted under this generation.
-struct DenyCounters {
-  std::uint64_t asked = 0, accepted = 0;
-  std::uint64_t false_accepted = 0; // in front of tables, that had it not
-  std::uint64_t denied = 0;         // packets, by a judge alone
 };
 
 // A look at a table for one question in a thousand costs nothing that could be measured.
@@ -78,14 +71,15 @@ public:
     std::uint64_t checked = 0; // denials that were held against the rules
     bool measured = false;
   };
-  [[nodiscard]] Rate rate(const DenyCounters &counters) const;
+  // `did`: what the dataplane counted under this generation.
+  [[nodiscard]] Rate rate(const wire::CounterValues &did) const;
 
   // Why there should be another image.
   struct Reason {
     enum class Kind : std::uint8_t { none, rate, shift, learned } kind = Kind::none;
     std::string words;
   };
-  [[nodiscard]] Reason why_replan(const DenyCounters &counters) const;
+  [[nodiscard]] Reason why_replan(const wire::CounterValues &did) const;
   [[nodiscard]] bool has_shifted() const;
 
   // What the next plan rests on. After a shift that is what came since.

@@ -6,6 +6,24 @@ Counters::Counters(unsigned workers) {
   for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<WorkerCounters>());
 }
 
+wire::CounterValues values_of(const WorkerCounters &worker) noexcept {
+  wire::CounterValues values;
+  for (std::size_t i = wire::counter_count; i-- > 0;) { // a part stands behind its whole
+    const CounterId id = wire::counters[i].id;
+    values[id] = worker[id].get();
+  }
+  return values;
+}
+
+wire::CounterValues sum(const Counters &counters) noexcept {
+  wire::CounterValues total;
+  for (unsigned w = 0; w < counters.workers(); ++w) {
+    const wire::CounterValues one = values_of(counters.worker(w));
+    for (const wire::CounterInfo &info : wire::counters) total[info.id] += one[info.id];
+  }
+  return total;
+}
+
 std::uint64_t list_hits(const Counters &counters, std::size_t slot) noexcept {
   std::uint64_t hits = 0;
   for (unsigned w = 0; w < counters.workers(); ++w) hits += counters.worker(w).lists[slot].get();

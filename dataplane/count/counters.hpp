@@ -7,6 +7,7 @@
 
 #include "weir/base/bits.hpp"
 #include "weir/key/verdict.hpp"
+#include "weir/wire/counters.hpp"
 
 #include <array>
 #include <atomic>
@@ -54,43 +55,31 @@ inline constexpr std::size_t ports_max = 32;
 inline constexpr std::size_t list_slots = 65'536; // slot 0: lists beyond the last free slot; the last is none
 inline constexpr std::size_t ethertypes = 65'536;
 
-struct PortCounters {
-  Counter rx_packets, rx_bytes, tx_packets, tx_bytes, tx_refused;
-};
+// Those of a catalogue (wire/counters.hpp), taken by id: a constant index is an address like a member's.
+template <class Id, std::size_t count> class CountersOf {
+public:
+  [[nodiscard]] Counter &operator[](Id id) noexcept { return all_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const Counter &operator[](Id id) const noexcept { return all_[static_cast<std::size_t>(id)]; }
 
-struct alignas(cache_line_bytes) WorkerCounters {
+private:
+  std::array<Counter, count> all_;
+};
+using CounterId = wire::CounterId;
+using PortCounterId = wire::PortCounterId;
+using PortCounters = CountersOf<PortCounterId, wire::port_counter_count>;
+
+struct alignas(cache_line_bytes) WorkerCounters : CountersOf<CounterId, wire::counter_count> {
   std::array<std::array<std::array<Counter, family_slots>, 2>, reason_count>
       verdicts; // [reason][verdict][family]
   std::array<PortCounters, ports_max> ports;
-  Counter received; // packets taken from rx queues
-  Counter judged;   // packets that left with a verdict
-  Counter bursts;   // polls that brought packets
-  Counter busy_cycles, idle_cycles;
-  Counter first_cycle, last_cycle; // timestamp counter at the first and the latest packet
-  Counter samples_dropped;
-  Counter without_image; // packets judged under no generation
-  Counter probes;        // keys asked of a table
-  Counter second_lines;  // of them, how many needed a second line
-  // The filter in front of the allow tables. An address is accepted when one of its prefixes is; under
-  // `on_conflict` only addresses that the deny side matched are asked about, and all of one burst in 64.
-  Counter guard_asked;        // addresses the filter was asked about
-  Counter guard_accepted;     // of them, those it took for allowed
-  Counter guard_false;        // of these, those that no allow table has
-  Counter guard_denied_asked; // as guard_asked, of addresses that the deny side matched
-  Counter guard_denied_false; // as guard_false, of these
-  Counter allow_table_asked;  // probes of an allow table, one a prefix length in use
-  // The stacked filter of denied hosts.
-  Counter stack_asked;    // addresses the filter was asked about
-  Counter stack_accepted; // of them, those it took for denied
-  Counter stack_false;    // of these, in front of a table, those that no table has
-  Counter stack_denied;   // packets that were dropped on its word alone
-  unsigned lcore = 0;     // set before the worker starts
+  unsigned lcore = 0; // set before the worker starts
   alignas(cache_line_bytes) std::array<Counter, list_slots> lists;
   std::array<Counter, ethertypes> non_ip; // by EtherType; an LLC length counts under 0
 
   void saw_packets(std::uint64_t from_cycle, std::uint64_t to_cycle) noexcept {
-    if (first_cycle.get() == 0) first_cycle.add(from_cycle);
-    last_cycle.add(to_cycle - last_cycle.get());
+    Counter &first = (*this)[CounterId::first_cycle], &last = (*this)[CounterId::last_cycle];
+    if (first.get() == 0) first.add(from_cycle);
+    last.add(to_cycle - last.get());
   }
 };
 
@@ -105,7 +94,10 @@ private:
   std::vector<std::unique_ptr<WorkerCounters>> workers_;
 };
 
-// Of all workers, since the process began.
+// Of all workers, since the process began. What is a part is read before its whole, so that it never is the
+// larger.
+[[nodiscard]] wire::CounterValues sum(const Counters &counters) noexcept;
+[[nodiscard]] wire::CounterValues values_of(const WorkerCounters &worker) noexcept;
 [[nodiscard]] std::uint64_t list_hits(const Counters &counters, std::size_t slot) noexcept;
 
 // Slots of list names. A name keeps its slot, and its count, while the process lives; only when all slots are

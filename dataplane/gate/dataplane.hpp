@@ -2,8 +2,7 @@
 #pragma once
 
 #include "dataplane/count/counters.hpp"
-#include "dataplane/count/guard_meter.hpp"
-#include "dataplane/count/stack_meter.hpp"
+#include "dataplane/count/generation_meter.hpp"
 #include "dataplane/image/background.hpp"
 #include "dataplane/image/generations.hpp"
 #include "dataplane/image/image_slot.hpp"
@@ -57,8 +56,7 @@ public:
   Counters counters;
   ListSlots lists;
   ImageSlot slot;
-  GuardMeter guard_meter;
-  StackMeter stack_meter;
+  GenerationMeter meter;
   Background background;
   Generations generations;
   SampleRings samples;

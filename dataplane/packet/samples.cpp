@@ -124,7 +124,7 @@ void Sampler::take_denial(wire::Sample sample, WorkerCounters &counters) noexcep
 
 bool Sampler::put(SampleSort sort, wire::Sample sample, WorkerCounters &counters) noexcept {
   if (rte_ring_sp_enqueue_elem(ring(sort), &sample, sizeof sample) == 0) return true;
-  counters.samples_dropped.add(1);
+  counters[CounterId::samples_dropped].add(1);
   return false;
 }
 

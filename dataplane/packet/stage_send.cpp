@@ -117,9 +117,9 @@ void pass(Burst &burst, Door door, std::span<const std::uint8_t> places, std::ui
   PortCounters &port = counters.ports[burst.from->tx_port_index];
   if (sent != door.count) [[unlikely]]
     bytes -= refuse(burst, places.subspan(sent, door.count - sent), setup);
-  port.tx_packets.add(sent);
-  port.tx_bytes.add(bytes);
-  port.tx_refused.add(door.count - sent);
+  port[PortCounterId::tx_packets].add(sent);
+  port[PortCounterId::tx_bytes].add(bytes);
+  port[PortCounterId::tx_refused].add(door.count - sent);
 }
 
 } // namespace

@@ -21,20 +21,20 @@ constexpr unsigned yields_before_sleep = 64;
 constexpr timespec short_sleep{0, 20'000};
 
 void count_lookups(const lookup::BurstLookup::Cost &cost, WorkerCounters &counters) noexcept {
-  counters.probes.add(cost.probes);
-  counters.second_lines.add(cost.second_lines);
-  counters.allow_table_asked.add(cost.guard.table_asked);
+  counters[CounterId::probes].add(cost.probes);
+  counters[CounterId::second_lines].add(cost.second_lines);
+  counters[CounterId::allow_table_asked].add(cost.guard.table_asked);
   if (cost.stack.asked != 0) {
-    counters.stack_asked.add(cost.stack.asked);
-    counters.stack_accepted.add(cost.stack.accepted);
-    counters.stack_false.add(cost.stack.refuted);
+    counters[CounterId::deny_asked].add(cost.stack.asked);
+    counters[CounterId::deny_accepted].add(cost.stack.accepted);
+    counters[CounterId::deny_false].add(cost.stack.refuted);
   }
   if (cost.guard.asked == 0) return;
-  counters.guard_asked.add(cost.guard.asked);
-  counters.guard_accepted.add(cost.guard.accepted);
-  counters.guard_false.add(cost.guard.refuted);
-  counters.guard_denied_asked.add(cost.guard.denied_asked);
-  counters.guard_denied_false.add(cost.guard.denied_refuted);
+  counters[CounterId::allow_asked].add(cost.guard.asked);
+  counters[CounterId::allow_accepted].add(cost.guard.accepted);
+  counters[CounterId::allow_false].add(cost.guard.refuted);
+  counters[CounterId::allow_denied_asked].add(cost.guard.denied_asked);
+  counters[CounterId::allow_denied_false].add(cost.guard.denied_refuted);
 }
 } // namespace
 
@@ -83,10 +83,10 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
     burst.bytes += burst.lengths[i];
   }
   PortCounters &port = counters.ports[queue.port_index];
-  port.rx_packets.add(burst.count);
-  port.rx_bytes.add(burst.bytes);
-  counters.received.add(burst.count);
-  counters.bursts.add(1);
+  port[PortCounterId::rx_packets].add(burst.count);
+  port[PortCounterId::rx_bytes].add(burst.bytes);
+  counters[CounterId::received].add(burst.count);
+  counters[CounterId::bursts].add(1);
 
   parse_burst(burst);
   return true;
@@ -99,10 +99,10 @@ void Worker::State::leave(Burst &burst) noexcept {
   if (burst.image != nullptr)
     burst.image->packets_by_worker[setup.id].packets.add(count);
   else
-    counters.without_image.add(count);
+    counters[CounterId::without_image].add(count);
   send_burst(burst, setup, counters);
   count_burst(burst, counters);
-  counters.judged.add(count);
+  counters[CounterId::judged].add(count);
 }
 
 // Takes one burst from a queue into the pipeline, which moves those before it on: the newest is probed,
@@ -184,7 +184,7 @@ void Worker::run(const std::atomic<bool> &stop) {
     }
 
     const std::uint64_t now = rte_rdtsc();
-    (any ? s.counters.busy_cycles : s.counters.idle_cycles).add(now - then);
+    s.counters[any ? CounterId::busy_cycles : CounterId::idle_cycles].add(now - then);
     if (any) s.counters.saw_packets(then, now);
     then = now;
     if (any)

@@ -42,7 +42,7 @@ bool look_at(const Port &port, std::size_t index, const Counters &counters, Port
   for (std::size_t q = port.rx_queues; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q)
     look.unread_queues += device.q_ipackets[q];
   for (unsigned w = 0; w < counters.workers(); ++w)
-    look.weir_packets += counters.worker(w).ports[index].rx_packets.get();
+    look.weir_packets += counters.worker(w).ports[index][PortCounterId::rx_packets].get();
   return true;
 }
 

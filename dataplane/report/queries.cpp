@@ -41,20 +41,10 @@ Json verdict_json(const Snapshot &s) {
   return json;
 }
 
-Json counters_json(const GuardSnapshot &guard) {
-  return {{"asked", guard.asked},
-          {"accepted", guard.accepted},
-          {"false_accepted", guard.false_accepted},
-          {"denied_asked", guard.denied_asked},
-          {"denied_false_accepted", guard.denied_false_accepted},
-          {"table_asked", guard.table_asked}};
-}
-
-Json counters_json(const StackSnapshot &stack) {
-  return {{"asked", stack.asked},
-          {"accepted", stack.accepted},
-          {"false_accepted", stack.false_accepted},
-          {"denied", stack.denied}};
+// Those of a group, into an object.
+void add_counters(Json &to, wire::CounterGroup group, const wire::CounterValues &values) {
+  for (const wire::CounterInfo &info : wire::counters)
+    if (info.group == group) to[std::string(info.name)] = values[info.id];
 }
 
 Json stats(const Snapshot &s) {
@@ -69,36 +59,30 @@ Json stats(const Snapshot &s) {
   if (s.generations_earlier > 0) json["generations"]["earlier"] = s.generations_earlier;
   for (const auto &[generation, packets] : s.generations)
     json["generations"][std::to_string(generation)] = packets;
-  json["without_image"] = s.without_image;
-  json["lookups"] = {{"probes", s.probes}, {"second_lines", s.second_lines}};
-  json["guard"] = counters_json(s.guard);
-  json["guard_generation"] = counters_json(s.guard_generation);
-  json["guard_generation"]["generation"] = s.guard_since;
-  json["stack"] = counters_json(s.stack);
-  json["stack_generation"] = counters_json(s.stack_generation);
-  json["stack_generation"]["generation"] = s.guard_since;
+  add_counters(json, wire::CounterGroup::whole, s.total);
+  add_counters(json["lookups"], wire::CounterGroup::lookups, s.total);
+  for (const wire::CounterGroup filter :
+       {wire::CounterGroup::allow_filter, wire::CounterGroup::deny_filter}) {
+    const std::string name(name_of(filter));
+    add_counters(json[name], filter, s.total);
+    Json &under_generation = json[name + "_generation"];
+    add_counters(under_generation, filter, s.under_generation);
+    under_generation["generation"] = s.generation;
+  }
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});
   json["swap_count"] = s.swap_count;
   json["ports"] = Json::array();
-  for (const PortSnapshot &p : s.ports)
-    json["ports"].push_back({{"name", p.name},
-                             {"rx_packets", p.rx_packets},
-                             {"rx_bytes", p.rx_bytes},
-                             {"tx_packets", p.tx_packets},
-                             {"tx_bytes", p.tx_bytes},
-                             {"rx_missed", p.rx_missed},
-                             {"tx_refused", p.tx_refused}});
+  for (const PortSnapshot &p : s.ports) {
+    Json &row = json["ports"].emplace_back(Json{{"name", p.name}});
+    for (const wire::PortCounterInfo &info : wire::port_counters)
+      row[std::string(info.name)] = p.counters[info.id];
+  }
   json["workers"] = Json::array();
   for (const WorkerSnapshot &w : s.workers)
-    json["workers"].push_back({{"id", w.id},
-                               {"lcore", w.lcore},
-                               {"packets", w.packets},
-                               {"busy_cycles", w.busy_cycles},
-                               {"idle_cycles", w.idle_cycles},
-                               {"bursts", w.bursts}});
-  json["samples_dropped"] = s.samples_dropped;
+    add_counters(json["workers"].emplace_back(Json{{"id", w.id}, {"lcore", w.lcore}}),
+                 wire::CounterGroup::worker, w.counters);
   json["mpps"] = s.mpps();
   json["seconds"] = s.seconds;
   json["memory"] = s.memory;

@@ -13,19 +13,19 @@
 namespace weir::dataplane {
 namespace {
 
-std::uint64_t sum(const Counters &counters, Counter WorkerCounters::*field) {
+std::uint64_t total(const Counters &counters, CounterId id) {
   std::uint64_t total = 0;
-  for (unsigned w = 0; w < counters.workers(); ++w) total += (counters.worker(w).*field).get();
+  for (unsigned w = 0; w < counters.workers(); ++w) total += counters.worker(w)[id].get();
   return total;
 }
 
 // Packets received a while ago must have been judged by now.
 std::uint64_t lost_packets(const Counters &counters) {
-  const std::uint64_t received = sum(counters, &WorkerCounters::received);
-  std::uint64_t judged = sum(counters, &WorkerCounters::judged);
+  const std::uint64_t received = total(counters, CounterId::received);
+  std::uint64_t judged = total(counters, CounterId::judged);
   for (int i = 0; i < 100 && judged < received; ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-    judged = sum(counters, &WorkerCounters::judged);
+    judged = total(counters, CounterId::judged);
   }
   return received > judged ? received - judged : 0;
 }
@@ -54,15 +54,13 @@ void add_ports(Snapshot &snapshot, const Dataplane &dataplane) {
     PortSnapshot port;
     port.name = ports[i].name;
     for (unsigned w = 0; w < dataplane.counters.workers(); ++w) {
-      const PortCounters &c = dataplane.counters.worker(w).ports[i];
-      port.rx_packets += c.rx_packets.get();
-      port.rx_bytes += c.rx_bytes.get();
-      port.tx_packets += c.tx_packets.get();
-      port.tx_bytes += c.tx_bytes.get();
-      port.tx_refused += c.tx_refused.get();
+      const PortCounters &counted = dataplane.counters.worker(w).ports[i];
+      for (const wire::PortCounterInfo &info : wire::port_counters)
+        port.counters[info.id] += counted[info.id].get();
     }
     rte_eth_stats device{};
-    if (rte_eth_stats_get(ports[i].port_id, &device) == 0) port.rx_missed = device.imissed + device.rx_nombuf;
+    if (rte_eth_stats_get(ports[i].port_id, &device) == 0)
+      port.counters[PortCounterId::rx_missed] = device.imissed + device.rx_nombuf;
     snapshot.ports.push_back(std::move(port));
   }
 }
@@ -70,10 +68,10 @@ void add_ports(Snapshot &snapshot, const Dataplane &dataplane) {
 void add_time(Snapshot &snapshot, const Counters &counters) {
   std::uint64_t first = ~std::uint64_t{0}, last = 0;
   for (unsigned w = 0; w < counters.workers(); ++w) {
-    const std::uint64_t began = counters.worker(w).first_cycle.get();
+    const std::uint64_t began = counters.worker(w)[CounterId::first_cycle].get();
     if (began == 0) continue;
     first = std::min(first, began);
-    last = std::max(last, counters.worker(w).last_cycle.get());
+    last = std::max(last, counters.worker(w)[CounterId::last_cycle].get());
   }
   if (last > first)
     snapshot.seconds = static_cast<double>(last - first) / static_cast<double>(rte_get_tsc_hz());
@@ -82,10 +80,10 @@ void add_time(Snapshot &snapshot, const Counters &counters) {
 } // namespace
 
 std::uint64_t Snapshot::of(FamilySlot family, Verdict verdict) const {
-  std::uint64_t total = 0;
+  std::uint64_t sum = 0;
   for (const auto &reason : verdicts)
-    total += reason[static_cast<std::size_t>(verdict)][static_cast<std::size_t>(family)];
-  return total;
+    sum += reason[static_cast<std::size_t>(verdict)][static_cast<std::size_t>(family)];
+  return sum;
 }
 
 Snapshot take_snapshot(const Dataplane &dataplane) {
@@ -98,20 +96,12 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
     for (std::size_t type = 0; type < ethertypes; ++type)
       if (const std::uint64_t n = worker.non_ip[type].get(); n > 0)
         snapshot.ethertypes[static_cast<std::uint16_t>(type)] += n;
-    snapshot.workers.push_back({w, worker.lcore, worker.judged.get(), worker.bursts.get(),
-                                worker.busy_cycles.get(), worker.idle_cycles.get()});
+    snapshot.workers.push_back({w, worker.lcore, values_of(worker)});
   }
   snapshot.packets = snapshot.pass + snapshot.drop;
-  snapshot.without_image = sum(counters, &WorkerCounters::without_image);
-  snapshot.probes = sum(counters, &WorkerCounters::probes);
-  snapshot.second_lines = sum(counters, &WorkerCounters::second_lines);
-  snapshot.guard = guard_counters(counters);
-  std::tie(snapshot.guard_since, snapshot.guard_generation) =
-      dataplane.guard_meter.under_generation(counters);
-  if (snapshot.guard_since == 0) snapshot.guard_since = dataplane.slot.live_generation();
-  snapshot.stack = stack_counters(counters);
-  snapshot.stack_generation = dataplane.stack_meter.under_generation(counters).second;
-  snapshot.samples_dropped = sum(counters, &WorkerCounters::samples_dropped);
+  snapshot.total = sum(counters);
+  std::tie(snapshot.generation, snapshot.under_generation) = dataplane.meter.under_generation(counters);
+  if (snapshot.generation == 0) snapshot.generation = dataplane.slot.live_generation();
   snapshot.generations = dataplane.generations.packets_by_generation();
   snapshot.generations_earlier = dataplane.generations.earlier_packets();
   snapshot.kept = dataplane.generations.kept().about();
@@ -145,8 +135,9 @@ std::string totals_text(const Snapshot &s) {
   for (const auto &[generation, packets] : s.generations)
     text += fmt::format("  generation {:<8} {:>14}\n", generation, packets);
   for (const PortSnapshot &p : s.ports)
-    text += fmt::format("  port {:10} rx {} tx {} missed {} refused {}\n", p.name, p.rx_packets, p.tx_packets,
-                        p.rx_missed, p.tx_refused);
+    text += fmt::format("  port {:10} rx {} tx {} missed {} refused {}\n", p.name,
+                        p.counters[PortCounterId::rx_packets], p.counters[PortCounterId::tx_packets],
+                        p.counters[PortCounterId::rx_missed], p.counters[PortCounterId::tx_refused]);
   return text;
 }
 

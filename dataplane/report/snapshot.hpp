@@ -16,12 +16,12 @@ namespace weir::dataplane {
 
 struct PortSnapshot {
   std::string name;
-  std::uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0, rx_missed = 0, tx_refused = 0;
+  wire::PortCounterValues counters;
 };
 
 struct WorkerSnapshot {
   unsigned id = 0, lcore = 0;
-  std::uint64_t packets = 0, bursts = 0, busy_cycles = 0, idle_cycles = 0;
+  wire::CounterValues counters;
 };
 
 struct Snapshot {
@@ -34,17 +34,13 @@ struct Snapshot {
   std::map<std::uint64_t, std::uint64_t> generations;       // packets judged under each of the newest
   std::uint64_t generations_earlier = 0;                    // and under all others
   KeptImages::About kept;                                   // what a restart would begin with
-  std::uint64_t without_image = 0;
-  std::uint64_t probes = 0, second_lines = 0; // keys asked of a table; of them, in need of a second line
-  GuardSnapshot guard;                        // since the start
-  GuardSnapshot guard_generation;             // since guard_since came into force
-  std::uint64_t guard_since = 0;              // a generation
-  StackSnapshot stack, stack_generation;      // likewise
-  std::vector<Swap> swaps;                    // the last thousand
+  wire::CounterValues total;                                // since the start
+  wire::CounterValues under_generation;                     // since `generation` came into force
+  std::uint64_t generation = 0;
+  std::vector<Swap> swaps; // the last thousand
   std::uint64_t swap_count = 0;
   std::vector<PortSnapshot> ports;
   std::vector<WorkerSnapshot> workers;
-  std::uint64_t samples_dropped = 0;
   double seconds = 0; // from the first packet to the latest
   std::string memory;
   std::vector<std::string> warnings; // sentences: what somebody should look at

@@ -37,6 +37,11 @@ void add_number(rte_tel_data *data, const std::string &key, std::uint64_t value)
   rte_tel_data_add_dict_u64(data, key.c_str(), value);
 }
 
+void add_counters(rte_tel_data *data, wire::CounterGroup group, const wire::CounterValues &values) {
+  for (const wire::CounterInfo &one : wire::counters)
+    if (one.group == group) add_number(data, std::string(one.name), values[one.id]);
+}
+
 int info(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     const Snapshot s = take_snapshot(d);
@@ -68,10 +73,7 @@ int workers(const char *, const char *, rte_tel_data *data) {
       rte_tel_data *one = rte_tel_data_alloc();
       rte_tel_data_start_dict(one);
       add_number(one, "lcore", w.lcore);
-      add_number(one, "packets", w.packets);
-      add_number(one, "bursts", w.bursts);
-      add_number(one, "busy_cycles", w.busy_cycles);
-      add_number(one, "idle_cycles", w.idle_cycles);
+      add_counters(one, wire::CounterGroup::worker, w.counters);
       rte_tel_data_add_dict_container(data, std::to_string(w.id).c_str(), one, 0);
     }
     return 0;
@@ -105,24 +107,14 @@ int drops(const char *, const char *, rte_tel_data *data) {
 
 int guard(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
-    const GuardSnapshot s = take_snapshot(d).guard;
-    add_number(data, "asked", s.asked);
-    add_number(data, "accepted", s.accepted);
-    add_number(data, "false_accepted", s.false_accepted);
-    add_number(data, "denied_asked", s.denied_asked);
-    add_number(data, "denied_false_accepted", s.denied_false_accepted);
-    add_number(data, "table_asked", s.table_asked);
+    add_counters(data, wire::CounterGroup::allow_filter, take_snapshot(d).total);
     return 0;
   });
 }
 
 int stack(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
-    const StackSnapshot s = take_snapshot(d).stack;
-    add_number(data, "asked", s.asked);
-    add_number(data, "accepted", s.accepted);
-    add_number(data, "false_accepted", s.false_accepted);
-    add_number(data, "denied", s.denied);
+    add_counters(data, wire::CounterGroup::deny_filter, take_snapshot(d).total);
     return 0;
   });
 }

@@ -2,9 +2,8 @@
 // refused; each finding names file, line, value and what to write instead.
 //
 //   of a line
-//     register_immediates   regadd and regwr with a number as index and a number as value forget the array
-//     and
-//                           hit the one declared first
+//     register_immediates   regadd and regwr with a number as index and a number as value forget the
+//                           array and hit the one declared first
 //     register_index        an index beyond the array wraps around
 //     register_size         a size that is no power of two is rounded up, the program reduces as if not
 //     hash_destination      the destination of hash is kept in eight bits of bit offset: metadata byte 32 and

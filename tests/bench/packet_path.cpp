@@ -139,7 +139,7 @@ public:
       burst_.special = burst_.dropped;
       for (dataplane::PacketMask rest = burst_.dropped; rest != 0; rest &= rest - 1)
         decide(static_cast<unsigned>(std::countr_zero(rest)), true);
-      counters_.judged.add(burst_.count);
+      counters_[dataplane::CounterId::judged].add(burst_.count);
       send_burst(burst_, setup_, counters_);
       count_burst(burst_, counters_);
     }
@@ -154,10 +154,10 @@ private:
       burst_.bytes += burst_.lengths[i];
     }
     dataplane::PortCounters &port = counters_.ports[burst_.from->port_index];
-    port.rx_packets.add(burst_.count);
-    port.rx_bytes.add(burst_.bytes);
-    counters_.received.add(burst_.count);
-    counters_.bursts.add(1);
+    port[dataplane::PortCounterId::rx_packets].add(burst_.count);
+    port[dataplane::PortCounterId::rx_bytes].add(burst_.bytes);
+    counters_[dataplane::CounterId::received].add(burst_.count);
+    counters_[dataplane::CounterId::bursts].add(1);
   }
 
   void decide(unsigned place, bool denied) {

@@ -41,7 +41,8 @@ RunningGate::RunningGate(std::span<const std::uint32_t> sources)
     worker_->run(stop_);
   });
   // Settled: code and packets were touched once.
-  while (dataplane_.counters.worker(0).judged.get() < 100 * loop_packets) std::this_thread::yield();
+  while (dataplane_.counters.worker(0)[dataplane::CounterId::judged].get() < 100 * loop_packets)
+    std::this_thread::yield();
 }
 
 RunningGate::~RunningGate() {
@@ -65,7 +66,7 @@ dataplane::Swap RunningGate::put_in_force(std::unique_ptr<dataplane::AttachedIma
 }
 
 double RunningGate::mpps_while(const std::function<void()> &what) {
-  const dataplane::Counter &judged = dataplane_.counters.worker(0).judged;
+  const dataplane::Counter &judged = dataplane_.counters.worker(0)[dataplane::CounterId::judged];
   const double cpu_before = cpu_ns_of(thread_.native_handle());
   const std::uint64_t before = judged.get();
   what();
@@ -77,7 +78,8 @@ std::uint64_t RunningGate::stop_and_count_lost() {
   stop_ = true;
   thread_.join();
   const dataplane::WorkerCounters &counters = dataplane_.counters.worker(0);
-  return counters.received.get() - counters.judged.get() + counters.ports[0].tx_refused.get() +
+  return counters[dataplane::CounterId::received].get() - counters[dataplane::CounterId::judged].get() +
+         counters.ports[0][dataplane::PortCounterId::tx_refused].get() +
          (loop_packets - port_.packets_present());
 }
 

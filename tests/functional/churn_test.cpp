@@ -312,7 +312,7 @@ TEST_P(AllowChurn, at_full_rate_drops_no_allowed_packet_and_passes_no_denied_one
   unsigned rounds = 0;
   const auto enough = [&] {
     return rounds >= rounds_min && flood.passed > packets_min && flood.offered_drop > packets_min &&
-           churn.swaps_for_strain > 0 && counters.guard_false.get() > 0;
+           churn.swaps_for_strain > 0 && counters[dataplane::CounterId::allow_false].get() > 0;
   };
   const auto go_on = [&] {
     const auto past = Clock::now() - begin;
@@ -346,9 +346,11 @@ TEST_P(AllowChurn, at_full_rate_drops_no_allowed_packet_and_passes_no_denied_one
   EXPECT_EQ(left_by(Reason::allow, Verdict::pass),
             offered(Flood::Why::saved) + (exact ? offered(Flood::Why::undenied) : 0))
       << "under on_conflict `allow` counts what the list saved";
-  EXPECT_GT(counters.guard_false.get(), 0u) << "the filter never erred: nothing was confirmed in a table";
-  EXPECT_LT(counters.guard_accepted.get(), counters.guard_asked.get());
-  EXPECT_GT(counters.guard_denied_asked.get(), 0u);
+  EXPECT_GT(counters[dataplane::CounterId::allow_false].get(), 0u)
+      << "the filter never erred: nothing was confirmed in a table";
+  EXPECT_LT(counters[dataplane::CounterId::allow_accepted].get(),
+            counters[dataplane::CounterId::allow_asked].get());
+  EXPECT_GT(counters[dataplane::CounterId::allow_denied_asked].get(), 0u);
   EXPECT_EQ(gate.judged(), flood.offered());
   EXPECT_GT(flood.passed, packets_min);
   EXPECT_GT(flood.offered_drop, packets_min);

@@ -11,6 +11,14 @@
 namespace weir::plan {
 namespace {
 
+wire::CounterValues did(std::uint64_t asked, std::uint64_t accepted, std::uint64_t wrong,
+                        std::uint64_t denied) {
+  using enum wire::CounterId;
+  wire::CounterValues did;
+  did[deny_asked] = asked, did[deny_accepted] = accepted, did[deny_false] = wrong, did[deny_denied] = denied;
+  return did;
+}
+
 using build::EntryV4;
 using test::entry_v4;
 using workload::Negatives;
@@ -245,17 +253,18 @@ TEST_F(Watched, a_filter_that_does_what_was_planned_stays) {
   ask(2000, 0.5);
   const double efpr = watch.forecast().efpr;
   const auto wrong = static_cast<std::uint64_t>(1e6 * efpr * 1.4);
-  EXPECT_EQ(watch.why_replan({1'000'000, wrong, wrong, 0}).kind, Kind::none) << "within half as much again";
+  EXPECT_EQ(watch.why_replan(did(1'000'000, wrong, wrong, 0)).kind, Kind::none)
+      << "within half as much again";
   EXPECT_FALSE(watch.has_shifted());
 }
 
 TEST_F(Watched, a_front_filter_that_errs_beyond_the_band_is_due) {
   begin(false);
   const auto wrong = static_cast<std::uint64_t>(1e6 * watch.forecast().efpr * 1.7);
-  const auto why = watch.why_replan({1'050'000, 50'000 + wrong, wrong, 0});
+  const auto why = watch.why_replan(did(1'050'000, 50'000 + wrong, wrong, 0));
   EXPECT_EQ(why.kind, Kind::rate);
   EXPECT_NE(why.words.find("were predicted"), std::string::npos) << why.words;
-  EXPECT_EQ(watch.why_replan({100, 29, 29, 0}).kind, Kind::none) << "29 errors may be bad luck";
+  EXPECT_EQ(watch.why_replan(did(100, 29, 29, 0)).kind, Kind::none) << "29 errors may be bad luck";
 }
 
 // Of 100,000 denied packets every tenth was looked at, and of these every fifth was wrong: 20,000 of the
@@ -264,19 +273,19 @@ TEST_F(Watched, a_judge_is_measured_by_the_denials_that_were_checked) {
   begin(true);
   for (unsigned i = 0; i < 10'000; ++i) watch.denied(i % 5 == 0);
   for (unsigned i = 0; i < 2000; ++i) watch.wrong(Address::from_host(0x53000000 + i % 1500));
-  const auto rate = watch.rate({1'000'000, 100'000, 0, 100'000});
+  const auto rate = watch.rate(did(1'000'000, 100'000, 0, 100'000));
   ASSERT_TRUE(rate.measured);
   EXPECT_NEAR(rate.share, 20'000.0 / 920'000, 1e-9);
   EXPECT_EQ(rate.sampled.wrong, 2000u);
   EXPECT_NEAR(static_cast<double>(rate.sampled.asked), 92'000, 1);
   EXPECT_EQ(watch.look().denied_wrongly.size(), 1500u) << "to be known from now on, each once";
-  EXPECT_FALSE(watch.rate({0, 0, 0, 0}).measured);
+  EXPECT_FALSE(watch.rate(did(0, 0, 0, 0)).measured);
 }
 
 TEST_F(Watched, a_judge_whose_denials_nobody_has_checked_is_not_measured) {
   begin(true);
-  EXPECT_FALSE(watch.rate({1'000'000, 100'000, 0, 100'000}).measured);
-  EXPECT_EQ(watch.why_replan({1'000'000, 100'000, 0, 100'000}).kind, Kind::none);
+  EXPECT_FALSE(watch.rate(did(1'000'000, 100'000, 0, 100'000)).measured);
+  EXPECT_EQ(watch.why_replan(did(1'000'000, 100'000, 0, 100'000)).kind, Kind::none);
 }
 
 TEST_F(Watched, traffic_that_has_shifted_makes_another_plan_due_with_both_shares_of_psi) {

@@ -53,7 +53,7 @@ LDFLAGS := -pthread -Wl,--as-needed $(LDFLAGS.$(PROFILE))
 find_cpp = $(sort $(wildcard $(addsuffix /*.cpp,$(1))))
 
 SRC.weir := $(call find_cpp,include/weir/* include/weir/*/*)
-SRC.control := $(call find_cpp,control/base control/rules control/store control/plan control/build control/push control/workload)
+SRC.control := $(call find_cpp,control/base control/rules control/store control/plan control/watch control/build control/push control/workload)
 SRC.daemon := $(filter-out control/daemon/main.cpp,$(call find_cpp,control/engine control/api control/daemon))
 SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane dataplane/*))

@@ -29,22 +29,7 @@ std::string failure_line(const Error &error) {
   return text_of(Json{{"ok", false}, {"code", name_of(error.code)}, {"message", error.message}});
 }
 
-Api::Api(Engine &engine, Access access) : engine_(engine), access_(std::move(access)) {
-  engine_.on_samples = [this](std::span<const wire::Sample> samples) { samples_.take(samples); };
-  engine_.hot_denied = [this] { return hot_denied(); };
-  if (const auto kept = decode_top(engine_.store().note(top_note))) samples_.resume(*kept);
-  engine_.samples_to_keep = [this, saved = samples_.total()]() mutable {
-    return std::exchange(saved, samples_.total()) == samples_.total() ? std::string()
-                                                                      : encode_top(samples_.keep());
-  };
-}
-
-std::vector<plan::HotAddress> Api::hot_denied() const {
-  std::vector<plan::HotAddress> hot;
-  for (const SampleTable::Row &row : samples_.top(SampleTable::rows_max))
-    if (row.denied) hot.push_back({row.address, row.at_least()});
-  return hot;
-}
+Api::Api(Engine &engine, Access access) : engine_(engine), access_(std::move(access)) {}
 
 // The line as JSON, found to be one of the requests that there are. Touches nothing: runs on any thread.
 Result<std::shared_ptr<const Json>> Api::read(const std::string &line) {

@@ -176,14 +176,12 @@ private:
   // hang, the answer is that the change is stored.
   [[nodiscard]] Reply in_time(Reply reply);
   void look_after_entries();
-  [[nodiscard]] std::vector<plan::HotAddress> hot_denied() const;
   [[nodiscard]] std::string list_name(std::uint16_t number) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
 
   Engine &engine_;
   Access access_;
   LogLimit refusals_logged_;
-  SampleTable samples_;
   const std::shared_ptr<int> entries_waiting_ = std::make_shared<int>(); // held by replies that have not come
   bool looking_after_entries_ = false;
   std::optional<push::Clock::time_point> silent_since_; // the dataplane lets a question wait

@@ -224,9 +224,9 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
   ask_stats([this, request, caller, reply](const Json &) {
     plan::Circumstances now{.before_bytes = engine_.live_record().image_bytes,
                             .memory = {},
-                            .workload = engine_.hits().workload(),
+                            .workload = engine_.traffic().workload(),
                             .build_ns_per_key = engine_.build_ns_per_key(),
-                            .hot = hot_denied(),
+                            .hot = engine_.traffic().hot_denied(),
                             .negatives = engine_.deny_watch().look()};
     // What weir-control itself holds for entries that were added by hand, whatever came before.
     const Json control{{"v4_entry_bytes", DynamicEntries::v4_bytes},

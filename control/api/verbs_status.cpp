@@ -78,7 +78,7 @@ Json measured_stack(const Engine &engine, const Json &report) {
   const wire::CounterValues did = push::counters_in(counters, wire::CounterGroup::deny_filter);
   if (did[deny_asked] == 0 || push::count_in(counters, "generation") != engine.live_record().id)
     return nullptr;
-  const plan::DenyWatch &watch = engine.deny_watch();
+  const watch::DenyFilterWatch &watch = engine.deny_watch();
   const auto rate = watch.rate(did);
   Json measured{{"asked", did[deny_asked]},     {"accepted", did[deny_accepted]},
                 {"denied", did[deny_denied]},   {"checked", rate.checked},
@@ -121,7 +121,7 @@ std::string trouble_with_sockets() {
 void Api::ask_stats(const std::function<void(const Json &)> &then) {
   ask_dataplane(R"({"what":"stats"})", [this, then](const Result<std::string> &text) {
     const Json report = text ? parsed(*text) : Json();
-    if (report.is_object()) engine_.hits().note(plan::lookups_in(report));
+    if (report.is_object()) engine_.traffic().note_lookups(plan::lookups_in(report));
     then(report);
   });
 }
@@ -201,7 +201,7 @@ void Api::status(const Json &, const Caller &caller, const Reply &reply) {
     answer["dataplane"]["answers"] = report.is_object();
     if (silent_since_) answer["dataplane"]["silence"] = why_no_counters();
     if (report.is_object()) {
-      if (const plan::Workload workload = engine_.hits().workload(); workload.measured())
+      if (const plan::Workload workload = engine_.traffic().workload(); workload.measured())
         answer["plan"]["measured_hit_ratio"] = workload.hit_ratio;
       answer["last_swap"]["lost"] = report.value("lost", Json(0));
       answer["dataplane"]["warnings"] = report.value("warnings", Json::array());
@@ -278,7 +278,7 @@ void Api::drops(const Json &, const Caller &, const Reply &reply) {
         if (list.definition.action == Side::deny)
           lists.push_back(
               {{"name", list.definition.name}, {"hits", count_of(report, "lists", list.definition.name)}});
-    for (const SampleTable::Row &row : samples_.top(SampleTable::rows_max))
+    for (const SampleTable::Row &row : engine_.traffic().samples().top(SampleTable::rows_max))
       if (row.denied && recent.size() < 20)
         recent.push_back(
             {{"address", to_string(row.address)}, {"list", list_name(row.list)}, {"count", row.at_least()}});
@@ -288,7 +288,7 @@ void Api::drops(const Json &, const Caller &, const Reply &reply) {
 
 void Api::top(const Json &request, const Caller &, const Reply &reply) {
   Json addresses = Json::array();
-  for (const SampleTable::Row &row : samples_.top(request.value("n", std::size_t{20}))) {
+  for (const SampleTable::Row &row : engine_.traffic().samples().top(request.value("n", std::size_t{20}))) {
     addresses.push_back({{"address", to_string(row.address)},
                          {"packets", row.at_least()},
                          {"packets_at_most", row.count},

@@ -35,7 +35,7 @@ Status Engine::start(OnChange first_load) {
       rules::ChangeAccount::resume(store_.note(changes_note), clock_.now_s()));
   pusher_.expect(store_.id(), live_record_.id);
   if (live_ == nullptr) load_first(std::move(first_load));
-  load_traffic();
+  traffic_.resume(deny_watch_);
   expire(); // what ran out while nobody looked
   pusher_.start();
   watch_filter();
@@ -107,7 +107,7 @@ Status Engine::load_store() {
     live_ = std::move(restored->rules);
     live_record_ = *live;
     keep_off_workers();
-    begin_deny_watch();
+    begin_watches();
   }
   if (const Status forgotten = store_.forget_dynamic(store_.numbers_to_forget()); !forgotten)
     last_error_ = forgotten.error().message;
@@ -147,6 +147,13 @@ void Engine::say(const std::string &sentence) const {
 }
 
 // ---- time to live ------------------------------------------------------------------------------
+
+void Engine::watch_traffic() {
+  loop_.after(options_.traffic_save_wait, [this] {
+    save_traffic();
+    watch_traffic();
+  });
+}
 
 void Engine::schedule_expiry() {
   loop_.cancel(expiry_timer_);

@@ -38,11 +38,11 @@
 #include "control/engine/rule_clock.hpp"
 #include "control/engine/rule_set.hpp"
 #include "control/engine/sample_queue.hpp"
-#include "control/plan/deny_watch.hpp"
-#include "control/plan/hit_meter.hpp"
-#include "control/plan/image_budget.hpp"
+#include "control/engine/traffic.hpp"
 #include "control/push/pusher.hpp"
 #include "control/store/store.hpp"
+#include "control/watch/allow_filter_watch.hpp"
+#include "control/watch/deny_filter_watch.hpp"
 #include "control/workload/busy_networks.hpp"
 #include "control/workload/second_sight.hpp"
 #include "weir/base/cpus.hpp"
@@ -153,12 +153,12 @@ public:
   [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
   [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
   [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
-  [[nodiscard]] plan::HitMeter &hits() { return hits_; } // fed by a timer, and by whoever asks for counters
+  [[nodiscard]] Traffic &traffic() { return traffic_; }
   // What of each list has changed within the day; another object after each change.
   [[nodiscard]] std::shared_ptr<const rules::ChangeAccount> spent() const { return spent_; }
   [[nodiscard]] const RuleClock &clock() const { return clock_; }
   [[nodiscard]] std::uint64_t entry_writes() const { return entry_writes_; } // groups written so far
-  [[nodiscard]] const plan::DenyWatch &deny_watch() const { return deny_watch_; }
+  [[nodiscard]] const watch::DenyFilterWatch &deny_watch() const { return deny_watch_; }
   [[nodiscard]] std::uint64_t relieved() const { return relieved_; } // sources that a judge denied in error
   [[nodiscard]] double build_ns_per_key() const {
     return build_ns_per_key_;
@@ -178,10 +178,7 @@ public:
   Background &background() { return background_; }
   push::EventLoop &loop() { return loop_; }
 
-  std::function<void(std::span<const wire::Sample>)> on_samples;
-  std::function<std::vector<plan::HotAddress>()> hot_denied; // denied addresses that samples name
-  std::function<std::string()> samples_to_keep;              // for the note "samples"; empty: none
-  void save_traffic(); // what samples said, so that the next life knows it; at a clean end, and now and then
+  void save_traffic() { traffic_.save(deny_watch_); } // at a clean end, and now and then
 
 private:
   struct Change {
@@ -224,6 +221,7 @@ private:
   void schedule_expiry();
   void expire();
   void note_clock();
+  void watch_traffic();
   void trim_log();
   [[nodiscard]] image::Delta delta(std::uint64_t sequence, wire::Target target) const;
 
@@ -260,10 +258,6 @@ private:
   // Calls `then` while no group is under way: now, or before the next one begins.
   void at_rest(std::function<void()> then);
 
-  // engine_traffic.cpp
-  void watch_traffic();
-  void load_traffic();
-
   // engine_overlay.cpp
   void image_fills();
   void look_at_image();
@@ -284,8 +278,8 @@ private:
   void relieve(const std::vector<Address> &addresses);
 
   // engine_deny.cpp
-  void begin_deny_watch();
-  void begin_deny_watch(const plan::DenyFilterPlan &plan);
+  void begin_watches();
+  void begin_watches(const plan::Plan &plan);
   struct KnownSources {
     std::pair<std::uint64_t, std::uint64_t> at; // generation and sequence
     std::vector<Address> sources;
@@ -298,7 +292,7 @@ private:
   void watch_deny_filter();
   void watch_intervals();
   void look_at_deny_filter();
-  void replan_for(const plan::DenyWatch::Reason &reason);
+  void replan_for(const watch::DenyFilterWatch::Reason &reason);
 
   // engine_changes.cpp
   void submit(Change change);
@@ -315,7 +309,7 @@ private:
   void swapped(const Result<push::Swapped> &swapped);
   void finish(std::optional<Error> error);
   void want_image(const std::string &why);
-  void ask_for_image(plan::ImageCause cause, push::Clock::duration first_wait, const std::string &why);
+  void ask_for_image(const std::optional<watch::Reason> &reason);
   template <class Step> void in_change(Step step); // what it throws ends the change with an error
 
   // engine_record.cpp
@@ -367,18 +361,19 @@ private:
   LastError last_error_;
   std::string pages_;
   SwapNote last_swap_;
-  plan::HitMeter hits_;
+  Traffic traffic_{store_};
   bool looking_at_image_ = false, reading_counters_ = false;
-  std::uint64_t entry_writes_ = 0, samples_saved_ = 0;
+  std::uint64_t entry_writes_ = 0;
   std::set<Address> guarded_late_; // in generation guarded_generation_
   std::uint64_t guarded_generation_ = 0;
-  plan::ImageBudget image_budget_;
+  watch::ImageBudget image_budget_;
   push::EventLoop::TimerId image_timer_ = 0; // looks again when the budget allows
   struct Waiting {
     std::string why;
     push::Clock::time_point until{};
   } image_waits_;
-  plan::DenyWatch deny_watch_;
+  watch::AllowFilterWatch allow_watch_;
+  watch::DenyFilterWatch deny_watch_;
   SampleQueue samples_to_check_;
   bool checking_samples_ = false;
   workload::SecondSight<Address> wrong_once_{32'768};

@@ -97,11 +97,11 @@ void Engine::want_image(const std::string &why) {
 }
 
 // The dataplane does without, though worse; the cause is looked at again later.
-void Engine::ask_for_image(plan::ImageCause cause, push::Clock::duration first_wait, const std::string &why) {
-  if (live_ == nullptr || change_ != nullptr || !waiting_.empty()) return;
-  const auto now = push::Clock::now(), at = image_budget_.not_before(cause, now);
+void Engine::ask_for_image(const std::optional<watch::Reason> &reason) {
+  if (!reason || live_ == nullptr || change_ != nullptr || !waiting_.empty()) return;
+  const auto now = push::Clock::now(), at = image_budget_.not_before(reason->cause, now);
   if (at > now) {
-    image_waits_ = {why, at};
+    image_waits_ = {reason->words, at};
     loop_.cancel(image_timer_);
     image_timer_ = loop_.after(at - now, [this] {
       image_timer_ = 0;
@@ -110,8 +110,8 @@ void Engine::ask_for_image(plan::ImageCause cause, push::Clock::duration first_w
     return;
   }
   image_waits_ = {};
-  image_budget_.begin(cause, first_wait, now);
-  want_image(why);
+  image_budget_.begin(reason->cause, reason->first_wait, now);
+  want_image(reason->words);
 }
 
 // ---- one change after the other ----------------------------------------------------------------
@@ -210,9 +210,9 @@ void Engine::build_now() {
                                     .target = options_.target,
                                     .running_bytes = live_record_.image_bytes,
                                     .state = options_.state,
-                                    .workload = hits_.workload(),
+                                    .workload = traffic_.workload(),
                                     .build_ns_per_key = build_ns_per_key_,
-                                    .hot = hot_denied ? hot_denied() : std::vector<plan::HotAddress>{},
+                                    .hot = traffic_.hot_denied(),
                                     .negatives = deny_watch_.look()};
   const bool force = change_->force;
   const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();

@@ -9,10 +9,10 @@
 // they are asked again after additions, and those that it has come to deny are let through: next to nothing
 // of memory, where every addition in the overlay would take a slot each and fill it at one host in 128.
 //
-// And it is held against its plan (plan/deny_watch.hpp): a rate beyond the band, traffic that has shifted, or
-// much more that is known of it lead to a new image, with the reason in `weirctl generations`, no sooner than
-// `replan.interval` after the last one. A cause that goes on asking waits twice as long each time, and
-// what traffic brings about has a budget an hour (plan/image_budget.hpp).
+// And it is held against its plan (watch/deny_filter_watch.hpp): a rate beyond the band, traffic that has
+// shifted, or much more that is known of it lead to a new image, with the reason in `weirctl generations`, no
+// sooner than `replan.interval` after the last one. A cause that goes on asking waits twice as long each
+// time, and what traffic brings about has a budget an hour (watch/image_budget.hpp).
 #include "control/base/answers.hpp"
 #include "control/engine/engine.hpp"
 
@@ -24,42 +24,27 @@
 
 namespace weir::control {
 
-namespace {
-
 using Json = nlohmann::json;
-using push::child, push::count_in, push::number_in;
+using push::child, push::count_in;
 
-// From the record of a generation: after a restart that is all there is.
-plan::DenyForecast forecast_in(const std::string &plan_json) {
-  const Json filter = child(Json::parse(plan_json, nullptr, false), "deny_filter");
-  const Json predicted = child(filter, "predicted"), built = child(filter, "built");
-  plan::DenyForecast forecast;
-  forecast.stacks = built.is_object();
-  forecast.compact = child(filter, "mode") == "compact";
-  forecast.efpr = number_in(built, "efpr");
-  forecast.efpb = number_in(built, "efpb");
-  forecast.psi = number_in(predicted, "psi");
-  forecast.samples = number_in(filter, "samples");
-  forecast.hot = count_in(filter, "hot");
-  forecast.tolerated = forecast.compact ? number_in(filter, "false_positive_budget") : plan::front_tolerated;
-  for (const Json &rate : child(built, "rates"))
-    if (rate.is_number()) forecast.rates.push_back(rate.get<double>());
-  return forecast;
+// After a restart.
+void Engine::begin_watches() {
+  const plan::Promise promise = plan::decode_promise(live_record_.plan_json);
+  allow_watch_.begin(promise.allow);
+  deny_watch_.begin(promise.deny, {});
 }
 
-} // namespace
-
-void Engine::begin_deny_watch() { deny_watch_.begin(forecast_in(live_record_.plan_json), {}); }
-
 // An image is in force whose plan has more to say than its record.
-void Engine::begin_deny_watch(const plan::DenyFilterPlan &plan) {
-  deny_watch_.begin(forecast_in(live_record_.plan_json), plan.known_cost, plan.asked_cells);
+void Engine::begin_watches(const plan::Plan &plan) {
+  const plan::Promise promise = plan::promise_of(plan);
+  allow_watch_.begin(promise.allow);
+  deny_watch_.begin(promise.deny, plan.deny_filter.known_cost, plan.deny_filter.asked_cells);
   deny_replan_not_before_ =
       std::max(deny_replan_not_before_, push::Clock::now() + live_->config.replan_interval);
 }
 
 void Engine::ask_known_again() {
-  const plan::DenyForecast &forecast = deny_watch_.forecast();
+  const plan::DenyPromise &forecast = deny_watch_.forecast();
   const bool judges_with_layers = forecast.stacks && forecast.compact && forecast.rates.size() > 1;
   if (asking_known_ || !judges_with_layers || pusher_.state() != push::Pusher::State::live) return;
   const std::pair now{live_record_.id, store_.sequence()};
@@ -150,15 +135,15 @@ void Engine::look_at_deny_filter() {
   });
 }
 
-void Engine::replan_for(const plan::DenyWatch::Reason &reason) {
-  using Kind = plan::DenyWatch::Reason::Kind;
+void Engine::replan_for(const watch::DenyFilterWatch::Reason &reason) {
+  using Kind = watch::DenyFilterWatch::Reason::Kind;
   if (reason.kind == Kind::none) return;
-  const plan::ImageCause cause = reason.kind == Kind::shift  ? plan::ImageCause::deny_shift
-                                 : reason.kind == Kind::rate ? plan::ImageCause::deny_rate
-                                                             : plan::ImageCause::deny_learned;
+  const watch::ImageCause cause = reason.kind == Kind::shift  ? watch::ImageCause::deny_shift
+                                  : reason.kind == Kind::rate ? watch::ImageCause::deny_rate
+                                                              : watch::ImageCause::deny_learned;
   const bool now = image_budget_.not_before(cause, push::Clock::now()) <= push::Clock::now();
   if (now && reason.kind == Kind::shift) deny_watch_.forget_what_was_before_the_shift();
-  ask_for_image(cause, live_->config.replan_interval, reason.words);
+  ask_for_image(watch::Reason{cause, live_->config.replan_interval, reason.words});
 }
 
 void Engine::replan(OnChange done) {

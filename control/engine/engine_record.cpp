@@ -113,7 +113,7 @@ void Engine::go_live(bool in_force) {
     if (report.keys_verified >= keys_that_tell)
       build_ns_per_key_ =
           (report.build_ms + report.verify_ms) * 1e6 / static_cast<double>(report.keys_verified);
-    begin_deny_watch(change.image->plan.deny_filter);
+    begin_watches(change.image->plan);
   }
   if (new_rules && !change.is_rollback) account_for_change();
   change.result.generation = live_record_.id;

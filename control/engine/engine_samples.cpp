@@ -56,7 +56,7 @@ void Engine::take_samples(std::span<const wire::Sample> samples) {
       held_back_.add(address, now);
   }
   check_samples();
-  if (on_samples) on_samples(samples);
+  traffic_.take(samples);
 }
 
 void Engine::check_samples() {

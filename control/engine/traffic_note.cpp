@@ -57,7 +57,7 @@ template <class Take> void get_rows(Decoder &in, Take take) {
 
 } // namespace
 
-std::string encode_sources(const plan::DenyWatch::Kept &kept) {
+std::string encode_sources(const watch::DenyFilterWatch::Kept &kept) {
   Encoder out = begun();
   out.u64(kept.negatives.total).u64(kept.negatives.once).u64(kept.negatives.twice);
   out.u64(kept.negatives.hottest.size());
@@ -70,11 +70,11 @@ std::string encode_sources(const plan::DenyWatch::Kept &kept) {
   return sealed(out);
 }
 
-std::optional<plan::DenyWatch::Kept> decode_sources(std::string_view note) {
+std::optional<watch::DenyFilterWatch::Kept> decode_sources(std::string_view note) {
   const auto content = opened(note);
   if (!content) return std::nullopt;
   Decoder in(*content);
-  plan::DenyWatch::Kept kept;
+  watch::DenyFilterWatch::Kept kept;
   kept.negatives.total = in.u64();
   kept.negatives.once = in.u64();
   kept.negatives.twice = in.u64();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "control/engine/samples.hpp"
-#include "control/plan/deny_watch.hpp"
+#include "control/watch/deny_filter_watch.hpp"
 
 #include <optional>
 #include <string>
@@ -11,10 +11,8 @@
 
 namespace weir::control {
 
-inline constexpr const char *top_note = "top"; // under which rows of samples are kept
-
-[[nodiscard]] std::string encode_sources(const plan::DenyWatch::Kept &kept);
-[[nodiscard]] std::optional<plan::DenyWatch::Kept> decode_sources(std::string_view note);
+[[nodiscard]] std::string encode_sources(const watch::DenyFilterWatch::Kept &kept);
+[[nodiscard]] std::optional<watch::DenyFilterWatch::Kept> decode_sources(std::string_view note);
 
 [[nodiscard]] std::string encode_top(const SampleTable::Kept &kept);
 [[nodiscard]] std::optional<SampleTable::Kept> decode_top(std::string_view note);

@@ -16,7 +16,7 @@
 // once. The prefixes of never_deny stand beside a judge as ranges: nothing in them is ever denied.
 //
 // Nothing is known at first: then EFPR is taken for EFPB, which is what one layer has. An image with layers
-// follows when samples have come (deny_watch.hpp).
+// follows when samples have come (watch/deny_filter_watch.hpp).
 #pragma once
 
 #include "control/plan/calibration.hpp"

@@ -40,6 +40,7 @@ constexpr std::array floors{
     std::string_view("control/store"),
     std::string_view("control/workload"),
     std::string_view("control/plan"),
+    std::string_view("control/watch"), // holds images in force against their plans
     std::string_view("control/build"),
     std::string_view("control/push"),
     std::string_view("control/engine"),

@@ -140,15 +140,22 @@ TEST_P(EngineFilter, that_errs_more_often_than_planned_is_built_anew_and_generat
 
 TEST_P(EngineFilter, learns_of_denied_addresses_that_become_hot_if_it_can_favour_some) {
   const Address hot = parse_address("10.7.7.7").value(), cold = parse_address("10.8.8.8").value();
-  std::uint64_t count = 7;
-  bench.engine().hot_denied = [&] { return std::vector<plan::HotAddress>{{hot, count}, {cold, 2}}; };
+  const auto see = [&](const Address &address, unsigned times) {
+    wire::Sample sample;
+    sample.kind = wire::SampleKind::denied;
+    sample.family = address.family;
+    sample.address = address.bytes;
+    bench.engine().traffic().take(std::vector(times, sample));
+  };
+  see(hot, 7);
+  see(cold, 2);
   const auto look = [&] {
     const auto end = push::Clock::now() + std::chrono::milliseconds(120);
     (void)bench.run_until([&] { return push::Clock::now() > end; });
   };
   look();
   EXPECT_TRUE(dataplane.guarded().empty()) << "seven samples may be chance";
-  count = 8;
+  see(hot, 1);
   look();
   if (GetParam() != std::string("seesaw")) {
     EXPECT_TRUE(dataplane.guarded().empty());

@@ -204,8 +204,8 @@ TEST_F(EngineTest, an_entry_that_expired_while_control_was_down_leaves_at_the_st
 TEST_F(EngineTest, the_planner_learns_the_hit_ratio_though_nobody_asks_for_counters) {
   begin("10.0.0.0/8\n");
   dataplane.judged(20'000, 5'000);
-  ASSERT_TRUE(bench.run_until([&] { return bench.engine().hits().workload().measured(); }));
-  EXPECT_DOUBLE_EQ(bench.engine().hits().workload().hit_ratio, 0.25);
+  ASSERT_TRUE(bench.run_until([&] { return bench.engine().traffic().workload().measured(); }));
+  EXPECT_DOUBLE_EQ(bench.engine().traffic().workload().hit_ratio, 0.25);
 }
 
 // The system clock of the engine is a number of the test's; the boot clock is the real one.

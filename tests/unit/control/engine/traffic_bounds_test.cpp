@@ -1,7 +1,6 @@
-// What bounds traffic: samples that are looked at, images that it brings about, rows that it fills.
+// What bounds traffic: samples that are looked at, rows that it fills.
 #include "control/engine/sample_queue.hpp"
 #include "control/engine/samples.hpp"
-#include "control/plan/image_budget.hpp"
 #include "control/workload/busy_networks.hpp"
 #include "control/workload/second_sight.hpp"
 #include "weir/key/text.hpp"
@@ -69,51 +68,6 @@ TEST(BusyNetworks, are_those_of_the_last_minutes) {
   EXPECT_EQ(busy.total(start + 70s), 400u);
   EXPECT_EQ(busy.total(start + 140s), 0u);
   EXPECT_TRUE(busy.top(5, start + 140s).empty());
-}
-
-TEST(ImageBudget, waits_twice_as_long_for_each_image_that_a_cause_goes_on_asking_for) {
-  plan::ImageBudget budget;
-  using enum plan::ImageCause;
-  EXPECT_LE(budget.not_before(deny_rate, start), start) << "the first at once";
-  Time now = start;
-  for (const auto wait : {60s, 120s, 240s, 480s}) {
-    budget.begin(deny_rate, 60s, now);
-    EXPECT_EQ(budget.not_before(deny_rate, now), now + wait);
-    EXPECT_EQ(budget.not_before(deny_shift, now), now + wait) << "the same traffic, by another name";
-    EXPECT_LE(budget.not_before(allow_rate, now), now) << "another filter has its own";
-    now += wait;
-  }
-  now += 1h;
-  budget.begin(deny_rate, 60s, now);
-  EXPECT_EQ(budget.not_before(deny_rate, now), now + 60s) << "it had been quiet";
-}
-
-TEST(ImageBudget, is_not_outwitted_by_causes_that_take_turns) {
-  plan::ImageBudget budget;
-  using enum plan::ImageCause;
-  std::size_t images = 0;
-  for (Time now = start; now < start + 30s; now += 10ms)
-    for (const auto cause : {deny_learned, deny_shift, deny_rate})
-      if (budget.not_before(cause, now) <= now) {
-        budget.begin(cause, 1s, now);
-        ++images;
-      }
-  EXPECT_EQ(images, 5u) << "at 0, 1, 3, 7 and 15 s";
-}
-
-TEST(ImageBudget, lets_traffic_bring_about_so_many_an_hour_whatever_the_causes) {
-  plan::ImageBudget budget;
-  std::size_t images = 0;
-  for (Time now = start; now < start + 1h; now += 1s)
-    for (const auto cause : {plan::ImageCause::deny_rate, plan::ImageCause::deny_shift,
-                             plan::ImageCause::deny_learned, plan::ImageCause::allow_rate})
-      if (budget.not_before(cause, now) <= now) {
-        budget.begin(cause, 1s, now);
-        ++images;
-      }
-  EXPECT_EQ(images, plan::ImageBudget::per_hour);
-  EXPECT_LE(budget.not_before(plan::ImageCause::entries, start + 1h), start + 1h)
-      << "entries do not wait for it";
 }
 
 TEST(SampleTable, shows_what_a_newcomer_has_been_sampled_and_forgets_by_half) {

@@ -10,12 +10,12 @@
 namespace weir::control {
 namespace {
 
-plan::DenyWatch busy_watch(std::uint64_t seed) {
+watch::DenyFilterWatch busy_watch(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<double> weights;
   for (unsigned rank = 1; rank <= 5000; ++rank) weights.push_back(1.0 / rank);
   std::discrete_distribution<std::uint32_t> zipf(weights.begin(), weights.end());
-  plan::DenyWatch watch;
+  watch::DenyFilterWatch watch;
   for (int i = 0; i < 20'000; ++i) watch.negative(Address::from_host(0x0B000000 + zipf(random)));
   watch.negative(parse_address("2001:db8::7").value());
   watch.wrong(parse_address("80.0.0.1").value());
@@ -25,12 +25,12 @@ plan::DenyWatch busy_watch(std::uint64_t seed) {
 TEST(TrafficNote, of_the_sources_leaves_hot_ones_and_psi_as_they_were) {
   const std::uint64_t seed = test::seed_or(5);
   WEIR_TRACE_SEED(seed);
-  const plan::DenyWatch before = busy_watch(seed);
+  const watch::DenyFilterWatch before = busy_watch(seed);
   const std::string note = encode_sources(before.keep(500));
   EXPECT_LT(note.size(), 100'000u);
   const auto kept = decode_sources(note);
   ASSERT_TRUE(kept);
-  plan::DenyWatch after;
+  watch::DenyFilterWatch after;
   after.resume(*kept);
   const workload::Negatives was = before.look(), is = after.look();
   EXPECT_EQ(is.total, was.total);

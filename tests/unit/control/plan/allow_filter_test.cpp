@@ -1,7 +1,6 @@
 // What the planner puts in front of the allow tables, and which denied keys it guards.
 #include "control/plan/allow_filter.hpp"
 #include "control/plan/plan.hpp"
-#include "control/plan/rate_check.hpp"
 #include "tests/support/filter_checks.hpp"
 #include "tests/support/image_memory.hpp"
 
@@ -293,17 +292,6 @@ TEST(AllowFilter, of_the_cuckoo_kind_is_said_in_plans_as_well) {
   EXPECT_NE(text.find("fingerprints of 20 bits; confirm on_conflict"), std::string::npos) << text;
   EXPECT_NE(json.find(R"("allow_filter":{"chosen":"cuckoo")"), std::string::npos) << json;
   EXPECT_NE(json.find(R"("fingerprint_bits":20)"), std::string::npos) << json;
-}
-
-TEST(RateBand, is_left_by_many_wrong_answers_far_above_the_prediction_alone) {
-  EXPECT_FALSE(is_beyond_band(0.01, {1'000, 12})) << "few";
-  EXPECT_FALSE(is_beyond_band(0.01, {10'000, 149})) << "within half as much again";
-  EXPECT_TRUE(is_beyond_band(0.01, {10'000, 151}));
-  EXPECT_FALSE(is_beyond_band(0.03, {1'000, 46})) << "three standard deviations are 16";
-  EXPECT_TRUE(is_beyond_band(0.03, {1'000, 47}));
-  EXPECT_FALSE(is_beyond_band(1e-6, {1'000, 29})) << "so few say nothing, however unlikely";
-  EXPECT_TRUE(is_beyond_band(1e-6, {1'000, 30}));
-  EXPECT_FALSE(is_beyond_band(0, {}));
 }
 
 TEST(AllowFilter, is_said_in_plans_for_people_and_for_programs) {

@@ -12,7 +12,8 @@
 // Not for every look: the caller keeps an interval.
 #pragma once
 
-#include "control/plan/rate_check.hpp"
+#include "control/plan/promise.hpp"
+#include "control/watch/rate_check.hpp"
 #include "control/workload/negatives.hpp"
 #include "weir/build/stacked_model.hpp"
 #include "weir/wire/counters.hpp"
@@ -25,22 +26,9 @@
 #include <string>
 #include <vector>
 
-namespace weir::plan {
+namespace weir::watch {
 
-// What the plan of the image in force says.
-struct DenyForecast {
-  bool stacks = false, compact = false;
-  double efpr = 1, efpb = 1, psi = 0;
-  double tolerated = 0;      // errors that are not worth another image
-  double samples = 0;        // that it rests on
-  std::size_t hot = 0;       // known negatives that samples had named
-  std::vector<double> rates; // of the layers
-};
-
-// A look at a table for one question in a thousand costs nothing that could be measured.
-inline constexpr double front_tolerated = 1e-3;
-
-class DenyWatch {
+class DenyFilterWatch {
 public:
   static constexpr std::size_t groups = 8, wrong_kept = 4096;
   static constexpr std::size_t recent_min = 512; // questions before a shift can be seen
@@ -48,7 +36,7 @@ public:
 
   // An image has come into force; `known` is what it knows, the hottest first, and empty when that is not
   // known here (after a restart): then a shift cannot be seen.
-  void begin(DenyForecast forecast, std::span<const workload::HotSource> known,
+  void begin(plan::DenyPromise forecast, std::span<const workload::HotSource> known,
              std::vector<bool> asked_cells = {});
 
   // A question that no list answered, from a uniform sample. Those that the filter is not asked are left out.
@@ -99,7 +87,7 @@ public:
   [[nodiscard]] Kept keep(std::size_t most) const { return {negatives_.keep(most), wrong_in_order_}; }
   void resume(const Kept &kept);
 
-  [[nodiscard]] const DenyForecast &forecast() const noexcept { return forecast_; }
+  [[nodiscard]] const plan::DenyPromise &forecast() const noexcept { return forecast_; }
   [[nodiscard]] bool knows_plan() const noexcept { return knows_plan_; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return negatives_.samples(); }
   [[nodiscard]] std::uint64_t wrongly_denied() const noexcept { return wrong_.size(); }
@@ -111,7 +99,7 @@ private:
   };
   [[nodiscard]] Shift shift() const;
 
-  DenyForecast forecast_;
+  plan::DenyPromise forecast_;
   workload::NegativeCounter negatives_;
   std::map<Address, std::uint8_t> group_of_;
   std::array<double, groups + 1> planned_{};
@@ -124,4 +112,4 @@ private:
   std::size_t next_wrong_ = 0;
 };
 
-} // namespace weir::plan
+} // namespace weir::watch

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace weir::plan {
+namespace weir::watch {
 
 struct MeasuredRate {
   std::uint64_t asked = 0, wrong = 0; // questions about absent keys, and how many were accepted
@@ -26,4 +26,4 @@ inline constexpr std::uint64_t rate_band_wrong_min = 30; // fewer say nothing
          wrong > expected + rate_band_sigmas * std::sqrt(expected * (1 - predicted));
 }
 
-} // namespace weir::plan
+} // namespace weir::watch

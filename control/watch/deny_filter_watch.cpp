@@ -1,4 +1,4 @@
-#include "control/plan/deny_watch.hpp"
+#include "control/watch/deny_filter_watch.hpp"
 
 #include "control/plan/deny_filter.hpp"
 
@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cmath>
 
-namespace weir::plan {
+namespace weir::watch {
 
-void DenyWatch::begin(DenyForecast forecast, std::span<const workload::HotSource> known,
-                      std::vector<bool> asked_cells) {
+void DenyFilterWatch::begin(plan::DenyPromise forecast, std::span<const workload::HotSource> known,
+                            std::vector<bool> asked_cells) {
   forecast_ = std::move(forecast);
   asked_cells_ = forecast_.stacks ? std::move(asked_cells) : std::vector<bool>();
   negatives_.forget_recent();
@@ -31,7 +31,7 @@ void DenyWatch::begin(DenyForecast forecast, std::span<const workload::HotSource
   planned_[groups] = 1 - forecast_.psi;
 }
 
-void DenyWatch::denied(bool wrongly, double weight) {
+void DenyFilterWatch::denied(bool wrongly, double weight) {
   ++checked_;
   weight_checked_ += weight;
   if (!wrongly) return;
@@ -39,7 +39,7 @@ void DenyWatch::denied(bool wrongly, double weight) {
   weight_wrong_ += weight;
 }
 
-void DenyWatch::wrong(const Address &address) {
+void DenyFilterWatch::wrong(const Address &address) {
   if (!wrong_.insert(address).second) return;
   if (wrong_in_order_.size() < wrong_kept) {
     wrong_in_order_.push_back(address);
@@ -50,7 +50,7 @@ void DenyWatch::wrong(const Address &address) {
   oldest = address;
 }
 
-void DenyWatch::resume(const Kept &kept) {
+void DenyFilterWatch::resume(const Kept &kept) {
   negatives_.resume(kept.negatives);
   wrong_in_order_ = kept.wrong;
   if (wrong_in_order_.size() > wrong_kept) wrong_in_order_.resize(wrong_kept);
@@ -58,7 +58,7 @@ void DenyWatch::resume(const Kept &kept) {
   next_wrong_ = 0;
 }
 
-DenyWatch::Shift DenyWatch::shift() const {
+DenyFilterWatch::Shift DenyFilterWatch::shift() const {
   Shift s;
   s.recent = negatives_.recent().size();
   if (!knows_plan_ || s.recent == 0) return s;
@@ -78,13 +78,13 @@ DenyWatch::Shift DenyWatch::shift() const {
   return s;
 }
 
-bool DenyWatch::has_shifted() const {
+bool DenyFilterWatch::has_shifted() const {
   const Shift s = shift();
   return s.recent >= recent_min && s.psi < forecast_.psi &&
          s.drift > (rate_band_factor - 1) * forecast_.efpr && forecast_.efpr + s.drift > forecast_.tolerated;
 }
 
-DenyWatch::Rate DenyWatch::rate(const wire::CounterValues &did) const {
+DenyFilterWatch::Rate DenyFilterWatch::rate(const wire::CounterValues &did) const {
   using enum wire::CounterId;
   Rate r;
   const Shift s = shift();
@@ -112,7 +112,7 @@ DenyWatch::Rate DenyWatch::rate(const wire::CounterValues &did) const {
   return r;
 }
 
-DenyWatch::Reason DenyWatch::why_replan(const wire::CounterValues &did) const {
+DenyFilterWatch::Reason DenyFilterWatch::why_replan(const wire::CounterValues &did) const {
   using Kind = Reason::Kind;
   if (!forecast_.stacks) return {};
   const Rate now = rate(did);
@@ -128,7 +128,7 @@ DenyWatch::Reason DenyWatch::why_replan(const wire::CounterValues &did) const {
                         "errors were seen), {:.3g} % were predicted",
                         100 * now.share, now.sampled.wrong, 100 * forecast_.efpr)};
   const double enough =
-      std::max(learned_factor * forecast_.samples, static_cast<double>(workload_samples_min));
+      std::max(learned_factor * forecast_.samples, static_cast<double>(plan::workload_samples_min));
   if (static_cast<double>(negatives_.held()) >= enough)
     return {Kind::learned,
             fmt::format("more is known of the traffic: {} samples of what no list answers, {:.0f} when it "
@@ -137,7 +137,7 @@ DenyWatch::Reason DenyWatch::why_replan(const wire::CounterValues &did) const {
   return {};
 }
 
-std::vector<Address> DenyWatch::known() const {
+std::vector<Address> DenyFilterWatch::known() const {
   std::vector<Address> all = wrong_in_order_;
   if (knows_plan_) {
     for (const auto &[address, group] : group_of_) all.push_back(address);
@@ -150,10 +150,10 @@ std::vector<Address> DenyWatch::known() const {
   return all;
 }
 
-workload::Negatives DenyWatch::look() const {
+workload::Negatives DenyFilterWatch::look() const {
   workload::Negatives seen = negatives_.look();
   seen.denied_wrongly = wrong_in_order_;
   return seen;
 }
 
-} // namespace weir::plan
+} // namespace weir::watch

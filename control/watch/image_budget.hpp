@@ -18,15 +18,15 @@
 #include <cstdint>
 #include <deque>
 
-namespace weir::plan {
+namespace weir::watch {
 
 enum class ImageCause : std::uint8_t {
-  entries,        // so many were added that the overlay is half full or a filter fuller than planned
-  deny_rate,      // the stacked filter errs more often than planned
-  deny_shift,     // its traffic has shifted
-  deny_learned,   // more is known of the traffic
-  allow_rate,     // the filter of the allow side errs more often than planned
-  allow_strained, // it is worn by additions and removals
+  entries,         // so many were added that the overlay is half full or a filter fuller than planned
+  deny_rate,       // the stacked filter errs more often than planned
+  deny_shift,      // its traffic has shifted
+  deny_learned,    // more is known of the traffic
+  allow_rate,      // the filter of the allow side errs more often than planned
+  allow_saturated, // it is worn by additions and removals
 };
 
 class ImageBudget {
@@ -70,7 +70,7 @@ private:
     case ImageCause::deny_shift:
     case ImageCause::deny_learned: return 1;
     case ImageCause::allow_rate:
-    case ImageCause::allow_strained: return 2;
+    case ImageCause::allow_saturated: return 2;
     }
     return 0;
   }
@@ -79,4 +79,4 @@ private:
   std::deque<Clock::time_point> begun_; // by traffic, the last ones
 };
 
-} // namespace weir::plan
+} // namespace weir::watch

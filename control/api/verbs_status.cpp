@@ -82,7 +82,7 @@ Json measured_stack(const Engine &engine, const Json &report) {
   const auto rate = watch.rate(did);
   Json measured{{"asked", did[deny_asked]},     {"accepted", did[deny_accepted]},
                 {"denied", did[deny_denied]},   {"checked", rate.checked},
-                {"errors", rate.sampled.wrong}, {"relieved", engine.relieved()}};
+                {"errors", rate.sampled.wrong}, {"relieved", engine.relief().relieved()}};
   if (rate.measured) measured["efpr"] = rate.share;
   if (rate.recent > 0 && watch.knows_plan()) {
     measured["psi"] = rate.psi;

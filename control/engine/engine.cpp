@@ -19,11 +19,15 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
           {.needs_image = [this](const std::string &why) { want_image(why); },
            .connected = {},
            .lost = {},
-           .samples = [this](std::span<const wire::Sample> samples) { take_samples(samples); },
+           .samples =
+               [this](std::span<const wire::Sample> samples) {
+                 relief_.take(samples);
+                 traffic_.take(samples);
+               },
            .displaced = [this](const std::string &why) { say(why); },
            .filling = [this] { image_fills(); }}),
       clock_(options_.clock), started_at_(now_s()), entries_(std::make_unique<Entries>(loop)),
-      sample_checker_(loop, 1), background_(loop, 2) {
+      background_(loop, 2) {
   pusher_.channel().retry_wait = options_.retry_wait;
 }
 

@@ -35,16 +35,15 @@
 #include "control/engine/candidate.hpp"
 #include "control/engine/entry_request.hpp"
 #include "control/engine/last_error.hpp"
+#include "control/engine/outcome.hpp"
+#include "control/engine/relief.hpp"
 #include "control/engine/rule_clock.hpp"
 #include "control/engine/rule_set.hpp"
-#include "control/engine/sample_queue.hpp"
 #include "control/engine/traffic.hpp"
 #include "control/push/pusher.hpp"
 #include "control/store/store.hpp"
 #include "control/watch/allow_filter_watch.hpp"
 #include "control/watch/deny_filter_watch.hpp"
-#include "control/workload/busy_networks.hpp"
-#include "control/workload/second_sight.hpp"
 #include "weir/base/cpus.hpp"
 
 #include <deque>
@@ -78,37 +77,6 @@ struct EngineOptions {
 
 inline constexpr const char *changes_note =
     "changes"; // in the store: what each list has changed within a day
-
-struct EntriesDone {
-  std::uint64_t added = 0, refreshed = 0, deleted = 0;
-  std::uint64_t sequence = 0;
-  bool in_force = false;
-  double in_force_ms = 0;
-  std::uint64_t expires_at = 0; // the latest; 0: some never do
-  std::string note;
-};
-
-struct ChangeDone {
-  std::uint64_t generation = 0;
-  std::uint64_t from = 0, to = 0; // of a rollback: what was live, whose rules are live now
-  bool in_force = false;
-  double live_ms = 0;
-  std::uint64_t swap_ns = 0;
-  std::vector<ListDiff> lists;
-  std::vector<std::string> warnings;
-  std::uint64_t reverts_at = 0; // 0: does not
-  std::string note;
-};
-
-// Who asked for a change, and what came with the request.
-struct Asked {
-  std::shared_ptr<const rules::Bundle> files; // every file it names; none: those are opened here
-  std::string by;                             // beside the cause of a generation: "uid 1000"
-};
-
-struct SwapNote {
-  std::uint64_t ns = 0, at = 0, verify_us = 0;
-};
 
 class Engine {
 public:
@@ -159,7 +127,7 @@ public:
   [[nodiscard]] const RuleClock &clock() const { return clock_; }
   [[nodiscard]] std::uint64_t entry_writes() const { return entry_writes_; } // groups written so far
   [[nodiscard]] const watch::DenyFilterWatch &deny_watch() const { return deny_watch_; }
-  [[nodiscard]] std::uint64_t relieved() const { return relieved_; } // sources that a judge denied in error
+  [[nodiscard]] const Relief &relief() const { return relief_; }
   [[nodiscard]] double build_ns_per_key() const {
     return build_ns_per_key_;
   } // of the last build; 0: none yet
@@ -268,27 +236,9 @@ private:
   void look_at_counters(const std::string &report);
   void guard_hot_addresses();
 
-  // engine_samples.cpp
-  struct CheckedSamples;
-  [[nodiscard]] bool is_denied(const Address &address) const;
-  void take_samples(std::span<const wire::Sample> samples);
-  void check_samples();
-  void take_checked(const std::shared_ptr<CheckedSamples> &batch);
-  [[nodiscard]] bool take_verdict(const CheckedAddress &one);
-  void relieve(const std::vector<Address> &addresses);
-
   // engine_deny.cpp
   void begin_watches();
   void begin_watches(const plan::Plan &plan);
-  struct KnownSources {
-    std::pair<std::uint64_t, std::uint64_t> at; // generation and sequence
-    std::vector<Address> sources;
-  };
-  void ask_known_again();
-  void ask_known_from(std::shared_ptr<const KnownSources> known, std::size_t from);
-  void note_no_place(std::span<const wire::RelievedAddress> told, std::uint64_t count);
-  void tell_to_let_through(std::span<const wire::RelievedAddress> told,
-                           std::function<void(std::optional<std::uint64_t>)> done);
   void watch_deny_filter();
   void watch_intervals();
   void look_at_deny_filter();
@@ -374,19 +324,11 @@ private:
   } image_waits_;
   watch::AllowFilterWatch allow_watch_;
   watch::DenyFilterWatch deny_watch_;
-  SampleQueue samples_to_check_;
-  bool checking_samples_ = false;
-  workload::SecondSight<Address> wrong_once_{32'768};
-  workload::BusyNetworks held_back_, no_place_; // of samples that were left out, of sources without a place
-  std::map<Address, push::Clock::time_point> relieved_at_;
-  std::uint64_t relieved_ = 0;
-  bool asking_known_ = false;
-  std::pair<std::uint64_t, std::uint64_t> known_asked_at_{}; // generation and sequence
   push::Clock::time_point deny_replan_not_before_{};
   double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
   std::unique_ptr<Entries> entries_;
-  Background sample_checker_;
+  Relief relief_{{loop_, pusher_, store_, live_, staged_, live_record_, dynamic_, deny_watch_}};
   Background background_; // these two last, so that their threads have ended before anything else goes
 };
 

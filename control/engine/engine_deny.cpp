@@ -1,18 +1,11 @@
 // Looks after the stacked filter of the deny side while it is in force.
 //
-// Samples say what nothing denies, which is what the next plan rests on. What a judge (compact mode) has
-// denied is held against the rules as soon as a sample names it: a source that no rule denies is told to the
-// dataplane, which lets it through from then on, and it is known to the next image.
-//
-// A host that is added to a judge sets bits of its odd layers, and known negatives that only the old bits
-// kept out of layer 1 are in no layer that would save them (build/stacked_drift.hpp). So
-// they are asked again after additions, and those that it has come to deny are let through: next to nothing
-// of memory, where every addition in the overlay would take a slot each and fill it at one host in 128.
-//
-// And it is held against its plan (watch/deny_filter_watch.hpp): a rate beyond the band, traffic that has
-// shifted, or much more that is known of it lead to a new image, with the reason in `weirctl generations`, no
-// sooner than `replan.interval` after the last one. A cause that goes on asking waits twice as long each
-// time, and what traffic brings about has a budget an hour (watch/image_budget.hpp).
+// Samples say what nothing denies, which is what the next plan rests on. Sources that a judge (compact mode)
+// denies in error are let through by relief.hpp. And the filter is held against its plan
+// (watch/deny_filter_watch.hpp): a rate beyond the band, traffic that has shifted, or much more that is known
+// of it lead to a new image, with the reason in `weirctl generations`, no sooner than `replan.interval` after
+// the last one. A cause that goes on asking waits twice as long each time, and what traffic brings about has
+// a budget an hour (watch/image_budget.hpp).
 #include "control/base/answers.hpp"
 #include "control/engine/engine.hpp"
 
@@ -43,72 +36,10 @@ void Engine::begin_watches(const plan::Plan &plan) {
       std::max(deny_replan_not_before_, push::Clock::now() + live_->config.replan_interval);
 }
 
-void Engine::ask_known_again() {
-  const plan::DenyPromise &forecast = deny_watch_.forecast();
-  const bool judges_with_layers = forecast.stacks && forecast.compact && forecast.rates.size() > 1;
-  if (asking_known_ || !judges_with_layers || pusher_.state() != push::Pusher::State::live) return;
-  const std::pair now{live_record_.id, store_.sequence()};
-  if (now == known_asked_at_) return;
-  asking_known_ = true;
-  pusher_.when_applied(now.second, [this, now](const Status &applied) {
-    if (!applied) {
-      asking_known_ = false;
-      return;
-    }
-    ask_known_from(std::make_shared<const KnownSources>(KnownSources{now, deny_watch_.known()}), 0);
-  });
-}
-
-// One message after the other: the loop has others to serve.
-void Engine::ask_known_from(std::shared_ptr<const KnownSources> known, std::size_t from) {
-  std::vector<wire::RelievedAddress> told;
-  for (; from < known->sources.size() && told.size() < wire::relieve_max; ++from)
-    if (const Address &address = known->sources[from]; !is_denied(address))
-      told.push_back({.family = address.family, .address = address.bytes});
-  if (told.empty()) known_asked_at_ = known->at;
-  if (told.empty() || pusher_.state() != push::Pusher::State::live) {
-    asking_known_ = false; // and once more, from the beginning, if it was not the end
-    return;
-  }
-  tell_to_let_through(told, [this, known = std::move(known), from](std::optional<std::uint64_t> let_through) {
-    if (let_through)
-      ask_known_from(known, from);
-    else
-      asking_known_ = false; // another generation has come, and is asked in its turn, or this one again
-  });
-}
-
-// How many the filter had denied until now; nothing: it is not in force any more.
-void Engine::tell_to_let_through(std::span<const wire::RelievedAddress> told,
-                                 std::function<void(std::optional<std::uint64_t>)> done) {
-  const wire::Relieve head{.store_id = store_.id(),
-                           .generation = live_record_.id,
-                           .count = static_cast<std::uint32_t>(told.size())};
-  std::vector<std::byte> payload = push::pack(head);
-  const auto bytes = std::as_bytes(told);
-  payload.insert(payload.end(), bytes.begin(), bytes.end());
-  pusher_.channel().request(wire::Type::relieve, std::move(payload),
-                            [this, done = std::move(done), told = std::vector(told.begin(), told.end())](
-                                const Result<push::Message> &answer) {
-                              if (!answer || !answer->holds<wire::Relieved>(wire::Type::relieved))
-                                return done(std::nullopt);
-                              const auto relieved = answer->as<wire::Relieved>();
-                              note_no_place(told, relieved.no_room);
-                              done(relieved.relieved);
-                            });
-}
-
-// They are found again when they go on sending. Which of those told they were is not known: the last ones.
-void Engine::note_no_place(std::span<const wire::RelievedAddress> told, std::uint64_t count) {
-  const auto now = push::Clock::now();
-  for (const wire::RelievedAddress &one : told.last(std::min<std::uint64_t>(count, told.size())))
-    no_place_.add({one.family, one.address}, now);
-}
-
 void Engine::watch_deny_filter() {
   const auto wait = std::min<push::Clock::duration>(options_.filter_look_wait, std::chrono::seconds(1));
   loop_.after(wait, [this] {
-    ask_known_again();
+    relief_.ask_known_again();
     look_at_deny_filter();
     watch_deny_filter();
   });
@@ -154,6 +85,21 @@ void Engine::replan(OnChange done) {
   change.force = true;
   change.done = std::move(done);
   submit(std::move(change));
+}
+
+Engine::HeldBack Engine::held_back() {
+  const auto now = push::Clock::now();
+  workload::BusyNetworks &left_out = relief_.left_out(), &no_place = relief_.no_place();
+  HeldBack held{.samples = left_out.total(now),
+                .reliefs = no_place.total(now),
+                .networks = (left_out.total(now) > 0 ? left_out : no_place).top(3, now),
+                .image = {}};
+  if (image_waits_.until > now) {
+    held.image = image_waits_.why;
+    held.image_wait_s =
+        static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(image_waits_.until - now).count());
+  }
+  return held;
 }
 
 } // namespace weir::control

@@ -223,7 +223,7 @@ void Channel::dispatch(PeerId id, Bytes message, OwnedFd fd) {
                                                      header->payload_bytes, payload.size())});
   switch (header->type) {
   case wire::Type::deltas: return deltas(request, payload);
-  case wire::Type::guard: return guard(request, payload);
+  case wire::Type::learn: return learn(request, payload);
   case wire::Type::relieve: return relieve(request, payload);
   case wire::Type::commit: return commit(request, payload);
   case wire::Type::discard: return discard(request);
@@ -292,20 +292,20 @@ void Channel::deltas(Request request, Bytes payload) {
   const wire::Applied answer{.sequence = done->sequence,
                              .target = about.target,
                              .in_overlay = done->in_overlay,
-                             .filter_strained = done->filter_strained ? 1u : 0u,
-                             .stack_strained = done->stack_strained ? 1u : 0u};
+                             .filter_saturated = done->filter_saturated ? 1u : 0u,
+                             .stack_saturated = done->stack_saturated ? 1u : 0u};
   if (about.target == wire::Target::staged) return send(request, wire::Type::applied, bytes_of(answer));
   generations_.after(done->token,
                      [this, request, answer] { send(request, wire::Type::applied, bytes_of(answer)); });
 }
 
-void Channel::guard(Request request, Bytes payload) {
-  const auto asked = read_list<wire::Guard, wire::GuardedAddress>(payload, wire::guard_max);
-  if (!asked) return refuse(request, malformed("guard"));
-  const auto done = generations_.guard(asked->first, asked->second);
+void Channel::learn(Request request, Bytes payload) {
+  const auto asked = read_list<wire::Learn, wire::HostAddress>(payload, wire::learn_max);
+  if (!asked) return refuse(request, malformed("learn"));
+  const auto done = generations_.learn(asked->first, asked->second);
   if (!done) return refuse(request, done.error());
   generations_.after(done->token, [this, request, answer = done->guarded] {
-    send(request, wire::Type::guarded, bytes_of(answer));
+    send(request, wire::Type::learned, bytes_of(answer));
   });
 }
 

@@ -69,7 +69,7 @@ private:
   void staged(Request request, Result<std::unique_ptr<AttachedImage>> image, KeptImages::Handle saving,
               std::uint64_t verify_us);
   void deltas(Request request, std::span<const std::byte> payload);
-  void guard(Request request, std::span<const std::byte> payload);
+  void learn(Request request, std::span<const std::byte> payload);
   void relieve(Request request, std::span<const std::byte> payload);
   void commit(Request request, std::span<const std::byte> payload);
   void discard(Request request);

@@ -41,7 +41,7 @@ Result<std::shared_ptr<const Json>> Api::read(const std::string &line) {
     return fail(Errc::usage, fmt::format("the request cannot be read: {}",
                                          std::string(error.what()).substr(0, bytes_max)));
   }
-  if (const auto verb = check_fields(*fields); !verb) return std::unexpected(verb.error());
+  TRY(check_fields(*fields));
   return fields;
 }
 

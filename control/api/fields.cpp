@@ -142,9 +142,8 @@ Status check_object(const Json &object, std::span<const Field> fields, std::stri
     const auto value = object.find(field.name);
     if (value == object.end()) {
       if (field.needed) return wrong(fmt::format("{}{} needs the field {}", whose, verb, field.name));
-    } else if (const Status good = check_value(field, *value, whose); !good) {
-      return good;
-    }
+    } else
+      TRY(check_value(field, *value, whose));
   }
   for (const auto &[name, value] : object.items()) {
     if (whose.empty() && name == "verb") continue;
@@ -181,8 +180,7 @@ Result<std::string_view> check_fields(const Json &request) {
   const auto verb = std::ranges::find(verbs, named->get_ref<const std::string &>(), &Verb::name);
   if (verb == verbs.end())
     return wrong(fmt::format("no verb is named {}; there are {}", shown(*named), names_of(verbs)));
-  if (const Status good = check_object(request, verb->fields(), verb->name, ""); !good)
-    return std::unexpected(good.error());
+  TRY(check_object(request, verb->fields(), verb->name, ""));
   return verb->name;
 }
 

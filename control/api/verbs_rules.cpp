@@ -28,18 +28,14 @@ using PreviewPtr = std::shared_ptr<Preview>;
 Result<PreviewPtr> preview(const std::filesystem::path &file, const rules::Bundle *files, Snapshot snapshot,
                            const std::shared_ptr<const RuleSet> &live, store::Store &store,
                            const rules::ChangeAccount &spent, std::uint64_t now_s) {
-  auto text = read_text(file, files);
-  if (!text) return std::unexpected(text.error());
-  const auto config = config::parse(*text, file);
-  if (!config) return std::unexpected(config.error());
-  auto candidate = read_candidate(*config, std::move(*text), live.get(), store, files);
-  if (!candidate) return std::unexpected(candidate.error());
-  snapshot.rules = candidate->rules;
-  auto effective = effective_of(snapshot);
-  if (!effective) return std::unexpected(effective.error());
-  auto guards = check_changes(*candidate, live.get(), {.files = files, .spent = &spent, .now_s = now_s});
+  auto text = TRY(read_text(file, files));
+  const auto config = TRY(config::parse(text, file));
+  auto candidate = TRY(read_candidate(config, std::move(text), live.get(), store, files));
+  snapshot.rules = candidate.rules;
+  auto effective = TRY(effective_of(snapshot));
+  auto guards = check_changes(candidate, live.get(), {.files = files, .spent = &spent, .now_s = now_s});
   return std::make_shared<Preview>(
-      Preview{std::move(*candidate), std::move(*effective), {}, std::move(guards)});
+      Preview{std::move(candidate), std::move(effective), {}, std::move(guards)});
 }
 
 void show_guards(Json &answer, const Preview &seen) {
@@ -140,8 +136,7 @@ Engine::OnChange Api::change_reply(Reply reply, std::string list) {
 void Api::check(const Json &request, const Caller &caller, const Reply &reply) {
   run_preview(engine_, request, caller, reply, [](const Preview &seen) -> Result<Json> {
     const RuleSet &rules = *seen.candidate.rules;
-    const Status filled = rules::check_not_empty(rules.config, seen.effective, false);
-    if (!filled) return std::unexpected(filled.error());
+    TRY(rules::check_not_empty(rules.config, seen.effective, false));
     Json answer{
         {"lists", Json::array()}, {"conflicts", Json::array()}, {"warnings", seen.candidate.warnings}};
     for (const RuleList &list : rules.lists)
@@ -236,12 +231,11 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                 [now = std::move(now), control, state = engine_.options().state,
                  target = engine_.options().target](const Preview &seen) mutable -> Result<Json> {
                   const config::Config &config = seen.candidate.rules->config;
-                  const auto memory = memory_free();
-                  if (!memory) return std::unexpected(memory.error());
+                  const auto memory = TRY(memory_free());
                   build::BuildInput input = rules::build_input(seen.effective, config.policy);
                   input.family = family_of(target);
-                  now.memory = *memory;
-                  now.calibration = plan::calibration_for(input, *memory, state);
+                  now.memory = memory;
+                  now.calibration = plan::calibration_for(input, memory, state);
                   const auto plan = plan::make_plan(input, config, now);
                   if (!plan) return std::unexpected(plan.error());
                   Json answer = Json::parse(plan::to_json(*plan), nullptr, false);

@@ -53,7 +53,7 @@ std::uint64_t count_of(const Json &report, const char *section, const std::strin
 // What the filter in front of the allow tables did under the live generation; null: it was never asked.
 Json measured_filter(const Json &report) {
   using enum wire::CounterId;
-  const Json &counters = push::child(report, "guard_generation");
+  const Json &counters = push::child(report, "allow_filter_generation");
   const wire::CounterValues did = push::counters_in(counters, wire::CounterGroup::allow_filter);
   const auto count = [&](wire::CounterId id) { return static_cast<double>(did[id]); };
   const double absent = count(allow_asked) - (count(allow_accepted) - count(allow_false));
@@ -74,7 +74,7 @@ Json measured_filter(const Json &report) {
 // What the stacked filter of the deny side did under the live generation; null: it was never asked.
 Json measured_stack(const Engine &engine, const Json &report) {
   using enum wire::CounterId;
-  const Json &counters = push::child(report, "stack_generation");
+  const Json &counters = push::child(report, "deny_filter_generation");
   const wire::CounterValues did = push::counters_in(counters, wire::CounterGroup::deny_filter);
   if (did[deny_asked] == 0 || push::count_in(counters, "generation") != engine.live_record().id)
     return nullptr;

@@ -1,6 +1,6 @@
 #include "control/build/sealed_image.hpp"
 
-#include "control/build/deny_stack.hpp"
+#include "control/build/deny_filter.hpp"
 
 #include <sys/random.h>
 
@@ -36,14 +36,14 @@ std::optional<plan::Trained> trained_of(const BuildReport &report) {
   return all;
 }
 
-std::optional<plan::GuardBuilt> guard_built_of(const BuildReport &report) {
+std::optional<plan::AllowFilterBuilt> allow_filter_built_of(const BuildReport &report) {
   if (report.stacked.cells != 0)
-    return plan::GuardBuilt{.guarded_rate = report.guard_accepts,
-                            .stuck_share = report.stacked.stuck_share()};
-  if (report.guard.cells == 0) return std::nullopt;
-  return plan::GuardBuilt{.guarded_rate = report.guard_accepts,
-                          .modulator_share = report.guard.modulator_share(),
-                          .stuck_share = report.guard.stuck_share()};
+    return plan::AllowFilterBuilt{.guarded_rate = report.guard_accepts,
+                                  .stuck_share = report.stacked.stuck_share()};
+  if (report.allow_filter.cells == 0) return std::nullopt;
+  return plan::AllowFilterBuilt{.guarded_rate = report.guard_accepts,
+                                .modulator_share = report.allow_filter.modulator_share(),
+                                .stuck_share = report.allow_filter.stuck_share()};
 }
 
 } // namespace
@@ -75,10 +75,10 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
       spared = without_spared(input.deny, plan->deny_filter.spared);
       input.deny.v4 = spared.v4, input.deny.v6 = spared.v6;
     }
-    auto made = TRY(make_deny_stack(input, plan->deny_filter));
+    auto made = TRY(make_deny_filter(input, plan->deny_filter));
     stack = std::move(made.bytes);
     plan->deny_filter.built = std::move(made.built);
-    input.stack = {.section = stack, .known = plan->deny_filter.known};
+    input.deny_filter = {.section = stack, .known = plan->deny_filter.known};
   }
 
   std::optional<image::MemoryFile> file;
@@ -93,7 +93,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   }));
   const std::uint64_t bytes = report.image_bytes;
   plan->trained = trained_of(report);
-  plan->guard_built = guard_built_of(report);
+  plan->allow_filter_built = allow_filter_built_of(report);
   plan->image_bytes = bytes;
   plan->allow_filter.guarded.clear(); // in the image now, and of no use to those who keep the plan
   plan->deny_filter.known.clear();

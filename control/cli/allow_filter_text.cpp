@@ -74,14 +74,14 @@ std::string allow_filter_status(const Json &filter) {
   return text + '\n';
 }
 
-std::string allow_filter_counters(const Json &guard) {
-  if (count_in(guard, "asked") == 0) return {};
+std::string allow_filter_counters(const Json &counters) {
+  if (count_in(counters, "asked") == 0) return {};
   return fmt::format(
       "allow filter asked {}, accepted {}, in error {}; of denied addresses asked {}, in error {}; "
       "allow tables asked {}\n",
-      thousands_in(guard, "asked"), thousands_in(guard, "accepted"), thousands_in(guard, "false_accepted"),
-      thousands_in(guard, "denied_asked"), thousands_in(guard, "denied_false_accepted"),
-      thousands_in(guard, "table_asked"));
+      thousands_in(counters, "asked"), thousands_in(counters, "accepted"),
+      thousands_in(counters, "false_accepted"), thousands_in(counters, "denied_asked"),
+      thousands_in(counters, "denied_false_accepted"), thousands_in(counters, "table_asked"));
 }
 
 } // namespace weir::cli

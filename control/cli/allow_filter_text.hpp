@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 [[nodiscard]] std::string allow_filter_plan(const Json &filter);
 // The same for `status`: empty without a filter, with "measured" once there are counters.
 [[nodiscard]] std::string allow_filter_status(const Json &filter);
-// The dataplane's "guard" counters; empty while nothing was asked.
-[[nodiscard]] std::string allow_filter_counters(const Json &guard);
+// The dataplane's "allow_filter" counters; empty while nothing was asked.
+[[nodiscard]] std::string allow_filter_counters(const Json &counters);
 
 } // namespace weir::cli

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 // The same for `status`, from the whole plan: empty without a filter, with "measured" once there are
 // counters.
 [[nodiscard]] std::string deny_filter_status(const Json &plan, std::int64_t now);
-// The dataplane's "stack" counters; empty while nothing was asked.
+// The dataplane's "deny_filter" counters; empty while nothing was asked.
 [[nodiscard]] std::string deny_filter_counters(const Json &stack);
 
 } // namespace weir::cli

@@ -68,8 +68,8 @@ std::string render_stats(const Json &answer) {
   text += lists_table(child(answer, "lists"));
   text += workers_table(child(answer, "workers"));
   text += generations_table(child(answer, "generations"));
-  text += allow_filter_counters(child(answer, "guard"));
-  text += deny_filter_counters(child(answer, "stack"));
+  text += allow_filter_counters(child(answer, "allow_filter"));
+  text += deny_filter_counters(child(answer, "deny_filter"));
   text += fmt::format("lost {}   samples dropped {}\n", thousands_in(answer, "lost"),
                       thousands_in(answer, "samples_dropped"));
   return text;

@@ -108,9 +108,8 @@ Status number_lists(Candidate &candidate, const RuleSet *live, const store::Stor
     else
       fresh.push_back(&list);
   }
-  const auto numbers = store.free_numbers(fresh.size());
-  if (!numbers) return std::unexpected(numbers.error());
-  for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->number = (*numbers)[i];
+  const auto numbers = TRY(store.free_numbers(fresh.size()));
+  for (std::size_t i = 0; i < fresh.size(); ++i) fresh[i]->number = (numbers)[i];
   return {};
 }
 
@@ -179,8 +178,7 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
                  store);
   }
   if (!faults.message.empty()) return std::unexpected(std::move(faults));
-  if (const Status numbered = number_lists(candidate, live, store); !numbered)
-    return std::unexpected(numbered.error());
+  TRY(number_lists(candidate, live, store));
   find_left(candidate, live);
   candidate.rules->make_sources(store.never_deny_number());
   return candidate;
@@ -191,15 +189,14 @@ Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list
                                     const rules::Bundle *files) {
   const RuleList *before = live.find(list);
   if (before == nullptr) return fail(Errc::not_found, fmt::format("no list is named {}", list));
-  auto content = rules::load_feed(file, {before->definition.format, before->definition.on_error}, files);
-  if (!content) return std::unexpected(content.error());
-  if (before->definition.mapped_both) rules::expand_embedded(*content);
+  auto content = TRY(rules::load_feed(file, {before->definition.format, before->definition.on_error}, files));
+  if (before->definition.mapped_both) rules::expand_embedded(content);
   Candidate candidate;
   candidate.rules = std::make_shared<RuleSet>();
   candidate.rules->config = live.config;
   candidate.rules->config_text = live.config_text;
   candidate.rules->lists = live.lists;
-  take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(*content), file,
+  take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(content), file,
                before, store);
   candidate.rules->make_sources(store.never_deny_number());
   return candidate;
@@ -231,9 +228,8 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
     if (before != nullptr && before->content_version == list.content_version) {
       list.body = before->body;
     } else {
-      auto body = load_body(list, store);
-      if (!body) return std::unexpected(body.error());
-      list.body = std::move(*body);
+      auto body = TRY(load_body(list, store));
+      list.body = std::move(body);
     }
     if (live != nullptr)
       candidate.diffs.push_back({.name = definition.name,
@@ -293,17 +289,16 @@ Status write_family(store::ContentWriter &writer, const std::vector<Entry> &entr
 
 Result<std::vector<std::uint64_t>> write_contents(const Candidate &candidate, store::Store &store) {
   std::vector<std::uint64_t> versions;
-  auto writer = store.begin_contents();
-  if (!writer) return std::unexpected(writer.error());
+  auto writer = TRY(store.begin_contents());
   for (const Candidate::Unwritten &unwritten : candidate.unwritten) {
     const RuleList &list = candidate.rules->lists[unwritten.list];
     const rules::ListContent &notes = *unwritten.notes;
-    versions.push_back(writer->begin_version());
-    Status written = write_family(*writer, list.body->v4, notes.notes_v4, notes.comments);
-    if (written) written = write_family(*writer, list.body->v6, notes.notes_v6, notes.comments);
+    versions.push_back(writer.begin_version());
+    Status written = write_family(writer, list.body->v4, notes.notes_v4, notes.comments);
+    if (written) written = write_family(writer, list.body->v6, notes.notes_v6, notes.comments);
     if (!written) return std::unexpected(written.error());
   }
-  if (const Status finished = writer->finish(); !finished) return std::unexpected(finished.error());
+  TRY(writer.finish());
   return versions;
 }
 

@@ -32,7 +32,7 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
 }
 
 Status Engine::start(OnChange first_load) {
-  if (const Status loaded = load_store(); !loaded) return loaded;
+  TRY(load_store());
   clock_.resume(store_.note("clock"));
   note_clock();
   spent_ = std::make_shared<const rules::ChangeAccount>(
@@ -56,11 +56,9 @@ void Engine::load_first(OnChange done) {
   Change change;
   change.cause = "first load";
   change.prepare = [this]() -> Result<Candidate> {
-    auto text = read_text(options_.config_file);
-    if (!text) return std::unexpected(text.error());
-    const auto config = config::parse(*text, options_.config_file);
-    if (!config) return std::unexpected(config.error());
-    return guarded(read_candidate(*config, std::move(*text), nullptr, store_), nullptr);
+    auto text = TRY(read_text(options_.config_file));
+    const auto config = TRY(config::parse(text, options_.config_file));
+    return guarded(read_candidate(config, std::move(text), nullptr, store_), nullptr);
   };
   change.done = [this, done = std::move(done)](Result<ChangeDone> result) {
     if (!result) load_first_again();
@@ -95,10 +93,9 @@ void Engine::keep_off_workers() {
 }
 
 Status Engine::load_store() {
-  const auto generations = store_.generations();
-  if (!generations) return std::unexpected(generations.error());
-  const auto live = std::ranges::find(*generations, store_.live(), &store::GenerationRecord::id);
-  if (live != generations->end()) {
+  const auto generations = TRY(store_.generations());
+  const auto live = std::ranges::find(generations, store_.live(), &store::GenerationRecord::id);
+  if (live != generations.end()) {
     auto restored = restore_candidate(*live, nullptr, store_);
     if (!restored)
       return fail(

@@ -234,7 +234,7 @@ private:
   void watch_filter();
   void look_at_filter();
   void look_at_counters(const std::string &report);
-  void guard_hot_addresses();
+  void tell_of_hot_addresses();
 
   // engine_deny.cpp
   void begin_watches();
@@ -314,8 +314,8 @@ private:
   Traffic traffic_{store_};
   bool looking_at_image_ = false, reading_counters_ = false;
   std::uint64_t entry_writes_ = 0;
-  std::set<Address> guarded_late_; // in generation guarded_generation_
-  std::uint64_t guarded_generation_ = 0;
+  std::set<Address> told_late_; // in generation told_generation_
+  std::uint64_t told_generation_ = 0;
   watch::ImageBudget image_budget_;
   push::EventLoop::TimerId image_timer_ = 0; // looks again when the budget allows
   struct Waiting {

@@ -38,11 +38,9 @@ void Engine::apply(const std::filesystem::path &config_file, std::uint64_t confi
     return done(fail(Errc::usage, "there is no generation to go back to: apply without --confirm"));
   change.prepare = [this, file = config_file.empty() ? options_.config_file : config_file,
                     files = asked.files]() -> Result<Candidate> {
-    auto text = read_text(file, files.get());
-    if (!text) return std::unexpected(text.error());
-    const auto config = config::parse(*text, file);
-    if (!config) return std::unexpected(config.error());
-    return guarded(read_candidate(*config, std::move(*text), change_->rules.get(), store_, files.get()),
+    auto text = TRY(read_text(file, files.get()));
+    const auto config = TRY(config::parse(text, file));
+    return guarded(read_candidate(config, std::move(text), change_->rules.get(), store_, files.get()),
                    files.get());
   };
   change.done = std::move(done);
@@ -168,11 +166,10 @@ void Engine::prepared(Result<Candidate> candidate) {
 
 // Entries may come until the swap: asked once more before it.
 Status Engine::check_left_lists() {
-  auto warnings = check_left(
+  auto warnings = TRY(check_left(
       change_->candidate, [this](std::uint16_t list) { return dynamic_.counts(list).total(); },
-      change_->force);
-  if (!warnings) return std::unexpected(warnings.error());
-  change_->result.warnings = std::move(*warnings);
+      change_->force));
+  change_->result.warnings = std::move(warnings);
   return {};
 }
 
@@ -219,14 +216,11 @@ void Engine::build_now() {
   if (!unwritten) joint->contents = std::vector<std::uint64_t>{};
   background_.run(
       [snapshot, request, force]() -> Result<BuiltPtr> {
-        const auto effective = effective_of(snapshot);
-        if (!effective) return std::unexpected(effective.error());
-        const Status filled = rules::check_not_empty(snapshot.rules->config, *effective, force);
-        if (!filled) return std::unexpected(filled.error());
-        auto image = build::build_sealed(*effective, snapshot.rules->config, request);
-        if (!image) return std::unexpected(image.error());
-        auto built = std::make_shared<Built>(Built{std::move(*image), counts_json_of(*effective), {}});
-        for (const rules::Conflict &conflict : effective->conflicts)
+        const auto effective = TRY(effective_of(snapshot));
+        TRY(rules::check_not_empty(snapshot.rules->config, effective, force));
+        auto image = TRY(build::build_sealed(effective, snapshot.rules->config, request));
+        auto built = std::make_shared<Built>(Built{std::move(image), counts_json_of(effective), {}});
+        for (const rules::Conflict &conflict : effective.conflicts)
           built->warnings.push_back(conflict.text());
         if (!built->image.plan.deny_filter.keeps_budget())
           built->warnings.push_back("mode.compact: " + built->image.plan.deny_filter.why);

@@ -30,14 +30,13 @@ void Engine::rollback(std::uint64_t generation, OnChange done, const Asked &aske
 Status Engine::look_up_target() {
   Change &change = *change_;
   if (change.is_revert && revert_to_ == 0) return fail(Errc::not_found, "it was confirmed meanwhile");
-  const auto kept = store_.generations();
-  if (!kept) return std::unexpected(kept.error());
-  auto wanted = std::ranges::find(*kept, change.to, &store::GenerationRecord::id);
+  const auto kept = TRY(store_.generations());
+  auto wanted = std::ranges::find(kept, change.to, &store::GenerationRecord::id);
   if (change.to == 0) {
-    wanted = std::ranges::find(*kept, live_record_.id, &store::GenerationRecord::id);
-    wanted = wanted == kept->begin() ? kept->end() : std::prev(wanted);
+    wanted = std::ranges::find(kept, live_record_.id, &store::GenerationRecord::id);
+    wanted = wanted == kept.begin() ? kept.end() : std::prev(wanted);
   }
-  if (wanted == kept->end())
+  if (wanted == kept.end())
     return fail(Errc::not_found,
                 change.to == 0 ? std::string("there is no earlier generation to go back to")
                                : fmt::format("generation {} is not kept; `weirctl generations` shows those "

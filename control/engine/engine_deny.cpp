@@ -60,7 +60,7 @@ void Engine::look_at_deny_filter() {
     return;
   pusher_.channel().query(R"({"what":"stats"})", [this](const Result<std::string> &text) {
     if (!text || pusher_.state() != push::Pusher::State::live || change_ != nullptr) return;
-    const Json counters = child(Json::parse(*text, nullptr, false), "stack_generation");
+    const Json counters = child(Json::parse(*text, nullptr, false), "deny_filter_generation");
     if (count_in(counters, "generation") != live_record_.id) return;
     replan_for(deny_watch_.why_replan(push::counters_in(counters, wire::CounterGroup::deny_filter)));
   });

@@ -28,30 +28,30 @@ void Engine::watch_filter() {
 }
 
 // The next image guards them from the start.
-void Engine::guard_hot_addresses() {
+void Engine::tell_of_hot_addresses() {
   constexpr std::size_t at_once = 256;
   constexpr std::uint64_t count_min = 8; // fewer samples may be chance
   if (pusher_.state() != push::Pusher::State::live || pusher_.swapping() || !allow_watch_.learns()) return;
-  if (std::exchange(guarded_generation_, live_record_.id) != live_record_.id) guarded_late_.clear();
-  std::vector<wire::GuardedAddress> addresses;
+  if (std::exchange(told_generation_, live_record_.id) != live_record_.id) told_late_.clear();
+  std::vector<wire::HostAddress> addresses;
   for (const plan::HotAddress &hot : traffic_.hot_denied()) {
     if (hot.count < count_min || addresses.size() == at_once) break; // the hottest come first
-    if (guarded_late_.insert(hot.address).second)
+    if (told_late_.insert(hot.address).second)
       addresses.push_back({.family = hot.address.family, .address = hot.address.bytes});
   }
   if (addresses.empty()) return;
-  const wire::Guard head{.store_id = store_.id(),
+  const wire::Learn head{.store_id = store_.id(),
                          .generation = live_record_.id,
                          .count = static_cast<std::uint32_t>(addresses.size())};
   std::vector<std::byte> payload = push::pack(head);
   const auto bytes = std::as_bytes(std::span(addresses));
   payload.insert(payload.end(), bytes.begin(), bytes.end());
   // A refusal is of no interest: another generation has come, and with it another filter.
-  pusher_.channel().request(wire::Type::guard, std::move(payload), [](const Result<push::Message> &) {});
+  pusher_.channel().request(wire::Type::learn, std::move(payload), [](const Result<push::Message> &) {});
 }
 
 void Engine::look_at_filter() {
-  guard_hot_addresses();
+  tell_of_hot_addresses();
   if (reading_counters_ || !pusher_.channel().connected()) return;
   reading_counters_ = true;
   pusher_.channel().query(R"({"what":"stats"})", [this](const Result<std::string> &text) {
@@ -67,7 +67,7 @@ void Engine::look_at_counters(const std::string &text) {
   traffic_.note_lookups(plan::lookups_in(report));
   const bool busy = change_ != nullptr || !waiting_.empty();
   if (busy || pusher_.state() != push::Pusher::State::live) return;
-  const Json &counters = child(report, "guard_generation");
+  const Json &counters = child(report, "allow_filter_generation");
   if (count_in(counters, "generation") != live_record_.id) return;
   ask_for_image(allow_watch_.look(push::counters_in(counters, wire::CounterGroup::allow_filter)));
 }

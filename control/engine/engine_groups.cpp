@@ -112,7 +112,7 @@ void Engine::gather_small() {
 // All of its entries, or none.
 Status Engine::take_small(EntryWork &work) {
   Entries &e = *entries_;
-  if (const Status allowed = check_guards(*live_, work); !allowed) return allowed;
+  TRY(check_guards(*live_, work));
   const std::size_t erased = e.change->erase.size(), touched = e.change->touched.size();
   while (work.taken < work.entries.size()) take_entry(work);
   if (!work.absent.empty()) {

@@ -132,18 +132,16 @@ struct Costs {
 
 Status take_seesaw(AllowFilterPlan &plan, const Costs &costs, bool adaptive, std::uint64_t bits_total,
                    HashFamily family) {
-  const auto sized = size_seesaw({.keys = plan.planned_keys,
-                                  .bits_total = bits_total,
-                                  .costs = costs.curve,
-                                  .adaptive = adaptive,
-                                  .family = family});
-  if (!sized) return std::unexpected(sized.error());
-  const auto bytes = build::seesaw_bytes(sized->params);
-  if (!bytes) return std::unexpected(bytes.error());
+  const auto sized = TRY(size_seesaw({.keys = plan.planned_keys,
+                                      .bits_total = bits_total,
+                                      .costs = costs.curve,
+                                      .adaptive = adaptive,
+                                      .family = family}));
+  const auto bytes = TRY(build::seesaw_bytes(sized.params));
   plan.chosen = "seesaw";
-  plan.seesaw = *sized;
-  plan.bytes = *bytes;
-  costs.note(plan, sized->guarded);
+  plan.seesaw = sized;
+  plan.bytes = bytes;
+  costs.note(plan, sized.guarded);
   return {};
 }
 
@@ -154,11 +152,10 @@ Status take_stacked(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bit
     return fail(Errc::usage, fmt::format("a stack for {} keys does not fit into {} bits; give it more with "
                                          "allow.bits_per_key",
                                          plan.planned_keys, bits_total));
-  const auto bytes = build::stacked_counting_bytes(sized->params);
-  if (!bytes) return std::unexpected(bytes.error());
+  const auto bytes = TRY(build::stacked_counting_bytes(sized->params));
   plan.chosen = "stacked";
   plan.stacked = *sized;
-  plan.bytes = *bytes;
+  plan.bytes = bytes;
   costs.note(plan, sized->known);
   return {};
 }
@@ -169,18 +166,17 @@ Status take_cuckoo(AllowFilterPlan &plan, std::uint64_t bits_total) {
     return fail(Errc::usage, fmt::format("a cuckoo filter for {} keys does not fit into {} bits; give it "
                                          "more with allow.bits_per_key",
                                          plan.planned_keys, bits_total));
-  const auto bytes = build::cuckoo_bytes(sized->params);
-  if (!bytes) return std::unexpected(bytes.error());
+  const auto bytes = TRY(build::cuckoo_bytes(sized->params));
   plan.chosen = "cuckoo";
   plan.cuckoo = *sized;
-  plan.bytes = *bytes;
+  plan.bytes = bytes;
   return {};
 }
 
 // All in equal space, judged by what they will let through.
 Status take_best(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bits_total) {
   AllowFilterPlan seesaw = plan;
-  if (Status sized = take_seesaw(seesaw, costs, false, bits_total, HashFamily::xxh3); !sized) return sized;
+  TRY(take_seesaw(seesaw, costs, false, bits_total, HashFamily::xxh3));
   std::vector<AllowFilterPlan> all{std::move(seesaw)};
   AllowFilterPlan cuckoo = plan, stacked = plan;
   if (take_cuckoo(cuckoo, bits_total)) all.push_back(std::move(cuckoo));

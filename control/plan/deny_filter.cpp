@@ -241,8 +241,7 @@ Result<DenyFilterPlan> plan_compact(const DenyFilterTask &task) {
   take_hot(plan, task);
   advise(plan, plan.false_positive_budget);
   const std::vector<Address> allowed = allowed_hosts(task, std::max(allowed_least, plan.keys / 4));
-  if (const Status chosen = choose_base(plan, task.config, as_double(allowed.size())); !chosen)
-    return std::unexpected(chosen.error());
+  TRY(choose_base(plan, task.config, as_double(allowed.size())));
   plan.chosen = "stacked";
   plan.why = why_compact(plan);
   list_known(plan, task, allowed);
@@ -268,9 +267,8 @@ Result<DenyFilterPlan> plan_front(const DenyFilterTask &task) {
     sizes.depth_max = std::min(sizes.depth_max, image::jhash_stack_layers_max);
   constexpr double bits_min = 8 * 4096; // below a page there is nothing to save
   sizes.bits_total = std::max(8.0 * sizeof(filter::Block) * blocks, bits_min);
-  auto sized = size_stack(sizes);
-  if (!sized) return std::unexpected(sized.error());
-  plan.stack = std::move(*sized);
+  auto sized = TRY(size_stack(sizes));
+  plan.stack = std::move(sized);
   list_known(plan, task, {});
   return plan;
 }

@@ -177,12 +177,10 @@ Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   if (image.memory.bytes().empty()) return fail(Errc::no_memory, "no memory for a measurement");
   image.memory.touch(0, bytes);
   const double start = cpu_ns();
-  const auto report = build::build_image(input, image.memory.bytes());
-  if (!report) return std::unexpected(report.error());
-  image.build_ns = (cpu_ns() - start) / static_cast<double>(report->keys_verified);
-  const auto view = image::attach(Bytes(image.memory.bytes()).first(bytes));
-  if (!view) return std::unexpected(view.error());
-  image.view = *view;
+  const auto report = TRY(build::build_image(input, image.memory.bytes()));
+  image.build_ns = (cpu_ns() - start) / static_cast<double>(report.keys_verified);
+  const auto view = TRY(image::attach(Bytes(image.memory.bytes()).first(bytes)));
+  image.view = view;
   // In a large table there is an entry below every /16: no question may end at the length map.
   const table::LengthMapV4 &map = image.view.lengths_v4[Side::deny];
   for (std::uint32_t cell = 0; cell < table::length_map_cells; ++cell)
@@ -254,9 +252,8 @@ Status measure_build(const MeasureOptions &options, Calibration &out) {
   Rules rules = make_rules(random, build_keys);
   std::vector<double> samples;
   for (unsigned round = 0; round < 3; ++round) {
-    const auto image = make_image(rules, {}, false);
-    if (!image) return std::unexpected(image.error());
-    samples.push_back(image->build_ns);
+    const auto image = TRY(make_image(rules, {}, false));
+    samples.push_back(image.build_ns);
   }
   out.build_ns = median(std::move(samples));
   return {};
@@ -399,13 +396,11 @@ Result<Calibration> measure(const MeasureOptions &options) {
   c.seed = options.seed;
   std::mt19937_64 random(options.seed);
   const Rules rules = make_rules(random, image_keys);
-  const auto plain = make_image(rules, all_options[0], true);
-  if (!plain) return std::unexpected(plain.error());
+  const auto plain = TRY(make_image(rules, all_options[0], true));
   Unit unit(rules, random);
-  if (const Status ok = measure_work(options, rules, random, unit, plain->view, c); !ok)
-    return std::unexpected(ok.error());
-  if (const Status ok = measure_build(options, c); !ok) return std::unexpected(ok.error());
-  if (const Status ok = measure_touch(options, unit, plain->view, c); !ok) return std::unexpected(ok.error());
+  TRY(measure_work(options, rules, random, unit, plain.view, c));
+  TRY(measure_build(options, c));
+  TRY(measure_touch(options, unit, plain.view, c));
   scale(c, unit.fastest_ns());
   c.measured = true;
   c.took_ms = (cpu_ns() - start) / 1e6;

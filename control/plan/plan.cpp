@@ -287,10 +287,10 @@ void apply_to(build::BuildInput &input, const Plan &plan) {
   if (plan.target == build::Target::p4) input.allow.predictor = Predictor::chained;
   input.deny.chain_words_v4 = plan.chain_words_v4;
   input.deny.chain_words_v6 = plan.chain_words_v6;
-  if (plan.allow_filter.seesaw) input.guard.params = plan.allow_filter.seesaw->params;
-  if (plan.allow_filter.cuckoo) input.guard.cuckoo = plan.allow_filter.cuckoo->params;
-  if (plan.allow_filter.stacked) input.guard.stacked = plan.allow_filter.stacked->params;
-  input.guard.guarded = plan.allow_filter.guarded;
+  if (plan.allow_filter.seesaw) input.allow_filter.params = plan.allow_filter.seesaw->params;
+  if (plan.allow_filter.cuckoo) input.allow_filter.cuckoo = plan.allow_filter.cuckoo->params;
+  if (plan.allow_filter.stacked) input.allow_filter.stacked = plan.allow_filter.stacked->params;
+  input.allow_filter.guarded = plan.allow_filter.guarded;
 }
 
 Calibration calibration_for(const build::BuildInput &input, const MemoryFree &memory,
@@ -310,7 +310,7 @@ Result<Plan> make_plan(const build::BuildInput &input, const config::Config &con
                        const Circumstances &now) {
   Plan plan;
   plan.target = input.target();
-  if (const Status has = check_target(config, plan.target); !has) return std::unexpected(has.error());
+  TRY(check_target(config, plan.target));
   const TableEntries deny = table_entries(input.deny, config);
   build::BuildInput in_tables = input;
   in_tables.deny.v4 = deny.v4, in_tables.deny.v6 = deny.v6;
@@ -320,12 +320,11 @@ Result<Plan> make_plan(const build::BuildInput &input, const config::Config &con
                  plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target)};
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
-  auto allow_filter = plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot);
-  if (!allow_filter) return std::unexpected(allow_filter.error());
-  plan.allow_filter = std::move(*allow_filter);
-  auto deny_filter = plan_deny_filter({input, config, now.negatives, plan.workload.hit_ratio});
-  if (!deny_filter) return std::unexpected(deny_filter.error());
-  plan.deny_filter = std::move(*deny_filter);
+  auto allow_filter =
+      TRY(plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot));
+  plan.allow_filter = std::move(allow_filter);
+  auto deny_filter = TRY(plan_deny_filter({input, config, now.negatives, plan.workload.hit_ratio}));
+  plan.deny_filter = std::move(deny_filter);
   choose_options(plan, in_tables, config, now.calibration);
   weigh_stack(plan, input, config, now);
   name_stack(plan);

@@ -81,7 +81,7 @@ struct Trained { // what became of a chained predictor; known after the build
   bool exact = false; // else lookups follow the lines' own group bits
 };
 
-struct GuardBuilt {        // what became of the filter in front of the allow tables; known after the build
+struct AllowFilterBuilt {  // what became of the filter in front of the allow tables; known after the build
   double guarded_rate = 0; // of the guarded keys, how many it accepts
   double modulator_share = 0, stuck_share = 0;
 };
@@ -109,7 +109,7 @@ struct Plan {
   double build_ms = 0;    // expected
   std::string build_from; // what that follows from
   std::optional<Trained> trained;
-  std::optional<GuardBuilt> guard_built;
+  std::optional<AllowFilterBuilt> allow_filter_built;
   std::string built_for;        // why there was a new image without new rules; empty: there are new rules
   std::uint64_t planned_at = 0; // seconds since the epoch, of the image; 0: it is not built
 };

@@ -67,7 +67,7 @@ const char *name_of(StackBase base) noexcept {
 }
 
 Result<StackPlan> size_stack(const StackTask &task) {
-  if (const Status ok = check(task); !ok) return std::unexpected(ok.error());
+  TRY(check(task));
   Goal goal(task);
   const Choice single = solve(goal, 1, {});
   const auto fits = [&task](const StackPlan &plan) {

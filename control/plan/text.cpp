@@ -85,10 +85,10 @@ std::string json_allow_filter(const Plan &plan) {
     rivals += fmt::format(R"({}{{"filter":"{}","weighted_churned":{:.6g}}})", rivals.empty() ? "" : ",",
                           rival.filter, rival.weighted_churned);
   if (!rivals.empty()) text += fmt::format(R"(,"rivals":[{}])", rivals);
-  if (plan.guard_built)
+  if (plan.allow_filter_built)
     text += fmt::format(R"(,"built":{{"guarded_rate":{:.6g},"modulator_used":{:.4f},"cells_stuck":{:.4f}}})",
-                        plan.guard_built->guarded_rate, plan.guard_built->modulator_share,
-                        plan.guard_built->stuck_share);
+                        plan.allow_filter_built->guarded_rate, plan.allow_filter_built->modulator_share,
+                        plan.allow_filter_built->stuck_share);
   return text + "},";
 }
 

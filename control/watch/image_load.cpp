@@ -17,19 +17,19 @@ ImageLoad decode_image_load(const std::string &info_json) {
     load.overlays.push_back(
         {name.is_string() ? name.get<std::string>() : "", count_in(one, "keys"), count_in(one, "room")});
   }
-  if (const Json &filter = child(info, "guard"); filter.is_object()) {
+  if (const Json &filter = child(info, "allow_filter"); filter.is_object()) {
     load.allow_filter = {.keys = count_in(filter, "keys"),
                          .planned_keys = count_in(filter, "planned_keys"),
                          .cells = std::nullopt,
                          .cells_stuck = count_in(filter, "cells_stuck"),
                          .slots = count_in(filter, "slots"),
-                         .saturated = child(filter, "strained") == true};
+                         .saturated = child(filter, "saturated") == true};
     if (filter.contains("cells")) load.allow_filter->cells = count_in(filter, "cells");
   }
-  if (const Json &filter = child(info, "stack"); filter.is_object())
+  if (const Json &filter = child(info, "deny_filter"); filter.is_object())
     load.deny_filter = {.hosts = count_in(filter, "hosts"),
                         .planned_hosts = count_in(filter, "planned_hosts"),
-                        .saturated = child(filter, "strained") == true};
+                        .saturated = child(filter, "saturated") == true};
   return load;
 }
 

@@ -69,7 +69,7 @@ void name_slots(AttachedImage &image, ListSlots &slots) {
     image.lists.set(list.number);
     image.slot_of_list[list.number] = image.held_slots.hold(slots, list.name.data());
   }
-  if (image.view.stack.judges())
+  if (image.view.deny_filter.judges())
     image.slot_of_list[image::compact_list] = image.held_slots.hold(slots, image::compact_list_name);
 }
 

@@ -38,7 +38,7 @@ Status check(const image::Delta &delta, const AttachedImage &image) {
   return {};
 }
 
-bool is_sound(const wire::GuardedAddress &a) {
+bool is_sound(const wire::HostAddress &a) {
   if (a.family == Family::ipv6) return true;
   return a.family == Family::ipv4 &&
          Address::from_wire(Address{a.family, a.address}.wire()).bytes == a.address;
@@ -72,7 +72,7 @@ Status Generations::lead(const AttachedImage &image) {
   return follower_ != nullptr ? follower_->load(image.view) : Status();
 }
 
-Status Generations::lead_changed(const AttachedImage &live) {
+Status Generations::catch_up_changed(const AttachedImage &live) {
   Status led = lead(live);
   if (led && follower_ != nullptr) follower_->in_force();
   return led;
@@ -160,8 +160,8 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   const std::uint64_t reached = image.sequence + batch.applied;
   DeltasDone done{.sequence = reached,
                   .in_overlay = batch.in_overlay,
-                  .filter_strained = batch.filter_strained,
-                  .stack_strained = batch.stack_strained,
+                  .filter_saturated = batch.filter_saturated,
+                  .stack_saturated = batch.stack_saturated,
                   .token = slot_.start_grace()};
   if (*image.in_force)
     last_change_ = done.token;
@@ -169,7 +169,8 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
     image.writer->grace_passed();
   // What the follower judges by has not changed, so nothing was applied: the same deltas may come again.
   if (*image.in_force && batch.applied != 0)
-    if (const Status led = lead_changed(image); !led) return fail(Errc::needs_rebuild, led.error().message);
+    if (const Status led = catch_up_changed(image); !led)
+      return fail(Errc::needs_rebuild, led.error().message);
   image.sequence = reached;
   if (batch.needs_rebuild)
     return fail(Errc::needs_rebuild,
@@ -179,20 +180,20 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   return done;
 }
 
-Result<Generations::GuardDone> Generations::guard(const wire::Guard &about,
-                                                  std::span<const wire::GuardedAddress> addresses) {
+Result<Generations::Learned> Generations::learn(const wire::Learn &about,
+                                                std::span<const wire::HostAddress> addresses) {
   TRY(is_live(about.store_id, about.generation, "guarded"));
   AttachedImage *image = live();
   if (!std::ranges::all_of(addresses, is_sound))
     return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
-  GuardDone done{.guarded = {.generation = image->generation}, .token = {}};
-  for (const wire::GuardedAddress &a : addresses) {
-    const filter::SeesawGuarded one = image->writer->guard(Address{a.family, a.address});
+  Learned done{.guarded = {.generation = image->generation}, .token = {}};
+  for (const wire::HostAddress &a : addresses) {
+    const filter::SeesawLearned one = image->writer->learn(Address{a.family, a.address});
     done.guarded.sealed += one.sealed;
     done.guarded.waiting += one.waiting;
     done.guarded.refused += one.refused;
   }
-  TRY(lead_changed(*image));
+  TRY(catch_up_changed(*image));
   done.token = slot_.start_grace();
   return done;
 }
@@ -201,7 +202,7 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
                                                       std::span<const wire::RelievedAddress> addresses) {
   TRY(is_live(about.store_id, about.generation, "relieved"));
   AttachedImage *image = live();
-  if (!image->view.stack.judges())
+  if (!image->view.deny_filter.judges())
     return fail(Errc::refused,
                 fmt::format("generation {} has no filter that judges alone", image->generation));
   if (!std::ranges::all_of(addresses, is_sound))
@@ -223,7 +224,7 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   }
   if (const auto end = std::chrono::steady_clock::now(); begin >= displace_again_)
     displace_again_ = end + displacing_pause * (end - begin);
-  TRY(lead_changed(*image));
+  TRY(catch_up_changed(*image));
   done.token = slot_.start_grace();
   return done;
 }
@@ -253,7 +254,7 @@ void Generations::publish(std::unique_ptr<AttachedImage> image, std::function<vo
   *image->in_force = true;
   const Clock::time_point start = Clock::now();
   ImageSlot::Published published = [&] {
-    const auto guard = lock();
+    const auto held = lock();
     return slot_.publish(std::move(image));
   }();
   if (follower_ != nullptr) follower_->in_force();
@@ -273,7 +274,7 @@ void Generations::publish(std::unique_ptr<AttachedImage> image, std::function<vo
 void Generations::retire(std::unique_ptr<AttachedImage> image) {
   if (!image) return;
   {
-    const auto guard = lock();
+    const auto held = lock();
     const auto known = std::ranges::find(retired_packets_, image->generation,
                                          &std::pair<std::uint64_t, std::uint64_t>::first);
     std::uint64_t before = 0; // a generation may come into force again
@@ -294,7 +295,7 @@ void Generations::retire(std::unique_ptr<AttachedImage> image) {
 }
 
 void Generations::record(const Swap &swap) {
-  const auto guard = lock();
+  const auto held = lock();
   ++swap_count_;
   swaps_.push_back(swap);
   if (swaps_.size() > swaps_kept) swaps_.pop_front();
@@ -317,7 +318,7 @@ bool Generations::tick() {
 }
 
 std::map<std::uint64_t, std::uint64_t> Generations::packets_by_generation() const {
-  const auto guard = lock();
+  const auto held = lock();
   std::map<std::uint64_t, std::uint64_t> packets{retired_packets_.begin(), retired_packets_.end()};
   if (const AttachedImage *now = slot_.current(); now != nullptr && now->packets() > 0)
     packets[now->generation] += now->packets();
@@ -325,17 +326,17 @@ std::map<std::uint64_t, std::uint64_t> Generations::packets_by_generation() cons
 }
 
 std::uint64_t Generations::earlier_packets() const {
-  const auto guard = lock();
+  const auto held = lock();
   return earlier_packets_;
 }
 
 std::vector<Swap> Generations::swaps() const {
-  const auto guard = lock();
+  const auto held = lock();
   return {swaps_.begin(), swaps_.end()};
 }
 
 std::uint64_t Generations::swap_count() const {
-  const auto guard = lock();
+  const auto held = lock();
   return swap_count_;
 }
 

@@ -74,20 +74,19 @@ public:
   struct DeltasDone {
     std::uint64_t sequence = 0;
     std::uint32_t in_overlay = 0;
-    bool filter_strained = false;
-    bool stack_strained = false;
+    bool filter_saturated = false;
+    bool stack_saturated = false;
     GraceToken token; // acknowledge when it has passed
   };
   // Applies what is new of a batch; deltas already applied are skipped.
   [[nodiscard]] Result<DeltasDone> apply(const wire::Deltas &about, std::span<const image::Delta> deltas);
 
-  struct GuardDone {
-    wire::Guarded guarded;
+  struct Learned {
+    wire::Learned guarded;
     GraceToken token; // answer when it has passed
   };
   // The live image's filter should not accept these addresses.
-  [[nodiscard]] Result<GuardDone> guard(const wire::Guard &about,
-                                        std::span<const wire::GuardedAddress> addresses);
+  [[nodiscard]] Result<Learned> learn(const wire::Learn &about, std::span<const wire::HostAddress> addresses);
 
   struct RelieveDone {
     wire::Relieved relieved;
@@ -125,7 +124,7 @@ private:
   [[nodiscard]] Status is_live(const image::StoreId &store, std::uint64_t generation, const char *what);
   void wait_for_grace();                                 // in the middle of a change; spins
   [[nodiscard]] Status lead(const AttachedImage &image); // the follower, if there is one
-  [[nodiscard]] Status lead_changed(const AttachedImage &live);
+  [[nodiscard]] Status catch_up_changed(const AttachedImage &live);
   void publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done);
   void retire(std::unique_ptr<AttachedImage> image);
   void record(const Swap &swap);

@@ -63,7 +63,7 @@ Sampler::Sampler(WorkerRings rings, std::uint32_t one_in)
 void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
   if (rings_.front() == nullptr) return;
   take_some(burst, counters);
-  if (burst.image != nullptr && burst.image->view.stack.judges()) take_denials(burst, counters);
+  if (burst.image != nullptr && burst.image->view.deny_filter.judges()) take_denials(burst, counters);
 }
 
 void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {

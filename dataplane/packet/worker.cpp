@@ -23,18 +23,18 @@ constexpr timespec short_sleep{0, 20'000};
 void count_lookups(const lookup::BurstLookup::Cost &cost, WorkerCounters &counters) noexcept {
   counters[CounterId::probes].add(cost.probes);
   counters[CounterId::second_lines].add(cost.second_lines);
-  counters[CounterId::allow_table_asked].add(cost.guard.table_asked);
-  if (cost.stack.asked != 0) {
-    counters[CounterId::deny_asked].add(cost.stack.asked);
-    counters[CounterId::deny_accepted].add(cost.stack.accepted);
-    counters[CounterId::deny_false].add(cost.stack.refuted);
+  counters[CounterId::allow_table_asked].add(cost.allow_filter.table_asked);
+  if (cost.deny_filter.asked != 0) {
+    counters[CounterId::deny_asked].add(cost.deny_filter.asked);
+    counters[CounterId::deny_accepted].add(cost.deny_filter.accepted);
+    counters[CounterId::deny_false].add(cost.deny_filter.refuted);
   }
-  if (cost.guard.asked == 0) return;
-  counters[CounterId::allow_asked].add(cost.guard.asked);
-  counters[CounterId::allow_accepted].add(cost.guard.accepted);
-  counters[CounterId::allow_false].add(cost.guard.refuted);
-  counters[CounterId::allow_denied_asked].add(cost.guard.denied_asked);
-  counters[CounterId::allow_denied_false].add(cost.guard.denied_refuted);
+  if (cost.allow_filter.asked == 0) return;
+  counters[CounterId::allow_asked].add(cost.allow_filter.asked);
+  counters[CounterId::allow_accepted].add(cost.allow_filter.accepted);
+  counters[CounterId::allow_false].add(cost.allow_filter.refuted);
+  counters[CounterId::allow_denied_asked].add(cost.allow_filter.denied_asked);
+  counters[CounterId::allow_denied_false].add(cost.allow_filter.denied_refuted);
 }
 } // namespace
 

@@ -111,14 +111,14 @@ Json overlays(const image::ImageView &view) {
 }
 
 // The filter in front of the allow tables; null: none.
-Json guard_json(const image::ImageWriter &writer) {
-  const image::GuardWriter &guard = writer.guard();
-  const auto load = guard.load();
+Json allow_filter_json(const image::ImageWriter &writer) {
+  const image::AllowFilterWriter &filter = writer.allow_filter();
+  const auto load = filter.load();
   if (!load) return nullptr;
-  Json json{{"kind", image::name_of(writer.view().guard.kind())},
+  Json json{{"kind", image::name_of(writer.view().allow_filter.kind())},
             {"keys", load->keys},
             {"planned_keys", load->planned_keys}};
-  if (const filter::SeesawWriter *seesaw = guard.seesaw()) {
+  if (const filter::SeesawWriter *seesaw = filter.seesaw()) {
     const filter::SeesawLoad cells = seesaw->load();
     json["guarded"] = cells.guarded;
     json["cells"] = cells.cells;
@@ -127,29 +127,29 @@ Json guard_json(const image::ImageWriter &writer) {
     json["modulator_used"] = cells.modulator_used;
     json["modulator_stuck"] = cells.modulator_stuck;
   }
-  if (const filter::CuckooWriter *cuckoo = guard.cuckoo()) json["slots"] = cuckoo->load().slots;
-  if (const filter::StackedCountingWriter *stack = guard.stacked()) {
+  if (const filter::CuckooWriter *cuckoo = filter.cuckoo()) json["slots"] = cuckoo->load().slots;
+  if (const filter::StackedCountingWriter *stack = filter.stacked()) {
     const filter::StackedCountingLoad cells = stack->load();
     json["guarded"] = cells.known;
     json["cells"] = cells.cells;
     json["cells_stuck"] = cells.cells_stuck;
   }
-  json["strained"] = guard.is_strained();
+  json["saturated"] = filter.is_saturated();
   return json;
 }
 
 // The stacked filter of denied hosts, with the rates that were planned; null: none.
-Json stack_json(const image::ImageWriter &writer) {
-  const image::DenyStackView &stack = writer.view().stack;
+Json deny_filter_json(const image::ImageWriter &writer) {
+  const image::DenyFilterView &stack = writer.view().deny_filter;
   if (stack.empty()) return nullptr;
-  const image::DenyStackHeader &planned = stack.planned();
+  const image::DenyFilterHeader &planned = stack.planned();
   const filter::StackHeader built = stack.built();
-  return {{"role", image::name_of(static_cast<image::StackRole>(planned.role))},
+  return {{"role", image::name_of(static_cast<image::DenyFilterRole>(planned.role))},
           {"base", filter::name_of(stack.kind())},
           {"fuse_below", stack.fuse_below()},
           {"depth", stack.depth()},
           {"hosts", built.positives},
-          {"hosts_now", std::max(built.positives, writer.stack().keys())},
+          {"hosts_now", std::max(built.positives, writer.deny_filter().keys())},
           {"planned_hosts", planned.planned_keys},
           {"known", built.known},
           {"bytes", stack.bytes()},
@@ -157,12 +157,12 @@ Json stack_json(const image::ImageWriter &writer) {
           {"efpr", image::stack_rate(planned.efpr)},
           {"efpb", image::stack_rate(planned.efpb)},
           {"spared", planned.spared_v4 + planned.spared_v6},
-          {"strained", writer.stack().is_strained()}};
+          {"saturated", writer.deny_filter().is_saturated()}};
 }
 
 Json info(const Dataplane &dataplane) {
   Json json{{"pid", getpid()}, {"workers", dataplane.setup.workers}, {"memory", dataplane.setup.memory}};
-  const auto guard = dataplane.generations.lock();
+  const auto lock = dataplane.generations.lock();
   const AttachedImage *live = dataplane.slot.current();
   json["generation"] = live != nullptr ? live->generation : 0;
   json["sequence"] = live != nullptr ? live->sequence.load() : 0;
@@ -176,15 +176,15 @@ Json info(const Dataplane &dataplane) {
     json["sections"].push_back({{"kind", entry[i].kind}, {"bytes", entry[i].bytes}});
   json["lists"] = live->view.lists.size();
   json["overlays"] = overlays(live->view);
-  json["guard"] = guard_json(*live->writer);
-  json["stack"] = stack_json(*live->writer);
+  json["allow_filter"] = allow_filter_json(*live->writer);
+  json["deny_filter"] = deny_filter_json(*live->writer);
   return json;
 }
 
 Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
   const auto address = parse_address(text);
   if (!address) return fail(Errc::usage, fmt::format("\"{}\" is {}", text, address.error()));
-  const auto guard = dataplane.generations.lock();
+  const auto lock = dataplane.generations.lock();
   const AttachedImage *live = dataplane.slot.current();
   if (live == nullptr)
     return Json{{"verdict", name_of(config::verdict_of(dataplane.setup.no_image))},
@@ -218,9 +218,8 @@ Result<std::string> answer_query(const Dataplane &dataplane, std::string_view qu
   if (what == "explain") {
     if (!json.contains("address") || !json["address"].is_string())
       return fail(Errc::parse, "explain needs an \"address\"");
-    const auto answer = explained(dataplane, json["address"]);
-    if (!answer) return std::unexpected(answer.error());
-    return answer->dump(-1, ' ', false, Json::error_handler_t::replace);
+    const auto answer = TRY(explained(dataplane, json["address"]));
+    return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   return fail(Errc::parse, fmt::format("unknown query \"{}\": stats, info or explain", what));
 }

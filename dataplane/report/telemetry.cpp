@@ -57,7 +57,7 @@ int info(const char *, const char *, rte_tel_data *data) {
 
 int generation(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
-    const auto guard = d.generations.lock();
+    const auto lock = d.generations.lock();
     const AttachedImage *live = d.slot.current();
     add_number(data, "generation", live != nullptr ? live->generation : 0);
     add_number(data, "sequence", live != nullptr ? live->sequence.load() : 0);
@@ -105,14 +105,14 @@ int drops(const char *, const char *, rte_tel_data *data) {
   });
 }
 
-int guard(const char *, const char *, rte_tel_data *data) {
+int allow_filter(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     add_counters(data, wire::CounterGroup::allow_filter, take_snapshot(d).total);
     return 0;
   });
 }
 
-int stack(const char *, const char *, rte_tel_data *data) {
+int deny_filter(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     add_counters(data, wire::CounterGroup::deny_filter, take_snapshot(d).total);
     return 0;
@@ -135,7 +135,7 @@ int explain_address(const char *, const char *parameters, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     const auto address = parse_address(parameters != nullptr ? parameters : "");
     if (!address) return -EINVAL;
-    const auto guard = d.generations.lock();
+    const auto lock = d.generations.lock();
     const AttachedImage *live = d.slot.current();
     if (live == nullptr) {
       add_text(data, "reason", std::string(name_of(Reason::no_image)));
@@ -156,8 +156,9 @@ void register_commands() {
   rte_telemetry_register_cmd("/weir/workers", workers, "Packets and cycles of each worker");
   rte_telemetry_register_cmd("/weir/lists", lists, "Hits of each list. Parameter: first list (64 a page)");
   rte_telemetry_register_cmd("/weir/drops", drops, "Dropped packets by reason");
-  rte_telemetry_register_cmd("/weir/guard", guard, "What the filter in front of the allow tables did");
-  rte_telemetry_register_cmd("/weir/stack", stack, "What the stacked filter of denied hosts did");
+  rte_telemetry_register_cmd("/weir/allow_filter", allow_filter,
+                             "What the filter in front of the allow tables did");
+  rte_telemetry_register_cmd("/weir/deny_filter", deny_filter, "What the stacked filter of denied hosts did");
   rte_telemetry_register_cmd("/weir/swap", swap, "Number of swaps and the latest");
   rte_telemetry_register_cmd("/weir/explain", explain_address, "Verdict for an address. Parameter: address");
 }

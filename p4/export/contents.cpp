@@ -63,8 +63,8 @@ public:
     write_seeds_v4(view);
     for (unsigned i = 0; i < limits::deep_layers; ++i)
       set_wide(cfg::deep_salt + cfg::deep_salt_stride * i, table::ChainedPredictor::salt(i));
-    if (const filter::SeesawView *guard = view.guard.seesaw()) write_guard(*guard, view.policy);
-    if (!view.stack.empty()) write_stack(view.stack);
+    if (const filter::SeesawView *guard = view.allow_filter.seesaw()) write_allow_filter(*guard, view.policy);
+    if (!view.deny_filter.empty()) write_stack(view.deny_filter);
     set(cfg::valid, 1);
   }
 
@@ -210,7 +210,7 @@ private:
     set(parameters_of<table::LineV6>(side) + cfg::side::lengths, count);
   }
 
-  void write_guard(const filter::SeesawView &guard, const Policy &policy) {
+  void write_allow_filter(const filter::SeesawView &guard, const Policy &policy) {
     const filter::SeesawShape &shape = guard.shape();
     set(cfg::guard, 1);
     set(cfg::guard_late, policy.confirm == Confirm::on_conflict ? 1 : 0);
@@ -228,7 +228,7 @@ private:
     set_wide(cfg::guard_salt + cfg::guard_salt_stride * 2, filter::SeesawWalk::factor(lines));
   }
 
-  void write_stack(const image::DenyStackView &stack) {
+  void write_stack(const image::DenyFilterView &stack) {
     set(cfg::stack_depth, stack.depth());
     set_wide(cfg::stack_step_growth, filter::Positions::growth);
     for (std::uint32_t i = 0; i < stack.depth(); ++i) {

@@ -67,7 +67,7 @@ void check_lengths(const image::ImageView &view, Side side, Objections &objectio
         name_of(side), in_use, limits::lengths_v6);
 }
 
-void check_stack(const image::DenyStackView &stack, Objections &objections) {
+void check_stack(const image::DenyFilterView &stack, Objections &objections) {
   if (stack.empty()) return;
   if (stack.depth() > limits::stack_layers)
     objections.add("the stack of denied hosts has {} layers, at most {} are possible: plan a shallower one",
@@ -94,7 +94,7 @@ Status check_fit(const image::ImageView &view, const Setting &setting) {
     check_side<table::LineV6>(view, side, objections);
     check_lengths(view, side, objections);
   }
-  check_stack(view.stack, objections);
+  check_stack(view.deny_filter, objections);
   return objections.status(view.generation);
 }
 

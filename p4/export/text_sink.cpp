@@ -51,7 +51,7 @@ public:
 
   [[nodiscard]] Result<RegisterText> read() {
     TRY(head());
-    if (const Status ok = elements(); !ok) return std::unexpected(ok.error());
+    TRY(elements());
     if (!text_.empty()) return fail_here("nothing may stand behind the last line");
     return std::move(out_);
   }

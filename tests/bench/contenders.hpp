@@ -127,7 +127,7 @@ private:
 };
 
 // `lines_a_query` of them are touched, each behind a hash of its own: one for hosts, otherwise as many
-// as there are prefix lengths to ask. Its prefetch asks for the first cache, as a prefetch does when
+// as there are prefix lengths to ask. Its prefetch asks for the L1, as a prefetch does when
 // nothing is said; run_into_l2() asks for the
 // second one, as the lookup does.
 class LimitLookup {

@@ -2,7 +2,7 @@
 // one layer: 10M keys, absent ones half of the time from 200k known negatives.
 #include "tests/bench/contenders.hpp"
 #include "tests/bench/race.hpp"
-#include "weir/build/deny_stack_builder.hpp"
+#include "weir/build/deny_filter_builder.hpp"
 
 #include <fmt/core.h>
 
@@ -15,15 +15,15 @@ constexpr std::uint32_t known_count = 200'000;
 
 struct Kind {
   const char *name;
-  std::optional<image::StackRole> role; // none: as `front` says
-  std::vector<double> bits;             // a key of each layer
+  std::optional<image::DenyFilterRole> role; // none: as `front` says
+  std::vector<double> bits;                  // a key of each layer
   filter::FilterKind base = filter::FilterKind::split_block_bloom;
   bool front = false;
 };
 
 // Deep stacks have the memory of one layer of ten bits, more or less.
 std::vector<Kind> kinds() {
-  using enum image::StackRole;
+  using enum image::DenyFilterRole;
   const std::vector<double> one{10}, three{9.5, 7, 6};
   return {{"exact", {}, {}},
           {"exact, split-block front", {}, {}, {}, true},
@@ -43,15 +43,15 @@ public:
     input.deny.front_filter = kind.front;
     input.generation = 1;
     input.seed = 0x5EED;
-    build::DenyStack stack;
+    build::DenyFilter stack;
     if (kind.role) {
-      build::DenyStackPlan plan{
+      build::DenyFilterSizes plan{
           .role = *kind.role, .base = kind.base, .layers = {}, .known = known, .spared = {}};
       for (const double bits : kind.bits) plan.layers.push_back({.keys = 1, .bits = bits});
-      auto built = build::build_deny_stack(input.deny, plan, input.seed);
+      auto built = build::build_deny_filter(input.deny, plan, input.seed);
       if (!built) give_up(built.error().message);
       stack = std::move(*built);
-      input.stack.section = stack.section;
+      input.deny_filter.section = stack.section;
     }
     const std::uint64_t bytes = build::image_bytes(input);
     region_ = std::make_unique<Region>(bytes);
@@ -98,7 +98,7 @@ void measure(const Options &options, std::uint32_t keys, JsonLines &lines, Grid 
     std::vector<Contender> contenders;
     for (std::size_t i = 0; i < all.size(); ++i)
       contenders.push_back({all[i].name, [&, i](unsigned r) { return images[i]->run(queries.of(r)); },
-                            all[i].role != image::StackRole::judge});
+                            all[i].role != image::DenyFilterRole::judge});
     by_hits.push_back(compete(contenders, queries.a_round, options.rounds()));
     for (std::size_t i = 0; i < all.size(); ++i)
       lines.line({{"bench", "deny_stack"},

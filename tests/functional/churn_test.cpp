@@ -76,7 +76,7 @@ bool must_drop(std::span<const std::uint8_t> frame) {
 
 struct Setting {
   Confirm confirm;
-  image::GuardKind filter;
+  image::AllowFilterKind filter;
 };
 
 // The rules as they should be, and images of them.
@@ -101,7 +101,7 @@ public:
     rules.policy.confirm = setting_.confirm;
     rules.lists = {{"ops", Side::allow, {allowed.begin(), allowed.end()}}, {"bad", Side::deny, denied_}};
     ImageOptions options;
-    if (setting_.filter == image::GuardKind::cuckoo) {
+    if (setting_.filter == image::AllowFilterKind::cuckoo) {
       // Room for one more group, and 93 % of the slots then: most keys that come have to wait for
       // others.
       const auto keys = static_cast<std::uint32_t>(allowed.size()) + 150;
@@ -109,7 +109,7 @@ public:
       return relabelled(TestImage(rules, options).bytes(), generation, sequence);
     }
     for (unsigned n = 0; n < 2000; ++n) options.guarded.push_back({prefix_of(host_of(denied_net, n))});
-    if (setting_.filter == image::GuardKind::stacked) // three cells a key, and counts up to three
+    if (setting_.filter == image::AllowFilterKind::stacked) // three cells a key, and counts up to three
       options.stacked = build::StackedCountingParams{noise_hosts, {{2000, 2, 3}, {150, 1, 3}, {250, 2, 2}}};
     else
       options.guard = build::SeesawParams{.planned_keys = noise_hosts,
@@ -283,10 +283,10 @@ private:
     ASSERT_TRUE(no_room || answer.is(wire::Type::applied)) << answer.refusal();
     sequence_ += batch.size();
     deltas += batch.size();
-    const bool strained = !no_room && answer.as<wire::Applied>().filter_strained != 0;
-    swaps_for_strain += strained;
+    const bool saturated = !no_room && answer.as<wire::Applied>().filter_saturated != 0;
+    swaps_for_strain += saturated;
     swaps_for_room += no_room;
-    if (no_room || strained) swap();
+    if (no_room || saturated) swap();
   }
 
   DataplaneClient control_;
@@ -355,7 +355,7 @@ TEST_P(AllowChurn, at_full_rate_drops_no_allowed_packet_and_passes_no_denied_one
   EXPECT_GT(flood.passed, packets_min);
   EXPECT_GT(flood.offered_drop, packets_min);
   EXPECT_GE(rounds, rounds_min) << "no group came and went";
-  EXPECT_GT(churn.swaps_for_strain, 0u) << "the filter never was strained: it is too large for this test";
+  EXPECT_GT(churn.swaps_for_strain, 0u) << "the filter never was saturated: it is too large for this test";
   std::printf("%llu packets, %llu changes, %llu images, %llu of them for the filter, %u groups turned\n",
               static_cast<unsigned long long>(gate.judged()), static_cast<unsigned long long>(churn.deltas),
               static_cast<unsigned long long>(churn.swaps()),
@@ -363,12 +363,12 @@ TEST_P(AllowChurn, at_full_rate_drops_no_allowed_packet_and_passes_no_denied_one
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, AllowChurn,
-                         testing::Values(Setting{Confirm::exact, image::GuardKind::seesaw},
-                                         Setting{Confirm::on_conflict, image::GuardKind::seesaw},
-                                         Setting{Confirm::exact, image::GuardKind::cuckoo},
-                                         Setting{Confirm::on_conflict, image::GuardKind::cuckoo},
-                                         Setting{Confirm::exact, image::GuardKind::stacked},
-                                         Setting{Confirm::on_conflict, image::GuardKind::stacked}),
+                         testing::Values(Setting{Confirm::exact, image::AllowFilterKind::seesaw},
+                                         Setting{Confirm::on_conflict, image::AllowFilterKind::seesaw},
+                                         Setting{Confirm::exact, image::AllowFilterKind::cuckoo},
+                                         Setting{Confirm::on_conflict, image::AllowFilterKind::cuckoo},
+                                         Setting{Confirm::exact, image::AllowFilterKind::stacked},
+                                         Setting{Confirm::on_conflict, image::AllowFilterKind::stacked}),
                          [](const auto &setting) {
                            return std::string(name_of(setting.param.confirm)) + "_" +
                                   std::string(image::name_of(setting.param.filter));

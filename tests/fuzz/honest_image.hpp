@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/fuzz/fuzz.hpp"
-#include "weir/build/deny_stack_builder.hpp"
+#include "weir/build/deny_filter_builder.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/image/reader.hpp"
 
@@ -56,24 +56,25 @@ inline Buffer make_honest_image(bool stack) {
   input.allow = {.v4 = allowed, .v6 = {}, .predictor = build::Predictor::chained};
   const std::vector<build::VulnerableKey> guarded{{{Address::from_host(0x0A000001), 32}, 1},
                                                   {{Address::from_host(0x0A000002), 32}, 1}};
-  input.guard = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
-                 .guarded = guarded};
+  input.allow_filter = {.params =
+                            build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
+                        .guarded = guarded};
   input.generation = 7;
   input.seed = 11;
   const std::vector<Address> known{Address::from_host(0x0A000005), Address::from_host(0x0A000006)};
   const std::vector<Prefix> spared{{Address::from_host(0x0A000100), 24}};
-  build::DenyStackPlan plan;
-  plan.role = image::StackRole::judge;
+  build::DenyFilterSizes plan;
+  plan.role = image::DenyFilterRole::judge;
   plan.fuse_below = true;
   plan.layers = {{.keys = 1, .bits = 6}, {.digits = 4}, {.keys = 1, .bits = 6}};
   plan.known = known;
   plan.spared = spared;
-  build::DenyStack section;
+  build::DenyFilter section;
   if (stack) {
-    auto made = build::build_deny_stack(input.deny, plan, input.seed);
+    auto made = build::build_deny_filter(input.deny, plan, input.seed);
     require(made.has_value(), "the honest stack is built");
     section = std::move(*made);
-    input.stack.section = section.section;
+    input.deny_filter.section = section.section;
   }
   Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));
   require(build::build_image(input, bytes.all()).has_value(), "the honest image is built");

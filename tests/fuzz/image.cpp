@@ -84,14 +84,14 @@ bool covered_change(MutableBytes image, bool stack) {
 void ask_everything(const image::ImageView &view) {
   static const auto burst = std::make_unique<lookup::BurstLookup>();
   std::array<std::array<std::uint8_t, 16>, 16> v6{};
-  if (!view.guard.empty()) {
+  if (!view.allow_filter.empty()) {
     std::array<KeyHash, filter::batch_max> keys;
     for (std::size_t i = 0; i < keys.size(); ++i)
       keys[i] = hash_v4(byteswap32(0x0A000000 + static_cast<std::uint32_t>(i)), view.seeds_v4[32]);
     filter::HitMask one_by_one = 0;
     for (std::size_t i = 0; i < keys.size(); ++i)
-      one_by_one |= filter::HitMask{view.guard.contains(keys[i])} << i;
-    require(view.guard.contains_batch(keys) == one_by_one, "a batch answers like its keys");
+      one_by_one |= filter::HitMask{view.allow_filter.contains(keys[i])} << i;
+    require(view.allow_filter.contains_batch(keys) == one_by_one, "a batch answers like its keys");
   }
   burst->begin(view);
   unsigned slot = 0;

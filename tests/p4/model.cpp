@@ -160,7 +160,7 @@ std::uint32_t P4Model::probe(const Probe &p) const {
   const auto line = [&](std::uint32_t half, std::uint32_t shift) {
     return std::uint64_t{half} >> cfg(of + shift);
   };
-  if (p.side == 1 && has_guard() && !guard_accepts(h)) return 0;
+  if (p.side == 1 && has_allow_filter() && !guard_accepts(h)) return 0;
   if (cfg(of + at::side::overlay_keys) != 0) {
     const std::uint64_t base = cfg(of + at::side::overlay_base);
     std::uint32_t value = find_in_line(p, base, line(h.h0, at::side::overlay_shift));

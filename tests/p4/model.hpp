@@ -37,7 +37,7 @@ public:
   // The filters' own answers about an address at a length that is in use on their side.
   [[nodiscard]] bool guard_accepts(const Hash &hash) const;
   [[nodiscard]] bool stack_accepts(const Hash &hash) const;
-  [[nodiscard]] bool has_guard() const { return cfg(p4::cfg::guard) != 0; }
+  [[nodiscard]] bool has_allow_filter() const { return cfg(p4::cfg::guard) != 0; }
   [[nodiscard]] bool has_stack() const { return cfg(p4::cfg::stack_depth) != 0; }
 
   [[nodiscard]] static Hash hash_v4(std::uint32_t address, std::uint64_t seed);

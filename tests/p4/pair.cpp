@@ -1,6 +1,6 @@
 #include "tests/p4/pair.hpp"
 
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "weir/key/parse.hpp"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ ImageOptions options_for(Random &random, const RuleSet &rules, P4Filters filters
   }
   if (filters.stack) {
     options.stack =
-        plan_of({filter::FilterKind::bloom, false, 1 + 2 * random.below(3), 5}, image::StackRole::front);
+        plan_of({filter::FilterKind::bloom, false, 1 + 2 * random.below(3), 5}, image::DenyFilterRole::front);
     for (unsigned n = 0; n < 300; ++n) known.push_back(interesting_address(random, rules, Family::ipv4));
     options.stack->known = known;
   }
@@ -54,7 +54,7 @@ ImageOptions options_for(Random &random, const RuleSet &rules, P4Filters filters
 P4Acl::Answer answer_for_address(const image::ImageView &view, const Address &address) {
   const auto list_of = [&](Side side) { return image::lookup(view, side, address) & 0xFFFF; };
   const std::uint32_t denied = list_of(Side::deny);
-  const bool late = !view.guard.empty() && view.policy.confirm == Confirm::on_conflict;
+  const bool late = !view.allow_filter.empty() && view.policy.confirm == Confirm::on_conflict;
   if (!late || denied != 0)
     if (const std::uint32_t allowed = list_of(Side::allow); allowed != 0)
       return {Verdict::pass, Reason::allow, allowed};

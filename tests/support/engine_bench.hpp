@@ -37,8 +37,7 @@ public:
   [[nodiscard]] Status try_restart() {
     engine_.reset();
     loop_ = std::make_unique<push::EventLoop>();
-    auto store = store::Store::open(folder_ / "store", store_options_);
-    if (!store) return std::unexpected(store.error());
+    auto store = TRY(store::Store::open(folder_ / "store", store_options_));
     control::EngineOptions options;
     options.config_file = folder_ / "weir.yaml";
     options.run = folder_.path();
@@ -48,7 +47,7 @@ public:
     options.retry_wait = std::chrono::milliseconds(5);
     options.filter_look_wait = std::chrono::milliseconds(20);
     if (adjust) adjust(options);
-    engine_ = std::make_unique<control::Engine>(*loop_, std::move(*store), options);
+    engine_ = std::make_unique<control::Engine>(*loop_, std::move(store), options);
     return engine_->start();
   }
 

@@ -46,11 +46,11 @@ std::string overlay_json(const image::ImageView &view) {
          std::to_string(overlay.count * table::LineV4::slots) + "}";
 }
 
-std::string guard_json(const image::GuardWriter &guard) {
+std::string allow_filter_json(const image::AllowFilterWriter &guard) {
   const auto load = guard.load();
   if (!load) return "null";
   return R"({"keys":)" + std::to_string(load->keys) + R"(,"planned_keys":)" +
-         std::to_string(load->planned_keys) + R"(,"strained":)" + (guard.is_strained() ? "true" : "false") +
+         std::to_string(load->planned_keys) + R"(,"saturated":)" + (guard.is_saturated() ? "true" : "false") +
          "}";
 }
 
@@ -192,16 +192,16 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
   case wire::Type::commit:
     type = wire::Type::committed;
     return commit(load_unaligned<wire::Commit>(payload.data()));
-  case wire::Type::guard: {
-    type = wire::Type::guarded;
-    const auto about = load_unaligned<wire::Guard>(payload.data());
+  case wire::Type::learn: {
+    type = wire::Type::learned;
+    const auto about = load_unaligned<wire::Learn>(payload.data());
     if (!live_ || about.generation != live_->generation) return fail(Errc::refused, "that is not live");
-    wire::Guarded done{.generation = about.generation};
+    wire::Learned done{.generation = about.generation};
     for (std::uint32_t i = 0; i < about.count; ++i) {
-      const auto one = load_unaligned<wire::GuardedAddress>(payload.data() + sizeof about +
-                                                            i * sizeof(wire::GuardedAddress));
+      const auto one =
+          load_unaligned<wire::HostAddress>(payload.data() + sizeof about + i * sizeof(wire::HostAddress));
       guarded_.push_back({one.family, one.address});
-      done.sealed += live_->writer->guard(guarded_.back()).sealed;
+      done.sealed += live_->writer->learn(guarded_.back()).sealed;
     }
     return bytes_of(done);
   }
@@ -229,13 +229,14 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
         std::to_string(judged_denied_) +
         R"(}},"lists":{},"generations":{},"verdict":"drop","reason":"deny",)"
         R"("list":"bans","path":[],"overlays":[)" +
-        (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"guard":)" +
-        (live_ ? guard_json(live_->writer->guard()) : "null") + R"(,"guard_generation":{"generation":)" +
-        std::to_string(live_ ? live_->generation : 0) + R"(,"asked":)" + std::to_string(filter_asked_) +
-        R"(,"accepted":)" + std::to_string(filter_wrong_) + R"(,"false_accepted":)" +
-        std::to_string(filter_wrong_) + R"(},"stack_generation":{"generation":)" +
-        std::to_string(live_ ? live_->generation : 0) + R"(,"asked":)" + std::to_string(stack_did_.asked) +
-        R"(,"accepted":)" + std::to_string(stack_did_.accepted) + R"(,"false_accepted":)" +
+        (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"allow_filter":)" +
+        (live_ ? allow_filter_json(live_->writer->allow_filter()) : "null") +
+        R"(,"allow_filter_generation":{"generation":)" + std::to_string(live_ ? live_->generation : 0) +
+        R"(,"asked":)" + std::to_string(filter_asked_) + R"(,"accepted":)" + std::to_string(filter_wrong_) +
+        R"(,"false_accepted":)" + std::to_string(filter_wrong_) +
+        R"(},"deny_filter_generation":{"generation":)" + std::to_string(live_ ? live_->generation : 0) +
+        R"(,"asked":)" + std::to_string(stack_did_.asked) + R"(,"accepted":)" +
+        std::to_string(stack_did_.accepted) + R"(,"false_accepted":)" +
         std::to_string(stack_did_.false_accepted) + R"(,"denied":)" + std::to_string(stack_did_.denied) +
         "}}";
     const auto *from = reinterpret_cast<const std::byte *>(json.data());
@@ -251,13 +252,12 @@ Result<std::vector<std::byte>> FakeDataplane::stage(const wire::Stage &claim, in
   if (memory == MAP_FAILED) return fail(Errc::bad_image, "the image cannot be mapped");
   auto attached = std::make_unique<Attached>();
   attached->bytes = {static_cast<std::byte *>(memory), claim.image_bytes};
-  auto writer = image::ImageWriter::attach(attached->bytes, [] {}, image::Check::everything);
-  if (!writer) return std::unexpected(writer.error());
-  const image::ImageHeader &header = *writer->view().header;
+  auto writer = TRY(image::ImageWriter::attach(attached->bytes, [] {}, image::Check::everything));
+  const image::ImageHeader &header = *writer.view().header;
   if (header.store_id != claim.store_id || header.generation != claim.generation ||
       header.sequence != claim.base_sequence)
     return fail(Errc::bad_image, "the image is not the one that was announced");
-  attached->writer.emplace(std::move(*writer));
+  attached->writer.emplace(std::move(writer));
   attached->store_id = claim.store_id;
   attached->generation = claim.generation;
   attached->sequence = claim.base_sequence;
@@ -275,7 +275,7 @@ Result<std::vector<std::byte>> FakeDataplane::apply(const wire::Deltas &about,
   std::uint32_t in_overlay = 0;
   for (std::uint32_t i = 0; i < about.count; ++i) {
     const auto delta = load_unaligned<image::Delta>(rest.data() + i * sizeof(image::Delta));
-    if (Status good = image::check(delta); !good) return std::unexpected(good.error());
+    TRY(image::check(delta));
     const image::Change change = image->writer->apply(delta);
     if (change == image::Change::needs_rebuild) return fail(Errc::needs_rebuild, "no room for a delta");
     in_overlay += change == image::Change::overlay ? 1 : 0;
@@ -287,7 +287,7 @@ Result<std::vector<std::byte>> FakeDataplane::apply(const wire::Deltas &about,
   return bytes_of(wire::Applied{.sequence = image->sequence,
                                 .target = about.target,
                                 .in_overlay = in_overlay,
-                                .filter_strained = nothing.filter_strained ? 1u : 0u});
+                                .filter_saturated = nothing.filter_saturated ? 1u : 0u});
 }
 
 Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted) {
@@ -391,9 +391,9 @@ std::uint64_t FakeDataplane::stages() const {
   return stages_;
 }
 
-std::optional<image::GuardLoad> FakeDataplane::guard() const {
+std::optional<image::AllowFilterLoad> FakeDataplane::allow_filter() const {
   const std::lock_guard lock(mutex_);
-  return live_ ? live_->writer->guard().load() : std::nullopt;
+  return live_ ? live_->writer->allow_filter().load() : std::nullopt;
 }
 
 std::uint64_t FakeDataplane::deltas() const {

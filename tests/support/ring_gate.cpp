@@ -121,7 +121,8 @@ unsigned RingGate::take(unsigned port, const See &see) {
 
 std::uint64_t RingGate::judged() const {
   std::uint64_t sum = 0;
-  for (unsigned w = 0; w < queues_; ++w) sum += dataplane_->counters.worker(w).judged.get();
+  for (unsigned w = 0; w < queues_; ++w)
+    sum += dataplane_->counters.worker(w)[dataplane::CounterId::judged].get();
   return sum;
 }
 

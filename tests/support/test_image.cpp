@@ -41,25 +41,25 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
     input.lists.push_back({rules.lists[i].name, static_cast<std::uint16_t>(i), rules.lists[i].side});
   input.deny = {.v4 = deny.v4, .v6 = deny.v6, .front_filter = options.front_filter};
   input.allow = {.v4 = allow.v4, .v6 = allow.v6};
-  input.guard = {.params = options.guard,
-                 .cuckoo = options.cuckoo,
-                 .stacked = options.stacked,
-                 .guarded = options.guarded};
+  input.allow_filter = {.params = options.guard,
+                        .cuckoo = options.cuckoo,
+                        .stacked = options.stacked,
+                        .guarded = options.guarded};
   input.generation = options.generation;
   input.seed = options.seed;
   input.family = options.family;
-  if (input.guard.params) input.guard.params->family = options.family;
+  if (input.allow_filter.params) input.allow_filter.params->family = options.family;
   if (options.family == HashFamily::jhash)
     input.deny.predictor = input.allow.predictor = build::Predictor::chained;
 
-  build::DenyStack stack;
+  build::DenyFilter stack;
   if (options.stack) {
-    build::DenyStackPlan plan = *options.stack;
+    build::DenyFilterSizes plan = *options.stack;
     plan.family = options.family;
-    auto made = build::build_deny_stack(input.deny, plan, input.seed);
+    auto made = build::build_deny_filter(input.deny, plan, input.seed);
     if (!made) throw std::runtime_error(made.error().message);
     stack = std::move(*made);
-    input.stack = {.section = stack.section, .known = options.stack->known};
+    input.deny_filter = {.section = stack.section, .known = options.stack->known};
   }
   auto built = build::build_growing(input, [this](std::uint64_t size) -> Result<MutableBytes> {
     size_ = size;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/support/random_rules.hpp"
-#include "weir/build/deny_stack_builder.hpp"
+#include "weir/build/deny_filter_builder.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/image/view.hpp"
 
@@ -21,7 +21,7 @@ struct ImageOptions {
   std::vector<build::VulnerableKey> guarded{};
   std::optional<build::CuckooParams> cuckoo{};           // instead of `guard`
   std::optional<build::StackedCountingParams> stacked{}; // likewise
-  std::optional<build::DenyStackPlan> stack{};           // of denied hosts
+  std::optional<build::DenyFilterSizes> stack{};         // of denied hosts
   HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; `guard` takes it over
 };
 

@@ -87,7 +87,7 @@ protected:
     return pair_->must({"status"}).value("plan", Json::object()).value("allow_filter", Json::object());
   }
   [[nodiscard]] Json counters() const {
-    return pair_->must({"stats"}).value("guard_generation", Json::object());
+    return pair_->must({"stats"}).value("allow_filter_generation", Json::object());
   }
   [[nodiscard]] static std::uint64_t count(const Json &counters, const char *name) {
     return counters.value(name, std::uint64_t{0});

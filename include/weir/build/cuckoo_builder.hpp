@@ -28,9 +28,8 @@ struct CuckooParams {
 // needs_rebuild, when the keys do not fit.
 [[nodiscard]] inline Result<filter::CuckooLoad>
 build_cuckoo(const CuckooParams &params, std::span<const KeyHash> keys, MutableBytes section) {
-  const auto bytes = cuckoo_bytes(params);
-  if (!bytes) return std::unexpected(bytes.error());
-  if (section.size() != *bytes)
+  const auto bytes = TRY(cuckoo_bytes(params));
+  if (section.size() != bytes)
     return fail(Errc::usage, "cuckoo filter: the section has " + std::to_string(section.size()) +
                                  " bytes, give it the cuckoo_bytes() of its parameters");
   std::memset(section.data(), 0, section.size());
@@ -39,14 +38,13 @@ build_cuckoo(const CuckooParams &params, std::span<const KeyHash> keys, MutableB
   header.fingerprint_bits = static_cast<std::uint8_t>(params.shape.fingerprint_bits);
   header.planned_keys = params.planned_keys;
   std::memcpy(section.data(), &header, sizeof header);
-  auto writer = filter::CuckooWriter::attach(section);
-  if (!writer) return std::unexpected(writer.error());
+  auto writer = TRY(filter::CuckooWriter::attach(section));
   for (const KeyHash key : keys)
-    if (writer->insert(key) != filter::CuckooWriter::Put::in)
+    if (writer.insert(key) != filter::CuckooWriter::Put::in)
       return fail(Errc::needs_rebuild, "cuckoo filter: " + std::to_string(keys.size()) +
                                            " keys do not fit into " + std::to_string(params.shape.slots()) +
                                            " slots: give it more, or another seed");
-  return writer->load();
+  return writer.load();
 }
 
 } // namespace weir::build

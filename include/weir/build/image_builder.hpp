@@ -28,8 +28,8 @@ struct BuildReport {
   TableReport deny_v4, deny_v6, allow_v4, allow_v6;
   double build_ms = 0, verify_ms = 0;
   std::uint64_t keys_verified = 0;
-  filter::SeesawLoad guard;  // of the Seesaw filter in front of the allow tables; all 0: there is none
-  filter::CuckooLoad cuckoo; // likewise of a cuckoo filter
+  filter::SeesawLoad allow_filter; // of the Seesaw filter in front of the allow tables; all 0: there is none
+  filter::CuckooLoad cuckoo;       // likewise of a cuckoo filter
   filter::StackedCountingLoad stacked; // and of a stack
   double guard_accepts = 0;            // the share of the guarded keys that it accepts all the same
   double stack_accepts = 0;            // likewise of the known negatives of the stack of denied hosts
@@ -80,10 +80,10 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
 }
 // Does the stack judge the hosts of this side, instead of a table?
 [[nodiscard]] inline bool without_hosts(const BuildInput &in, Side side) noexcept {
-  const Bytes section = in.stack.section;
-  if (side != Side::deny || section.size() < sizeof(image::DenyStackHeader)) return false;
-  const auto header = load_unaligned<image::DenyStackHeader>(section.data());
-  return header.role == static_cast<std::uint8_t>(image::StackRole::judge);
+  const Bytes section = in.deny_filter.section;
+  if (side != Side::deny || section.size() < sizeof(image::DenyFilterHeader)) return false;
+  const auto header = load_unaligned<image::DenyFilterHeader>(section.data());
+  return header.role == static_cast<std::uint8_t>(image::DenyFilterRole::judge);
 }
 
 // The fixed order of sections.
@@ -126,19 +126,19 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
                    std::uint64_t{overlay_lines<table::LineV6>(s.v6.size(), rule)} * cache_line_bytes,
                front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6, rule).bytes() : 0);
   }
-  if (!in.stack.section.empty())
+  if (!in.deny_filter.section.empty())
     out.push_back({SectionKind::deny_stacked,
                    section_mutable | (without_hosts(in, Side::deny) ? 0 : image::section_optional),
-                   in.stack.section.size()});
-  if (in.guard.params)
+                   in.deny_filter.section.size()});
+  if (in.allow_filter.params)
     out.push_back({SectionKind::allow_seesaw, section_mutable | image::section_optional,
-                   seesaw_bytes(*in.guard.params).value_or(0)}); // impossible ones are refused before
-  if (in.guard.cuckoo)
+                   seesaw_bytes(*in.allow_filter.params).value_or(0)}); // impossible ones are refused before
+  if (in.allow_filter.cuckoo)
     out.push_back({SectionKind::allow_cuckoo, section_mutable | image::section_optional,
-                   cuckoo_bytes(*in.guard.cuckoo).value_or(0)});
-  if (in.guard.stacked)
+                   cuckoo_bytes(*in.allow_filter.cuckoo).value_or(0)});
+  if (in.allow_filter.stacked)
     out.push_back({SectionKind::allow_stacked, section_mutable | image::section_optional,
-                   stacked_counting_bytes(*in.guard.stacked).value_or(0)});
+                   stacked_counting_bytes(*in.allow_filter.stacked).value_or(0)});
   return out;
 }
 
@@ -176,7 +176,7 @@ template <class Entry>
 
 // What family jhash leaves no choice about. What a stack is made of the reader says at the end.
 [[nodiscard]] inline Status check_family(const BuildInput &in) {
-  if (in.guard.params && in.guard.params->family != in.family)
+  if (in.allow_filter.params && in.allow_filter.params->family != in.family)
     return fail(Errc::usage,
                 "the Seesaw filter is of another hash family than the image: give both the same");
   if (in.family == HashFamily::xxh3) return {};
@@ -187,7 +187,7 @@ template <class Entry>
     return fail(Errc::usage,
                 "hash family jhash has no split-block front filter: take a stack of Bloom layers, "
                 "or none");
-  if (in.guard.cuckoo || in.guard.stacked)
+  if (in.allow_filter.cuckoo || in.allow_filter.stacked)
     return fail(Errc::usage, "hash family jhash has a Seesaw filter for the allow side, or none");
   if (without_hosts(in, Side::deny))
     return fail(Errc::usage, "hash family jhash has no filter that judges hosts alone: take mode exact");
@@ -201,22 +201,19 @@ template <class Entry>
   for (const ListInput &l : in.lists)
     if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
       return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
-  if (Status ok = check_family(in); !ok) return ok;
-  if (in.guard.filters() > 1) return fail(Errc::usage, "two filters for the allow side: give it one");
-  if (in.guard.params)
-    if (auto bytes = seesaw_bytes(*in.guard.params); !bytes) return std::unexpected(bytes.error());
-  if (in.guard.cuckoo)
-    if (auto bytes = cuckoo_bytes(*in.guard.cuckoo); !bytes) return std::unexpected(bytes.error());
-  if (in.guard.stacked)
-    if (auto bytes = stacked_counting_bytes(*in.guard.stacked); !bytes) return std::unexpected(bytes.error());
-  if (!in.stack.section.empty() && in.deny.front_filter)
+  TRY(check_family(in));
+  if (in.allow_filter.filters() > 1) return fail(Errc::usage, "two filters for the allow side: give it one");
+  if (in.allow_filter.params) TRY(seesaw_bytes(*in.allow_filter.params));
+  if (in.allow_filter.cuckoo) TRY(cuckoo_bytes(*in.allow_filter.cuckoo));
+  if (in.allow_filter.stacked) TRY(stacked_counting_bytes(*in.allow_filter.stacked));
+  if (!in.deny_filter.section.empty() && in.deny.front_filter)
     return fail(Errc::usage, "two filters for the deny side: give it one");
   if (without_hosts(in, Side::deny) &&
       std::ranges::any_of(in.lists, [](const ListInput &l) { return l.name == image::compact_list_name; }))
     return fail(Errc::usage, "a list is called compact, the name under which compact mode counts: rename it");
-  if (Status ok = check_entries(in.deny.v4, "deny"); !ok) return ok;
-  if (Status ok = check_entries(in.deny.v6, "deny"); !ok) return ok;
-  if (Status ok = check_entries(in.allow.v4, "allow"); !ok) return ok;
+  TRY(check_entries(in.deny.v4, "deny"));
+  TRY(check_entries(in.deny.v6, "deny"));
+  TRY(check_entries(in.allow.v4, "allow"));
   return check_entries(in.allow.v6, "allow");
 }
 
@@ -243,8 +240,8 @@ public:
       write_lengths_v4(side, s.v4);
       write_lengths_v6(side, s.v6);
     }
-    if (!write_guard(report)) return false;
-    std::ranges::copy(in_.stack.section, section(SectionKind::deny_stacked).begin());
+    if (!write_allow_filter(report)) return false;
+    std::ranges::copy(in_.deny_filter.section, section(SectionKind::deny_stacked).begin());
     seal();
     return true;
   }
@@ -327,22 +324,23 @@ private:
       filter::SplitBlockBloom::insert(blocks, header->blocks, hasher()(key_of(e), e.length));
   }
 
-  [[nodiscard]] bool write_guard(BuildReport &report) {
-    if (in_.guard.filters() == 0) return true;
+  [[nodiscard]] bool write_allow_filter(BuildReport &report) {
+    if (in_.allow_filter.filters() == 0) return true;
     std::vector<KeyHash> keys, guarded;
     for_each_guarded_key(in_.allow, hasher(), [&](KeyHash key) { keys.push_back(key); });
-    if (in_.guard.cuckoo) {
-      const auto load = build_cuckoo(*in_.guard.cuckoo, keys, section(SectionKind::allow_cuckoo));
+    if (in_.allow_filter.cuckoo) {
+      const auto load = build_cuckoo(*in_.allow_filter.cuckoo, keys, section(SectionKind::allow_cuckoo));
       if (load) report.cuckoo = *load;
       return load.has_value();
     }
-    for (const VulnerableKey &v : in_.guard.guarded) guarded.push_back(hash_of(v.key, hasher()));
-    if (in_.guard.stacked) {
+    for (const VulnerableKey &v : in_.allow_filter.guarded) guarded.push_back(hash_of(v.key, hasher()));
+    if (in_.allow_filter.stacked) {
       const MutableBytes to = section(SectionKind::allow_stacked);
-      report.stacked = build_stacked_counting(*in_.guard.stacked, keys, guarded, to).value();
+      report.stacked = build_stacked_counting(*in_.allow_filter.stacked, keys, guarded, to).value();
       return true;
     }
-    report.guard = build_seesaw(*in_.guard.params, keys, guarded, section(SectionKind::allow_seesaw)).value();
+    report.allow_filter =
+        build_seesaw(*in_.allow_filter.params, keys, guarded, section(SectionKind::allow_seesaw)).value();
     return true;
   }
 
@@ -436,7 +434,7 @@ private:
 // jhash wants larger tables, see build_growing().
 [[nodiscard]] inline Result<BuildReport> build_image(const BuildInput &input, MutableBytes out) {
   constexpr unsigned attempts_max = 8;
-  if (Status ok = detail::check_input(input); !ok) return std::unexpected(ok.error());
+  TRY(detail::check_input(input));
   const auto plan = detail::plan_sections(input);
   BuildReport report;
   report.image_bytes = detail::total_bytes(plan);
@@ -450,7 +448,7 @@ private:
     if (detail::ImageWriteUp(input, plan, seed, out).write(report)) break;
     // Larger tables will do where a size may be doubled.
     const Errc none = input.family == HashFamily::jhash ? Errc::needs_rebuild : Errc::bad_image;
-    if (!input.stack.section.empty())
+    if (!input.deny_filter.section.empty())
       return fail(none,
                   "no table came out of this seed, and the stack belongs to it: build both with another");
     if (++report.attempts > attempts_max)
@@ -461,16 +459,14 @@ private:
   report.build_ms = detail::ms_since(start);
 
   const auto verify_start = std::chrono::steady_clock::now();
-  auto view = image::attach(out.first(report.image_bytes));
-  if (!view) return std::unexpected(view.error());
+  auto view = TRY(image::attach(out.first(report.image_bytes)));
   for (const Side side : {Side::deny, Side::allow}) {
     const SideInput &s = detail::side_of(input, side);
-    if (Status ok = detail::verify_side(*view, side, s, threads); !ok) return std::unexpected(ok.error());
+    TRY(detail::verify_side(view, side, s, threads));
     report.keys_verified += s.v4.size() + s.v6.size();
   }
-  if (Status ok = detail::verify_guard(*view, input, report.guard_accepts); !ok)
-    return std::unexpected(ok.error());
-  report.stack_accepts = detail::stack_accepts(*view, input.stack.known);
+  TRY(detail::verify_allow_filter(view, input, report.guard_accepts));
+  report.stack_accepts = detail::stack_accepts(view, input.deny_filter.known);
   report.verify_ms = detail::ms_since(verify_start);
   return report;
 }
@@ -481,9 +477,8 @@ template <class MemoryOf>
 [[nodiscard]] Result<BuildReport> build_growing(BuildInput &input, MemoryOf memory_of) {
   constexpr unsigned doublings_max = 4;
   for (;;) {
-    const Result<MutableBytes> memory = memory_of(image_bytes(input));
-    if (!memory) return std::unexpected(memory.error());
-    auto report = build_image(input, *memory);
+    const auto memory = TRY(memory_of(image_bytes(input)));
+    auto report = build_image(input, memory);
     if (report || report.error().code != Errc::needs_rebuild || input.doublings == doublings_max)
       return report;
     ++input.doublings;

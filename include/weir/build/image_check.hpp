@@ -46,7 +46,7 @@ template <class Line, class Entry>
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
       const std::uint32_t wanted =
-          judged && is_host(e) ? image::DenyStackView::denial<Line> : table::value::make(e.list, e.length);
+          judged && is_host(e) ? image::DenyFilterView::denial<Line> : table::value::make(e.list, e.length);
       if (view.find<Line>(side, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
         return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
                                          std::to_string(e.length));
@@ -83,8 +83,7 @@ template <class Line, class Entry>
     if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
     return table::value::length_of(table::short_value(cell)) >= e.length;
   };
-  if (Status ok = ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads); !ok)
-    return ok;
+  TRY(ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads));
   const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[side].has(e.length); };
   return ask_every_key<table::LineV6>(view, side, in.v6, view.hasher(), open_v6, threads);
 }
@@ -105,25 +104,28 @@ void for_each_guarded_key(const SideInput &allow, table::KeyHasher hasher, const
 }
 
 // Every key is asked for; `accepts` becomes the share of guarded keys that it takes for allowed.
-[[nodiscard]] inline Status verify_guard(const image::ImageView &view, const BuildInput &in,
-                                         double &accepts) {
-  if (view.guard.empty()) return {};
+[[nodiscard]] inline Status verify_allow_filter(const image::ImageView &view, const BuildInput &in,
+                                                double &accepts) {
+  if (view.allow_filter.empty()) return {};
   std::uint64_t refused = 0, accepted = 0;
-  for_each_guarded_key(in.allow, view.hasher(), [&](KeyHash key) { refused += !view.guard.contains(key); });
+  for_each_guarded_key(in.allow, view.hasher(),
+                       [&](KeyHash key) { refused += !view.allow_filter.contains(key); });
   if (refused != 0)
     return fail(Errc::bad_image, "the filter built refuses " + std::to_string(refused) + " allowed keys");
-  for (const VulnerableKey &v : in.guard.guarded) accepted += view.guard.contains(view.hash(v.key));
-  if (!in.guard.guarded.empty())
-    accepts = static_cast<double>(accepted) / static_cast<double>(in.guard.guarded.size());
+  for (const VulnerableKey &v : in.allow_filter.guarded)
+    accepted += view.allow_filter.contains(view.hash(v.key));
+  if (!in.allow_filter.guarded.empty())
+    accepts = static_cast<double>(accepted) / static_cast<double>(in.allow_filter.guarded.size());
   return {};
 }
 
 // The share of known negatives that the stack of denied hosts accepts.
 [[nodiscard]] inline double stack_accepts(const image::ImageView &view, std::span<const Address> known) {
-  if (view.stack.empty() || known.empty()) return 0;
+  if (view.deny_filter.empty() || known.empty()) return 0;
   std::uint64_t accepted = 0;
   for (const Address &a : known)
-    accepted += view.stack.contains(view.hash(Prefix{a, static_cast<std::uint8_t>(address_bits(a.family))}));
+    accepted +=
+        view.deny_filter.contains(view.hash(Prefix{a, static_cast<std::uint8_t>(address_bits(a.family))}));
   return static_cast<double>(accepted) / static_cast<double>(known.size());
 }
 

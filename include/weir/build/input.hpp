@@ -63,7 +63,7 @@ struct VulnerableKey {
   double cost = 1;
 };
 
-struct GuardInput {
+struct AllowFilterInput {
   std::optional<SeesawParams> params;             // none: no filter,
   std::optional<CuckooParams> cuckoo{};           // unless it is of this kind
   std::optional<StackedCountingParams> stacked{}; // or of this one
@@ -74,9 +74,9 @@ struct GuardInput {
   }
 };
 
-// Denied hosts as a stacked filter: the section that build_deny_stack() has made of the same entries for the
-// same seed (build/deny_stack_builder.hpp). Where it judges, hosts of the deny side get no table.
-struct StackInput {
+// Denied hosts as a stacked filter: the section that build_deny_filter() has made of the same entries for the
+// same seed (build/deny_filter_builder.hpp). Where it judges, hosts of the deny side get no table.
+struct DenyFilterInput {
   Bytes section{};                // empty: no such filter
   std::span<const Address> known; // the negatives that it was told of, to be asked about at the end
 };
@@ -86,8 +86,8 @@ struct BuildInput {
   std::vector<ListInput> lists;
   SideInput deny;
   SideInput allow;
-  GuardInput guard;
-  StackInput stack;
+  AllowFilterInput allow_filter;
+  DenyFilterInput deny_filter;
   std::uint64_t generation = 0;
   image::StoreId store_id{};
   std::uint64_t sequence = 0;

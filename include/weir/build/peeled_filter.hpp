@@ -102,7 +102,7 @@ public:
   // 64 seeds finds a place for every key.
   [[nodiscard]] static Result<PeeledFilter> build(std::span<const KeyHash> keys, const Shape &shape,
                                                   std::uint64_t layer = 0, std::uint64_t seed = 0) {
-    if (auto ok = Base::check(shape); !ok) return std::unexpected(ok.error());
+    TRY(Base::check(shape));
     std::vector<KeyHash> once; // filled when keys turn out to be repeated
     for (unsigned attempt = 0; attempt < peel_seeds_max; ++attempt) {
       const std::uint64_t next = remix({seed}, attempt);

@@ -65,9 +65,8 @@ struct SeesawParams {
 
 // Of the whole section. Errors: as seesaw_header().
 [[nodiscard]] inline Result<std::uint64_t> seesaw_bytes(const SeesawParams &params) {
-  const auto header = seesaw_header(params);
-  if (!header) return std::unexpected(header.error());
-  return filter::seesaw_section_bytes(*header);
+  const auto header = TRY(seesaw_header(params));
+  return filter::seesaw_section_bytes(header);
 }
 
 // Fills `section`, of seesaw_bytes() bytes, aligned to 64. Errors: usage, when it is of another size.
@@ -82,11 +81,10 @@ struct SeesawParams {
                                  " bytes, give it the seesaw_bytes() of its parameters");
   std::memset(section.data(), 0, section.size());
   std::memcpy(section.data(), &*header, sizeof *header);
-  auto writer = filter::SeesawWriter::attach(section);
-  if (!writer) return std::unexpected(writer.error());
-  for (const KeyHash negative : guarded) writer->guard(negative);
-  for (const KeyHash key : keys) writer->insert(key);
-  return writer->load();
+  auto writer = TRY(filter::SeesawWriter::attach(section));
+  for (const KeyHash negative : guarded) writer.learn(negative);
+  for (const KeyHash key : keys) writer.insert(key);
+  return writer.load();
 }
 
 } // namespace weir::build

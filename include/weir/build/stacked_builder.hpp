@@ -137,15 +137,13 @@ build_stack(unsigned depth, ShapeOf shape_of, std::span<const KeyHash> positives
   for (std::size_t layer = 1; layer <= depth; ++layer) {
     counts.keys.push_back(layer % 2 == 1 ? positives.size() : known.size());
     if (layer % 2 == 1) {
-      if (const Status on = stack_layer(layer, shape_of, odd, positives, seed, used); !on)
-        return std::unexpected(on.error());
+      TRY(stack_layer(layer, shape_of, odd, positives, seed, used));
       counts.positive_inserts += positives.size();
       counts.known_lookups += known.size();
       known_left = accepted_by(odd.back(), known);
       known = known_left;
     } else {
-      if (const Status on = stack_layer(layer, shape_of, even, known, seed, used); !on)
-        return std::unexpected(on.error());
+      TRY(stack_layer(layer, shape_of, even, known, seed, used));
       counts.known_inserts += known.size();
       counts.positive_lookups += positives.size();
       positives_left = accepted_by(even.back(), positives);
@@ -153,9 +151,8 @@ build_stack(unsigned depth, ShapeOf shape_of, std::span<const KeyHash> positives
     }
   }
   counts.known_left = known.size();
-  auto stack = filter::Stacked<Odd, Even>::of(std::move(odd), std::move(even));
-  if (!stack) return std::unexpected(stack.error());
-  return BuiltStack<Odd, Even>{std::move(*stack), std::move(counts)};
+  auto stack = TRY(filter::Stacked<Odd, Even>::of(std::move(odd), std::move(even)));
+  return BuiltStack<Odd, Even>{std::move(stack), std::move(counts)};
 }
 
 // ---- shapes of a plan ----------------------------------------------------------------------------

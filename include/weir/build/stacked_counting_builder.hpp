@@ -26,14 +26,11 @@ struct StackedCountingParams {
 [[nodiscard]] inline Result<filter::StackedCountingLoad>
 build_stacked_counting(const StackedCountingParams &params, std::span<const KeyHash> keys,
                        std::span<const KeyHash> known, MutableBytes section) {
-  if (const Status laid = filter::lay_out_stacked_counting(params.shape, params.planned_keys, section); !laid)
-    return std::unexpected(laid.error());
-  auto writer = filter::StackedCountingWriter::attach(section);
-  if (!writer) return std::unexpected(writer.error());
-  for (const KeyHash negative : known)
-    if (const Status learnt = writer->learn(negative); !learnt) return std::unexpected(learnt.error());
-  for (const KeyHash key : keys) writer->insert(key);
-  return writer->load();
+  TRY(filter::lay_out_stacked_counting(params.shape, params.planned_keys, section));
+  auto writer = TRY(filter::StackedCountingWriter::attach(section));
+  for (const KeyHash negative : known) TRY(writer.learn(negative));
+  for (const KeyHash key : keys) writer.insert(key);
+  return writer.load();
 }
 
 } // namespace weir::build

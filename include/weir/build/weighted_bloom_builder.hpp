@@ -113,11 +113,9 @@ inline void predict(const WeightedNeeds &needs, WeightedSize &size, const CellsI
                                  " stored costs gets " + std::to_string(negatives.size()) + " negatives");
   std::vector<filter::WeightedBloom::CostClass> classes;
   for (const WeightedSize::Class &c : size.classes) {
-    auto keys = filter::CuckooFilter::make(c.stored);
-    if (!keys) return std::unexpected(keys.error());
-    for (const KeyHash key : negatives.subspan(c.first, c.end - c.first))
-      if (const Status in = keys->insert(key); !in) return std::unexpected(in.error());
-    classes.push_back({std::move(*keys), c.hashes});
+    auto keys = TRY(filter::CuckooFilter::make(c.stored));
+    for (const KeyHash key : negatives.subspan(c.first, c.end - c.first)) TRY(keys.insert(key));
+    classes.push_back({std::move(keys), c.hashes});
   }
   return filter::WeightedBloom::make(size.cells, std::move(classes));
 }

@@ -242,9 +242,8 @@ private:
 
 // attach() for V, which is made by V(shape, header, cells).
 template <class V> [[nodiscard]] Result<V> attach_view(Bytes section) {
-  const auto opened = open_section<typename V::Shape>(section);
-  if (!opened) return std::unexpected(opened.error());
-  return V(opened->shape, opened->header, section.data() + sizeof(FilterHeader));
+  const auto opened = TRY(open_section<typename V::Shape>(section));
+  return V(opened.shape, opened.header, section.data() + sizeof(FilterHeader));
 }
 
 // A filter with its memory and a view of it: everything but what changes it.

@@ -9,11 +9,11 @@ namespace weir::filter {
 using HitMask = std::uint64_t; // bit i answers key i; a batch holds at most 64
 inline constexpr std::size_t batch_max = 64;
 
-// For __builtin_prefetch, where many lines are sent for at once: the second cache takes more orders at a
+// For __builtin_prefetch, where many lines are prefetched at once: the L2 takes more orders at a
 // time than the first.
 inline constexpr int into_second_cache = 2;
 
-// A filter of so many bits stays in the second cache of a core: batches send for nothing there.
+// A filter of so many bits stays in the L2 of a core: batches prefetch nothing there.
 inline constexpr std::uint64_t near_bits = 8 * 512 * 1024;
 // In a batch of so few keys no question waits long enough for it to be worth skipping.
 inline constexpr std::size_t few_keys = 8;

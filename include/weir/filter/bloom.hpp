@@ -117,7 +117,7 @@ private:
     }
     return hits;
   }
-  // Where lines are far, each is sent for in all lanes before one is looked at.
+  // Where lines are far, each is prefetched in all lanes before one is looked at.
   template <unsigned Hashes, bool Far>
   [[nodiscard]] HitMask in_two_steps(std::span<const KeyHash> keys) const noexcept {
     std::array<Positions, batch_max> lanes;
@@ -126,7 +126,7 @@ private:
     const unsigned rest = (Hashes != 0 ? Hashes : shape_.hashes) - first;
     for (std::size_t i = 0; Far && i < keys.size(); ++i) {
       const Positions positions(keys[i], family_);
-      send_for(positions, first);
+      prefetch_line(positions, first);
       lanes[i] = positions;
     }
     unsigned count = 0;
@@ -136,7 +136,7 @@ private:
       count += all_set(positions, first) ? 1 : 0;
       lanes[i] = positions;
     }
-    for (unsigned j = 0; Far && j < count; ++j) send_for(lanes[open[j]], rest);
+    for (unsigned j = 0; Far && j < count; ++j) prefetch_line(lanes[open[j]], rest);
     HitMask hits = 0;
     for (unsigned j = 0; j < count; ++j) {
       Positions positions = lanes[open[j]];
@@ -144,7 +144,7 @@ private:
     }
     return hits;
   }
-  [[gnu::always_inline]] void send_for(Positions positions, unsigned count) const noexcept {
+  [[gnu::always_inline]] void prefetch_line(Positions positions, unsigned count) const noexcept {
 #pragma GCC unroll 8
     for (unsigned i = 0; i < count; ++i)
       __builtin_prefetch(&words_[place(positions.next()) / 64], 0, into_second_cache);
@@ -208,14 +208,13 @@ public:
 
   // Errors: usage.
   [[nodiscard]] static Result<Bloom> make(const Shape &shape, std::uint64_t layer = 0) {
-    if (auto ok = check(shape); !ok) return std::unexpected(ok.error());
+    TRY(check(shape));
     return Bloom(shape, layer);
   }
   // To go on with a section in place. Errors: as View::attach().
   [[nodiscard]] static Result<Bloom> adopt(MutableBytes section) {
-    const auto opened = open_section<Shape>(section);
-    if (!opened) return std::unexpected(opened.error());
-    return Bloom(*opened, section);
+    const auto opened = TRY(open_section<Shape>(section));
+    return Bloom(opened, section);
   }
 
   void insert(KeyHash key) noexcept {

@@ -94,7 +94,7 @@ private:
     std::uint32_t left; // functions not yet asked
   };
 
-  // Position by position for the keys still in doubt, each cell sent for a pass ahead. No branch depends
+  // Position by position for the keys still in doubt, each cell prefetched a pass ahead. No branch depends
   // on a cell.
   template <class HashesOf>
   [[nodiscard]] HitMask batch(std::span<const KeyHash> keys, HashesOf of) const noexcept {
@@ -105,7 +105,7 @@ private:
       Lane &lane = lanes[count];
       lane.positions = Positions(key, family_);
       lane.left = of(count);
-      send_for_next(lane);
+      prefetch_next(lane);
       open[count] = static_cast<std::uint8_t>(count);
       ++count;
     }
@@ -117,7 +117,7 @@ private:
         Lane &lane = lanes[number];
         const unsigned counted = count_in(lane.place) != 0, last = --lane.left == 0;
         hits |= HitMask{counted & last} << number;
-        send_for_next(lane);
+        prefetch_next(lane);
         open[kept] = number;
         kept += counted & (last ^ 1);
       }
@@ -125,7 +125,7 @@ private:
     }
     return hits;
   }
-  void send_for_next(Lane &lane) const noexcept {
+  void prefetch_next(Lane &lane) const noexcept {
     lane.place = cells_.place(lane.positions.next());
     __builtin_prefetch(&words_[lane.place.word]);
   }
@@ -173,14 +173,13 @@ public:
 
   // Errors: usage, for cells, functions or words that cannot be.
   [[nodiscard]] static Result<CountingBloom> make(const Shape &shape, std::uint64_t layer = 0) {
-    if (auto ok = check(shape); !ok) return std::unexpected(ok.error());
+    TRY(check(shape));
     return CountingBloom(shape, layer);
   }
   // To go on with a section in place. Errors: as View::attach().
   [[nodiscard]] static Result<CountingBloom> adopt(MutableBytes section) {
-    const auto opened = open_section<Shape>(section);
-    if (!opened) return std::unexpected(opened.error());
-    CountingBloom filter(*opened, section);
+    const auto opened = TRY(open_section<Shape>(section));
+    CountingBloom filter(opened, section);
     filter.count_stuck();
     return filter;
   }

@@ -39,9 +39,8 @@ public:
 
   // Errors: see open_cuckoo_section().
   [[nodiscard]] static Result<CuckooView> attach(Bytes section) {
-    const auto opened = open_cuckoo_section(section);
-    if (!opened) return std::unexpected(opened.error());
-    return CuckooView(opened->shape, opened->words);
+    const auto opened = TRY(open_cuckoo_section(section));
+    return CuckooView(opened.shape, opened.words);
   }
 
   [[nodiscard]] bool empty() const noexcept { return words_ == nullptr; } // no filter: do not ask it
@@ -54,7 +53,7 @@ public:
            holds(shape_.partner(place.bucket, place.fingerprint), place.fingerprint);
   }
 
-  // Two loops: send for the buckets, then look into both, without a branch. `keys` holds at most batch_max.
+  // Two loops: prefetch the buckets, then look into both, without a branch. `keys` holds at most batch_max.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     struct Lane {
       std::uint32_t first, second, fingerprint;

@@ -60,7 +60,7 @@ private:
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{holds_either(lane_of(keys[i]))} << i;
     return hits;
   }
-  // Two loops: send for both buckets, then look.
+  // Two loops: prefetch both buckets, then look.
   [[nodiscard]] HitMask far_batch(std::span<const KeyHash> keys) const noexcept {
     std::array<Lane, batch_max> lanes;
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -100,14 +100,13 @@ public:
 
   // Errors: usage.
   [[nodiscard]] static Result<CuckooFilter> make(const Shape &shape, std::uint64_t layer = 0) {
-    if (auto ok = check(shape); !ok) return std::unexpected(ok.error());
+    TRY(check(shape));
     return CuckooFilter(shape, layer);
   }
   // To go on with a section in place. Errors: as View::attach().
   [[nodiscard]] static Result<CuckooFilter> adopt(MutableBytes section) {
-    const auto opened = open_section<Shape>(section);
-    if (!opened) return std::unexpected(opened.error());
-    return CuckooFilter(*opened, section);
+    const auto opened = TRY(open_section<Shape>(section));
+    return CuckooFilter(opened, section);
   }
 
   CuckooFilter(const CuckooFilter &other) : OwnedFilter(other), writer_(make_writer()) {}

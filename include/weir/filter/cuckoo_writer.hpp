@@ -56,10 +56,9 @@ public:
 
   // Errors: see open_cuckoo_section().
   [[nodiscard]] static Result<BasicCuckooWriter> attach(MutableBytes section) {
-    const auto opened = open_cuckoo_section(section);
-    if (!opened) return std::unexpected(opened.error());
+    const auto opened = TRY(open_cuckoo_section(section));
     auto *header = reinterpret_cast<CuckooHeader *>(section.data());
-    BasicCuckooWriter writer(opened->shape, opened->words, &header->keys);
+    BasicCuckooWriter writer(opened.shape, opened.words, &header->keys);
     writer.planned_keys_ = header->planned_keys;
     return writer;
   }

@@ -48,7 +48,7 @@ public:
     return matches(h, shape_.slots_of(h));
   }
 
-  // Two loops: send for three lines a key, then look. One where nothing is far.
+  // Two loops: prefetch three lines a key, then look. One where nothing is far.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     if (near_ || keys.size() <= few_keys) {
       HitMask hits = 0;

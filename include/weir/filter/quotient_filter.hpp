@@ -51,7 +51,7 @@ public:
     return 0;
   }
 
-  // Sends for the block and the slot that the key would like best, where they are far; then looks which
+  // Prefetches the block and the slot that the key would like best, where they are far; then looks which
   // quotients have a run, then where the runs begin, and into them: steps of their own, since each waits for
   // the one before.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
@@ -124,14 +124,13 @@ public:
 
   // Errors: usage.
   [[nodiscard]] static Result<QuotientFilter> make(const Shape &shape, std::uint64_t layer = 0) {
-    if (auto ok = check(shape); !ok) return std::unexpected(ok.error());
+    TRY(check(shape));
     return QuotientFilter(shape, layer);
   }
   // To go on with a section in place. Errors: as View::attach().
   [[nodiscard]] static Result<QuotientFilter> adopt(MutableBytes section) {
-    const auto opened = open_section<Shape>(section);
-    if (!opened) return std::unexpected(opened.error());
-    QuotientFilter filter(*opened, section);
+    const auto opened = TRY(open_section<Shape>(section));
+    QuotientFilter filter(opened, section);
     const QuotientTable &table = filter.view_.table_;
     for (std::uint64_t slot = 0; slot < table.slots(); ++slot)
       filter.slots_used_ += table.end_through(slot) > slot ? 1 : 0;

@@ -3,8 +3,8 @@
 //
 // A counting Bloom filter of small cells whose cells also say whether a guarded negative maps there
 // (nc, "sealed"). A key about to be counted in a sealed cell is moved, for its first such function
-// only, to a backup function b that leads to an unsealed cell; the modulator, a table of small counts,
-// remembers b under another hash of the key.
+// only, to a backup function b that leads to an unsealed cell; the modulator, a table of small
+// counts, remembers b under another hash of the key.
 //
 //   cells      [pc nc] [pc nc] [pc nc] ...      modulator   [count index] [count index] ...
 //                 ^       ^       ^                                ^
@@ -71,12 +71,11 @@ public:
 
   // Errors: see open_seesaw_section().
   [[nodiscard]] static Result<BasicSeesawView> attach(Bytes section) {
-    const auto opened = open_seesaw_section(section);
-    if (!opened) return std::unexpected(opened.error());
+    const auto opened = TRY(open_seesaw_section(section));
     BasicSeesawView view;
-    view.shape_ = opened->shape;
-    view.cells_ = opened->cells;
-    view.modulator_ = opened->modulator;
+    view.shape_ = opened.shape;
+    view.cells_ = opened.cells;
+    view.modulator_ = opened.modulator;
     view.contains_ = with_layout<Rounds::lean>(
         view.shape_, [](const auto &l) { return &contains_by<std::remove_cvref_t<decltype(l)>>; });
     return view;
@@ -91,7 +90,7 @@ public:
   // every other key, which costs more than cells that were not needed.
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return contains_(*this, key); }
 
-  // The positions of all keys, each line sent for some keys ahead; then the whole decision for those that
+  // The positions of all keys, each line prefetched some keys ahead; then the whole decision for those that
   // need the modulator. `keys` holds at most batch_max.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     return with_layout<Rounds::lean>(shape_, [&](const auto &l) { return batch_by(l, keys); });
@@ -134,9 +133,9 @@ private:
     unsigned asked = 0;
     HitMask hits = 0;
     const std::size_t count = keys.size();
-    for (std::size_t i = 0; i < std::min(count, lanes_ahead); ++i) send_for_lines(l, keys[i]);
+    for (std::size_t i = 0; i < std::min(count, lanes_ahead); ++i) prefetch_lines(l, keys[i]);
     for (std::size_t i = 0; i < count; ++i) {
-      if (i + lanes_ahead < count) send_for_lines(l, keys[i + lanes_ahead]);
+      if (i + lanes_ahead < count) prefetch_lines(l, keys[i + lanes_ahead]);
       SeesawWalk walk(keys[i]);
       typename Layout::Seen seen(shape_);
 #pragma GCC unroll 6
@@ -152,7 +151,7 @@ private:
     return hits;
   }
   template <class Layout>
-  [[gnu::always_inline]] void send_for_lines(const Layout &l, KeyHash key) const noexcept {
+  [[gnu::always_inline]] void prefetch_lines(const Layout &l, KeyHash key) const noexcept {
     SeesawWalk walk(key);
     for (unsigned i = 0; i < l.hashes; ++i) {
       const CellPlace place = walk.function(l, i);

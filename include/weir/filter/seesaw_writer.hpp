@@ -2,9 +2,9 @@
 // readers at work all the while [SSCF Alg. 1 and 2; deletion and overflow are ours].
 //
 //   insert x   old = first i with h_i(x) sealed. Count x in every other position. With an old: if the
-//              modulator cell has no count, store the first backup function that leads to an unsealed
-//              cell, or function 0 if none does. Whatever is stored then, b: count x in b(x) if unsealed,
-//              else in old. Raise the modulator's count in every case
+//              modulator cell has no count, store the first backup function that leads to an
+//              unsealed cell, or function 0 if none does. Whatever is stored then, b: count x in b(x) if
+//              unsealed, else in old. Raise the modulator's count in every case
 //   erase x    the same decisions stand, because x itself keeps them: undo exactly what they name, lower
 //              the modulator's count, then let waiting adaptive bits move
 //   guard y    seal every position of y with pc = 0; where pc > 0, set the adaptive bit (if the cells
@@ -70,8 +70,8 @@ struct SeesawLoad {
   }
 };
 
-// What guard() could do at the positions of a negative.
-struct SeesawGuarded {
+// What learn() could do at the positions of a negative.
+struct SeesawLearned {
   unsigned sealed = 0;  // now or before
   unsigned waiting = 0; // for their keys to go
   unsigned refused = 0; // in use, and there is no adaptive bit
@@ -81,13 +81,12 @@ template <class Rules> class BasicSeesawWriter {
 public:
   // Errors: see open_seesaw_section().
   [[nodiscard]] static Result<BasicSeesawWriter> attach(MutableBytes section) {
-    const auto opened = open_seesaw_section(section);
-    if (!opened) return std::unexpected(opened.error());
+    const auto opened = TRY(open_seesaw_section(section));
     BasicSeesawWriter writer;
     writer.header_ = reinterpret_cast<SeesawHeader *>(section.data());
-    writer.shape_ = opened->shape;
-    writer.cells_ = opened->cells;
-    writer.modulator_ = opened->modulator;
+    writer.shape_ = opened.shape;
+    writer.cells_ = opened.cells;
+    writer.modulator_ = opened.modulator;
     writer.view_ = SeesawView::attach(section).value();
     with_layout<Rules::lean>(writer.shape_, [&writer](const auto &l) {
       using Layout = std::remove_cvref_t<decltype(l)>;
@@ -108,8 +107,8 @@ public:
   bool erase(KeyHash key) noexcept { return erase_(*this, key); }
 
   // A negative whose acceptance costs more than others'. Best before any key is inserted.
-  SeesawGuarded guard(KeyHash negative) noexcept {
-    const SeesawGuarded result = shape_.family == HashFamily::jhash
+  SeesawLearned learn(KeyHash negative) noexcept {
+    const SeesawLearned result = shape_.family == HashFamily::jhash
                                      ? guard_as(AnyLayoutOf<HashFamily::jhash>(shape_), negative)
                                      : guard_as(AnyLayout(shape_), negative);
     add(header_->guarded, 1);
@@ -248,8 +247,8 @@ private:
     return (elsewhere | unused | missing) == 0;
   }
 
-  // A modulator cell without a count takes the first function that leads to an unsealed cell; the one with
-  // index 0 does not.
+  // A modulator cell without a count takes the first function that leads to an unsealed cell; the
+  // one with index 0 does not.
   template <class Layout>
   void search(const Layout &l, const SeesawWalk &walk, Decision<Layout> &d) const noexcept {
     for (std::uint32_t b = 1; b < l.backups; ++b) {
@@ -310,13 +309,13 @@ private:
     return shape_.count_mask | shape_.index_mask << shape_.count_bits;
   }
 
-  template <class Layout> SeesawGuarded guard_as(const Layout &layout, KeyHash negative) noexcept {
-    SeesawGuarded result;
+  template <class Layout> SeesawLearned guard_as(const Layout &layout, KeyHash negative) noexcept {
+    SeesawLearned result;
     SeesawWalk walk(negative);
     for (unsigned i = 0; i < shape_.hashes; ++i) guard_cell(walk.function(layout, i), result);
     return result;
   }
-  void guard_cell(CellPlace place, SeesawGuarded &result) noexcept {
+  void guard_cell(CellPlace place, SeesawLearned &result) noexcept {
     const std::uint32_t cell = load_cell(cells_, place);
     const std::uint32_t negatives = cell & shape_.negative_mask, one = shape_.positive_mask + 1;
     if (negatives != 0 || !shape_.counted(cell) || !Rules::seals_empty_only) {

@@ -43,7 +43,7 @@ public:
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
     return blocks_.contains_mixed(remix(key, family_));
   }
-  // Two loops: send for the blocks, then look.
+  // Two loops: prefetch the blocks, then look.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     std::array<std::uint64_t, batch_max> mixed;
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -91,14 +91,13 @@ public:
 
   // Errors: usage.
   [[nodiscard]] static Result<SplitBlockFilter> make(const Shape &shape, std::uint64_t layer = 0) {
-    if (auto ok = check(shape); !ok) return std::unexpected(ok.error());
+    TRY(check(shape));
     return SplitBlockFilter(shape, layer);
   }
   // To go on with a section in place. Errors: as View::attach().
   [[nodiscard]] static Result<SplitBlockFilter> adopt(MutableBytes section) {
-    const auto opened = open_section<Shape>(section);
-    if (!opened) return std::unexpected(opened.error());
-    return SplitBlockFilter(*opened, section);
+    const auto opened = TRY(open_section<Shape>(section));
+    return SplitBlockFilter(opened, section);
   }
 
   void insert(KeyHash key) noexcept {

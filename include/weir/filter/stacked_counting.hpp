@@ -70,14 +70,13 @@ public:
 
   // Errors: bad_image, for a section that is cut, or holds other layers than these.
   [[nodiscard]] static Result<StackedCountingView> attach(Bytes section) {
-    const auto open = open_stack(section);
-    if (!open) return std::unexpected(open.error());
-    if (open->layers.size() != 3)
+    const auto open = TRY(open_stack(section));
+    if (open.layers.size() != 3)
       return fail(Errc::bad_image, "stacked filter: three layers are expected, build it again");
     StackedCountingView view;
     CountingBloomView *const layers[] = {&view.odd_[0], &view.even_[0], &view.odd_[1]};
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto layer = CountingBloomView::attach(open->layers[i]);
+      const auto layer = CountingBloomView::attach(open.layers[i]);
       if (!layer)
         return fail(layer.error().code,
                     "stacked filter, layer " + std::to_string(i + 1) + ": " + layer.error().message);
@@ -114,15 +113,13 @@ class StackedCountingWriter {
 public:
   // Errors: as StackedCountingView::attach().
   [[nodiscard]] static Result<StackedCountingWriter> attach(MutableBytes section) {
-    if (const auto sound = StackedCountingView::attach(section); !sound)
-      return std::unexpected(sound.error());
+    TRY(StackedCountingView::attach(section));
     const auto open = open_stack(section);
     StackedCountingWriter writer;
     writer.header_ = reinterpret_cast<StackHeader *>(section.data());
     for (const MutableBytes layer : open->layers) {
-      auto adopted = CountingBloom::adopt(layer);
-      if (!adopted) return std::unexpected(adopted.error());
-      writer.layers_.push_back(std::move(*adopted));
+      auto adopted = TRY(CountingBloom::adopt(layer));
+      writer.layers_.push_back(std::move(adopted));
     }
     return writer;
   }
@@ -189,9 +186,8 @@ private:
   for (const CountingBloomShape &layer : shape.layers()) {
     const StackLayerEntry entry{at, section_bytes(layer)};
     std::memcpy(section.data() + sizeof header + number * sizeof entry, &entry, sizeof entry);
-    const auto empty = CountingBloom::make(layer, ++number);
-    if (!empty) return std::unexpected(empty.error());
-    std::memcpy(section.data() + at, empty->section().data(), sizeof(FilterHeader)); // no cell counts yet
+    const auto empty = TRY(CountingBloom::make(layer, ++number));
+    std::memcpy(section.data() + at, empty.section().data(), sizeof(FilterHeader)); // no cell counts yet
     at += round_up(entry.bytes, cache_line_bytes);
   }
   return {};
@@ -219,11 +215,9 @@ public:
     StackedCounting stack;
     stack.lines_.resize(shape.bytes() / sizeof(Line));
     const MutableBytes section = std::as_writable_bytes(std::span(stack.lines_));
-    if (const Status laid = lay_out_stacked_counting(shape, planned_keys, section); !laid)
-      return std::unexpected(laid.error());
-    auto writer = StackedCountingWriter::attach(section);
-    if (!writer) return std::unexpected(writer.error());
-    stack.writer_.emplace(std::move(*writer));
+    TRY(lay_out_stacked_counting(shape, planned_keys, section));
+    auto writer = TRY(StackedCountingWriter::attach(section));
+    stack.writer_.emplace(std::move(writer));
     stack.view_ = StackedCountingView::attach(section).value();
     return stack;
   }

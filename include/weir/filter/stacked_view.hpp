@@ -83,13 +83,12 @@ public:
 
   // Errors: bad_image, with the layer that is bad.
   [[nodiscard]] static Result<StackedView> attach(Bytes section) {
-    const auto open = open_stack(section);
-    if (!open) return std::unexpected(open.error());
+    const auto open = TRY(open_stack(section));
     StackedView view;
-    view.depth_ = open->header.depth;
+    view.depth_ = open.header.depth;
     for (unsigned i = 0; i < view.depth_; ++i) {
-      const Status on = i % 2 == 0 ? attach_layer(open->layers[i], view.odd_[i / 2])
-                                   : attach_layer(open->layers[i], view.even_[i / 2]);
+      const Status on = i % 2 == 0 ? attach_layer(open.layers[i], view.odd_[i / 2])
+                                   : attach_layer(open.layers[i], view.even_[i / 2]);
       if (!on)
         return fail(on.error().code,
                     "stacked filter, layer " + std::to_string(i + 1) + ": " + on.error().message);
@@ -113,9 +112,8 @@ public:
 
 private:
   template <class Layer> static Status attach_layer(Bytes section, Layer &layer) {
-    auto attached = Layer::attach(section);
-    if (!attached) return std::unexpected(attached.error());
-    layer = *attached;
+    auto attached = TRY(Layer::attach(section));
+    layer = attached;
     return {};
   }
 
@@ -128,11 +126,10 @@ private:
 // Errors: bad_image.
 template <class Odd, Filter EvenView>
 [[nodiscard]] Result<Stacked<Odd, EvenView>> adopt_stack(MutableBytes section) {
-  const auto open = open_stack(section);
-  if (!open) return std::unexpected(open.error());
+  const auto open = TRY(open_stack(section));
   std::vector<Odd> odd;
   std::vector<EvenView> even;
-  for (std::size_t i = 0; i < open->layers.size(); ++i) {
+  for (std::size_t i = 0; i < open.layers.size(); ++i) {
     Status on;
     const auto keep = [&on](auto made, auto &row) {
       if (made)
@@ -141,9 +138,9 @@ template <class Odd, Filter EvenView>
         on = std::unexpected(made.error());
     };
     if (i % 2 == 0)
-      keep(Odd::adopt(open->layers[i]), odd);
+      keep(Odd::adopt(open.layers[i]), odd);
     else
-      keep(EvenView::attach(open->layers[i]), even);
+      keep(EvenView::attach(open.layers[i]), even);
     if (!on) return std::unexpected(on.error());
   }
   return Stacked<Odd, EvenView>::of(std::move(odd), std::move(even));

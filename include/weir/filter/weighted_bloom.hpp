@@ -33,9 +33,8 @@ public:
     for (const CostClass &c : classes)
       if (c.hashes < 1 || c.hashes > CountingBloom::hashes_max)
         return fail(Errc::usage, "a cost class has 1 to 32 hash functions, not " + std::to_string(c.hashes));
-    auto made = CountingBloom::make(cells);
-    if (!made) return std::unexpected(made.error());
-    return WeightedBloom(std::move(*made), std::move(classes));
+    auto made = TRY(CountingBloom::make(cells));
+    return WeightedBloom(std::move(made), std::move(classes));
   }
 
   void insert(KeyHash key) noexcept { cells_.insert(key, hashes_of(key)); }

@@ -36,10 +36,10 @@ template <class Line> [[nodiscard]] const char *jhash_side_objection(const SideV
     if (const char *why = jhash_side_objection(view.v4[side])) return why;
     if (const char *why = jhash_side_objection(view.v6[side])) return why;
   }
-  if (!view.guard.empty() && view.guard.seesaw() == nullptr)
+  if (!view.allow_filter.empty() && view.allow_filter.seesaw() == nullptr)
     return "a filter of the allow side that is no Seesaw filter";
-  if (view.stack.judges()) return "a stack of denied hosts that judges";
-  if (!view.stack.empty() && view.stack.bloom(0) == nullptr)
+  if (view.deny_filter.judges()) return "a stack of denied hosts that judges";
+  if (!view.deny_filter.empty() && view.deny_filter.bloom(0) == nullptr)
     return "a stack of denied hosts whose layers are not all Bloom filters";
   return nullptr;
 }
@@ -48,10 +48,11 @@ template <class Line> [[nodiscard]] const char *jhash_side_objection(const SideV
 
 // What the image holds and its family does not serve, or null.
 [[nodiscard]] inline const char *family_objection(const ImageView &view) noexcept {
-  if (const filter::SeesawView *s = view.guard.seesaw(); s != nullptr && s->shape().family != view.family)
+  if (const filter::SeesawView *s = view.allow_filter.seesaw();
+      s != nullptr && s->shape().family != view.family)
     return "a Seesaw filter of another family";
-  for (unsigned i = 0; view.stack.bloom(i) != nullptr; ++i)
-    if (view.stack.bloom(i)->shape().family != view.family) return "a Bloom layer of another family";
+  for (unsigned i = 0; view.deny_filter.bloom(i) != nullptr; ++i)
+    if (view.deny_filter.bloom(i)->shape().family != view.family) return "a Bloom layer of another family";
   return view.family == HashFamily::jhash ? detail::jhash_objection(view) : nullptr;
 }
 

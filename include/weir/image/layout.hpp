@@ -76,7 +76,7 @@ enum class SectionKind : std::uint32_t {
 
   allow_seesaw = 36, // filter::SeesawHeader, cells, modulator: filter in front of the allow tables [SSCF]
 
-  deny_stacked = 37, // DenyStackHeader, ranges, layers: denied hosts of both families [Stacked]
+  deny_stacked = 37, // DenyFilterHeader, ranges, layers: denied hosts of both families [Stacked]
 
   allow_cuckoo = 40,  // filter::CuckooHeader, words: another kind of filter there
   allow_stacked = 41, // StackHeader, three counting layers: another one
@@ -101,12 +101,12 @@ static_assert(sizeof(SectionEntry) == 32 && std::has_unique_object_representatio
 // ---- denied hosts as a stacked filter ------------------------------------------------------------
 
 // Its word about a host of the deny side: IPv4 /32, IPv6 /128. Shorter prefixes are not in it.
-enum class StackRole : std::uint8_t {
+enum class DenyFilterRole : std::uint8_t {
   front = 0, // rejects: absent; accepts: ask the table
   judge = 1, // compact mode: the last word, there is no table of hosts
 };
-[[nodiscard]] constexpr std::string_view name_of(StackRole role) noexcept {
-  return role == StackRole::judge ? "judge" : "front";
+[[nodiscard]] constexpr std::string_view name_of(DenyFilterRole role) noexcept {
+  return role == DenyFilterRole::judge ? "judge" : "front";
 }
 
 // Rates in the image are whole numbers of these parts.
@@ -122,17 +122,17 @@ inline constexpr std::uint64_t stack_rate_max = 1'000'000'000'000;
 }
 
 // Then the ranges, IPv4 first, padded to 64 bytes, then a stack as filter/stacked_view.hpp has it.
-inline constexpr unsigned deny_stack_depth_max = 9;
-struct DenyStackHeader {
-  std::uint8_t role; // StackRole
+inline constexpr unsigned deny_filter_depth_max = 9;
+struct DenyFilterHeader {
+  std::uint8_t role; // DenyFilterRole
   std::array<std::uint8_t, 7> reserved0;
   std::uint64_t planned_keys;         // hosts that there is room for
   std::uint64_t psi, efpr, efpb;      // as planned, in stack_rate_unit
   std::uint32_t spared_v4, spared_v6; // ranges: addresses that a judge never denies
   std::array<std::uint8_t, 16> reserved;
 };
-static_assert(sizeof(DenyStackHeader) == 64 && std::has_unique_object_representations_v<DenyStackHeader>);
-static_assert(offsetof(DenyStackHeader, psi) == 16 && offsetof(DenyStackHeader, spared_v4) == 40);
+static_assert(sizeof(DenyFilterHeader) == 64 && std::has_unique_object_representations_v<DenyFilterHeader>);
+static_assert(offsetof(DenyFilterHeader, psi) == 16 && offsetof(DenyFilterHeader, spared_v4) == 40);
 
 // Both ends belong to it; ranges ascend and never overlap.
 struct SparedV4 {
@@ -143,9 +143,9 @@ struct SparedV6 {
 };
 static_assert(sizeof(SparedV4) == 8 && sizeof(SparedV6) == 32);
 
-[[nodiscard]] constexpr std::uint64_t deny_stack_offset(std::uint32_t spared_v4,
-                                                        std::uint32_t spared_v6) noexcept {
-  return round_up(sizeof(DenyStackHeader) + spared_v4 * sizeof(SparedV4) + spared_v6 * sizeof(SparedV6),
+[[nodiscard]] constexpr std::uint64_t deny_filter_offset(std::uint32_t spared_v4,
+                                                         std::uint32_t spared_v6) noexcept {
+  return round_up(sizeof(DenyFilterHeader) + spared_v4 * sizeof(SparedV4) + spared_v6 * sizeof(SparedV6),
                   cache_line_bytes);
 }
 

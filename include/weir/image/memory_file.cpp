@@ -58,7 +58,7 @@ Result<MemoryFile> MemoryFile::make(std::uint64_t bytes, Pages pages, int node) 
   if (pages != Pages::ordinary) {
     if (auto file = make_with(bytes, Pages::huge)) return file;
   }
-  if (Status enough = check_memory(bytes); !enough) return std::unexpected(enough.error());
+  TRY(check_memory(bytes));
   return make_with(bytes, Pages::ordinary);
 }
 

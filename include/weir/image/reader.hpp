@@ -128,7 +128,7 @@ private:
     if (!known) name = "of kind " + number(e.kind);
     if (!known && !(e.flags & section_optional))
       return bad("section " + name + " is unknown to this program and not optional");
-    if (Status ok = check_section(image, e, check, name); !ok) return std::unexpected(ok.error());
+    TRY(check_section(image, e, check, name));
     if (e.offset < end) return bad("section " + name + " overlaps what stands before it");
     end = e.offset + e.bytes;
     if (!known) continue;
@@ -217,32 +217,33 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
                           std::span(deep).first(h->deep_layers), &h->exact, family);
 }
 
-template <class Filter> [[nodiscard]] Result<GuardView> read_guard_as(Bytes section, SectionKind kind) {
+template <class Filter>
+[[nodiscard]] Result<AllowFilterView> read_allow_filter_as(Bytes section, SectionKind kind) {
   const auto filter = Filter::attach(section);
   if (!filter) return bad_section(kind, filter.error().message);
-  return GuardView(*filter);
+  return AllowFilterView(*filter);
 }
 
 // None of the sections: an empty one.
-[[nodiscard]] inline Result<GuardView> read_guard(const Sections &s) {
+[[nodiscard]] inline Result<AllowFilterView> read_allow_filter(const Sections &s) {
   const Bytes seesaw = s.of(SectionKind::allow_seesaw), cuckoo = s.of(SectionKind::allow_cuckoo),
               stacked = s.of(SectionKind::allow_stacked);
   if (int{!seesaw.empty()} + int{!cuckoo.empty()} + int{!stacked.empty()} > 1)
     return bad("two filters stand in front of the allow tables, at most one may");
-  if (!seesaw.empty()) return read_guard_as<filter::SeesawView>(seesaw, SectionKind::allow_seesaw);
-  if (!cuckoo.empty()) return read_guard_as<filter::CuckooView>(cuckoo, SectionKind::allow_cuckoo);
+  if (!seesaw.empty()) return read_allow_filter_as<filter::SeesawView>(seesaw, SectionKind::allow_seesaw);
+  if (!cuckoo.empty()) return read_allow_filter_as<filter::CuckooView>(cuckoo, SectionKind::allow_cuckoo);
   if (!stacked.empty())
-    return read_guard_as<filter::StackedCountingView>(stacked, SectionKind::allow_stacked);
-  return GuardView{};
+    return read_allow_filter_as<filter::StackedCountingView>(stacked, SectionKind::allow_stacked);
+  return AllowFilterView{};
 }
 
 // An absent section is an empty view.
-[[nodiscard]] inline Result<DenyStackView> read_stack(const Sections &s) {
+[[nodiscard]] inline Result<DenyFilterView> read_stack(const Sections &s) {
   const Bytes section = s.of(SectionKind::deny_stacked);
-  if (section.empty()) return DenyStackView{};
+  if (section.empty()) return DenyFilterView{};
   if (!s.of(SectionKind::deny_v4_front).empty() || !s.of(SectionKind::deny_v6_front).empty())
     return bad("two filters stand in front of the deny tables, at most one may");
-  auto stack = DenyStackView::attach(section);
+  auto stack = DenyFilterView::attach(section);
   if (!stack) return bad_section(SectionKind::deny_stacked, stack.error().message);
   return stack;
 }
@@ -300,33 +301,27 @@ template <class Line>
 [[nodiscard]] Status read_side(const Sections &s, Side side, HashFamily family, SideView<Line> &out) {
   const auto at = [&](SectionKind deny_v4) { return kind_of(deny_v4, side, Line::family); };
   const SectionKind table = at(SectionKind::deny_v4_table), overlay = at(SectionKind::deny_v4_overlay);
-  auto t = read_table<Line>(s.of(table), table);
-  if (!t) return std::unexpected(t.error());
-  auto o = read_overlay<Line>(s.of(overlay), overlay);
-  if (!o) return std::unexpected(o.error());
-  out.table = *t;
-  out.overlay = *o;
+  auto t = TRY(read_table<Line>(s.of(table), table));
+  auto o = TRY(read_overlay<Line>(s.of(overlay), overlay));
+  out.table = t;
+  out.overlay = o;
   const SectionKind chain = at(SectionKind::deny_v4_chained);
-  auto c = read_chain<Line>(s.of(chain), chain, *t, family);
-  if (!c) return std::unexpected(c.error());
-  out.chain = *c;
+  auto c = TRY(read_chain<Line>(s.of(chain), chain, t, family));
+  out.chain = c;
   if (side == Side::allow) return {}; // fronts exist on the deny side alone
   const SectionKind front = at(SectionKind::deny_v4_front);
-  auto f = read_front(s.of(front), front);
-  if (!f) return std::unexpected(f.error());
-  out.front = *f;
+  auto f = TRY(read_front(s.of(front), front));
+  out.front = f;
   return {};
 }
 
 [[nodiscard]] inline Status read_lengths(const Sections &s, Side side, ImageView &view) {
   const SectionKind kind4 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4);
   const SectionKind kind6 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6);
-  auto l4 = read_lengths_v4(s.of(kind4), kind4);
-  if (!l4) return std::unexpected(l4.error());
-  auto l6 = read_lengths_v6(s.of(kind6), kind6);
-  if (!l6) return std::unexpected(l6.error());
-  view.lengths_v4[side] = *l4;
-  view.lengths_v6[side] = *l6;
+  auto l4 = TRY(read_lengths_v4(s.of(kind4), kind4));
+  auto l6 = TRY(read_lengths_v6(s.of(kind6), kind6));
+  view.lengths_v4[side] = l4;
+  view.lengths_v6[side] = l6;
   return {};
 }
 
@@ -338,9 +333,8 @@ template <class Line>
     return detail::bad("its memory is not aligned to 64 bytes");
   if (bytes.size() < sizeof(ImageHeader)) return detail::bad("shorter than a header");
   const auto &header = *reinterpret_cast<const ImageHeader *>(bytes.data());
-  if (Status ok = detail::check_header(bytes, header); !ok) return std::unexpected(ok.error());
-  auto sections = detail::read_sections(bytes.first(header.total_bytes), header, check);
-  if (!sections) return std::unexpected(sections.error());
+  TRY(detail::check_header(bytes, header));
+  auto sections = TRY(detail::read_sections(bytes.first(header.total_bytes), header, check));
 
   ImageView view;
   view.header = &header;
@@ -352,24 +346,14 @@ template <class Line>
     view.flips_v4[l] = view.family == HashFamily::jhash ? seed : xxh3::flip_v4(seed);
   }
   for (unsigned l = 0; l <= 128; ++l) view.seeds_v6[l] = length_seed(header.build_seed, l);
-  auto policy = detail::read_policy(sections->of(SectionKind::policy));
-  if (!policy) return std::unexpected(policy.error());
-  view.policy = *policy;
-  auto lists = detail::read_lists(sections->of(SectionKind::lists));
-  if (!lists) return std::unexpected(lists.error());
-  view.lists = *lists;
-  auto guard = detail::read_guard(*sections);
-  if (!guard) return std::unexpected(guard.error());
-  view.guard = *guard;
-  auto stack = detail::read_stack(*sections);
-  if (!stack) return std::unexpected(stack.error());
-  view.stack = *stack;
+  view.policy = TRY(detail::read_policy(sections.of(SectionKind::policy)));
+  view.lists = TRY(detail::read_lists(sections.of(SectionKind::lists)));
+  view.allow_filter = TRY(detail::read_allow_filter(sections));
+  view.deny_filter = TRY(detail::read_stack(sections));
   for (const Side side : both_sides) {
-    if (Status ok = detail::read_side(*sections, side, view.family, view.v4[side]); !ok)
-      return std::unexpected(ok.error());
-    if (Status ok = detail::read_side(*sections, side, view.family, view.v6[side]); !ok)
-      return std::unexpected(ok.error());
-    if (Status ok = detail::read_lengths(*sections, side, view); !ok) return std::unexpected(ok.error());
+    TRY(detail::read_side(sections, side, view.family, view.v4[side]));
+    TRY(detail::read_side(sections, side, view.family, view.v6[side]));
+    if (Status ok = detail::read_lengths(sections, side, view); !ok) return std::unexpected(ok.error());
   }
   if (const char *why = family_objection(view))
     return detail::bad(std::string("family ") + std::string(name_of(view.family)) + " does not go with " +

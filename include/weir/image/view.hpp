@@ -4,8 +4,8 @@
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"
-#include "weir/image/deny_stack_view.hpp"
-#include "weir/image/guard_view.hpp"
+#include "weir/image/allow_filter_view.hpp"
+#include "weir/image/deny_filter_view.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/key/address.hpp"
 #include "weir/key/side.hpp"
@@ -39,7 +39,7 @@ template <class LineType> struct SideView {
   }
 
   // Does one line answer any key? Then the line that chain.predict() names is the last word.
-  [[nodiscard]] bool leads() const noexcept {
+  [[nodiscard]] bool predicts_alone() const noexcept {
     return chain.in_force() && table::read_acquire(*table.stash_keys) == 0;
   }
 
@@ -61,9 +61,9 @@ struct ImageView {
   PerSide<SideView<table::LineV6>> v6;
   // Of what the allow tables are asked for, both families: IPv4 from length 17 on, IPv6 of all lengths.
   // Never refuses a key of theirs; empty(): no filter, ask the tables.
-  GuardView guard;
+  AllowFilterView allow_filter;
   // Of denied hosts, both families; empty(): no such filter.
-  DenyStackView stack;
+  DenyFilterView deny_filter;
   PerSide<table::LengthMapV4> lengths_v4;
   PerSide<table::LengthsV6> lengths_v6;
   std::span<const ListEntry> lists; // numbers are unique
@@ -86,8 +86,10 @@ struct ImageView {
   // For those who hash many keys of any length, of either family of addresses; the view must outlive it.
   [[nodiscard]] table::KeyHasher hasher() const noexcept { return {seeds_v6, family}; }
 
-  // Hosts of this side are judged by the stack, no table has them.
-  [[nodiscard]] bool judges_hosts(Side side) const noexcept { return side == Side::deny && stack.judges(); }
+  // Hosts of this side are judged by the deny filter; no table has them.
+  [[nodiscard]] bool judges_hosts(Side side) const noexcept {
+    return side == Side::deny && deny_filter.judges();
+  }
   // The value of exactly (key, length) on a side.
   template <class Line>
   [[nodiscard]] std::uint32_t find(Side side, const typename Line::Key &key, unsigned length,
@@ -96,7 +98,7 @@ struct ImageView {
     if (length != address_bits(Line::family) || !judges_hosts(side)) return of.find(key, length, h);
     if (!of.overlay.empty())
       if (const std::uint32_t v = of.overlay.find(key, length, h)) return table::is_tombstone(v) ? 0 : v;
-    return stack.judge<Line>(key, h);
+    return deny_filter.judge<Line>(key, h);
   }
   template <class Line> [[nodiscard]] const PerSide<SideView<Line>> &sides() const noexcept {
     if constexpr (Line::family == Family::ipv4)

@@ -6,10 +6,10 @@
 // the key finds the way to it. Prefixes of up to 16 bits of IPv4 live in the cells of the length map
 // for readers; the table keeps them too, so that removing one uncovers the next shorter.
 //
-// A filter in front of the allow tables is kept in step (guard_writer.hpp): an added key is in it before a
-// table has it, a removed one leaves it a grace period after the tables.
+// A filter in front of the allow tables is kept in step (allow_filter_writer.hpp): an added key is in it
+// before a table has it, a removed one leaves it a grace period after the tables.
 //
-// A stacked filter of denied hosts takes a host before any table does (deny_stack_writer.hpp). Where it
+// A stacked filter of denied hosts takes a host before any table does (deny_filter_writer.hpp). Where it
 // judges alone there is no table of hosts: a removed host, and one that it denies wrongly, stand in the
 // overlay as tombstones; an added one is in the filter, or in the overlay where the filter does not answer
 // for it.
@@ -20,9 +20,9 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/delta.hpp"
-#include "weir/image/deny_stack_writer.hpp"
-#include "weir/image/guard_writer.hpp"
+#include "weir/image/deny_filter_writer.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/table/table_writer.hpp"
 
@@ -53,13 +53,10 @@ public:
   // the rare change that has to move keys. For an image nobody reads yet, pass one that does nothing.
   [[nodiscard]] static Result<ImageWriter> attach(MutableBytes image, Grace grace,
                                                   Check check = Check::not_the_mutable_checksums) {
-    auto view = image::attach(image, check);
-    if (!view) return std::unexpected(view.error());
-    auto guard = open_guard(image, *view);
-    if (!guard) return std::unexpected(guard.error());
-    auto stack = open_stack(image, *view);
-    if (!stack) return std::unexpected(stack.error());
-    return ImageWriter(*view, std::move(*guard), std::move(*stack),
+    auto view = TRY(image::attach(image, check));
+    auto filter_writer = TRY(open_allow_filter(image, view));
+    auto stack = TRY(open_stack(image, view));
+    return ImageWriter(view, std::move(filter_writer), std::move(stack),
                        std::make_shared<Grace>(std::move(grace)));
   }
 
@@ -68,7 +65,7 @@ public:
   // `delta` must have passed check() of delta.hpp.
   [[nodiscard]] Change apply(const Delta &delta) {
     const Change change = apply_one(delta, Wait::here);
-    relieve_guard();
+    let_keys_leave();
     return change;
   }
 
@@ -76,8 +73,8 @@ public:
     std::size_t applied = 0; // deltas from the front that are in the image; all, unless one needs a rebuild
     std::uint32_t in_overlay = 0;
     bool needs_rebuild = false;
-    bool filter_strained = false; // the filter of the allow side has outgrown its plan: a new image is due
-    bool stack_strained = false;  // so has that of denied hosts
+    bool filter_saturated = false; // the filter of the allow side has outgrown its plan: a new image is due
+    bool stack_saturated = false;  // so has that of denied hosts
   };
   // The same as apply() for each in turn, with grace periods shared: keys that need room that is not
   // free yet wait for one another, and the batch for one grace period. All must have passed check().
@@ -96,11 +93,11 @@ public:
 
   // The filter of the allow side should not take this address for allowed, whichever length a worker asks
   // for. Lengths at which it is allowed are left out.
-  filter::SeesawGuarded guard(const Address &address) {
-    filter::SeesawGuarded all;
+  filter::SeesawLearned learn(const Address &address) {
+    filter::SeesawLearned all;
     for_each_length_asked(address, [&](KeyHash h, std::uint32_t value) {
       if (value != 0) return;
-      const filter::SeesawGuarded one = guard_.guard(h);
+      const filter::SeesawLearned one = allow_filter_.learn(h);
       all.sealed += one.sealed;
       all.waiting += one.waiting;
       all.refused += one.refused;
@@ -125,17 +122,17 @@ public:
     unsigned any_number = ~0u;
     return relieve(host, any_number);
   }
-  [[nodiscard]] const DenyStackWriter &stack() const noexcept { return stack_; }
+  [[nodiscard]] const DenyFilterWriter &deny_filter() const noexcept { return deny_filter_; }
 
   // A grace period has passed since the last apply(): freed slots may be refilled.
   void grace_passed() {
     for (auto &s : v4_.of) s.table.grace_passed();
     for (auto &s : v6_.of) s.table.grace_passed();
-    guard_.grace_passed();
+    allow_filter_.grace_passed();
   }
-  [[nodiscard]] const GuardWriter &guard() const noexcept { return guard_; }
+  [[nodiscard]] const AllowFilterWriter &allow_filter() const noexcept { return allow_filter_; }
   // Is there something that grace_passed() would carry out?
-  [[nodiscard]] bool waits_for_grace() const noexcept { return guard_.waits_for_grace(); }
+  [[nodiscard]] bool waits_for_grace() const noexcept { return allow_filter_.waits_for_grace(); }
 
 private:
   enum class Wait : std::uint8_t { here, never };
@@ -152,8 +149,10 @@ private:
     std::uint32_t front_blocks = 0;
   };
 
-  ImageWriter(const ImageView &view, GuardWriter guard, DenyStackWriter stack, std::shared_ptr<Grace> grace)
-      : view_(view), grace_(std::move(grace)), guard_(std::move(guard)), stack_(std::move(stack)) {
+  ImageWriter(const ImageView &view, AllowFilterWriter allow_filter, DenyFilterWriter deny_filter,
+              std::shared_ptr<Grace> grace)
+      : view_(view), grace_(std::move(grace)), allow_filter_(std::move(allow_filter)),
+        deny_filter_(std::move(deny_filter)) {
     const auto seeds = std::make_shared<Seeds>();
     std::ranges::copy(view.seeds_v6, seeds->begin());
     const auto rehash = [seeds, family = view.family](const auto &key, unsigned length) {
@@ -176,28 +175,29 @@ private:
     return {};
   }
 
-  template <class Filter> [[nodiscard]] static Result<GuardWriter> open_guard_as(MutableBytes section) {
-    auto filter = Filter::attach(section);
-    if (!filter) return std::unexpected(filter.error());
-    return Result<GuardWriter>(std::in_place, std::move(*filter)); // moving a variant makes g++ 12 warn
+  template <class Filter>
+  [[nodiscard]] static Result<AllowFilterWriter> open_allow_filter_as(MutableBytes section) {
+    auto filter = TRY(Filter::attach(section));
+    return Result<AllowFilterWriter>(std::in_place, std::move(filter)); // moving a variant makes g++ 12 warn
   }
-  [[nodiscard]] static Result<GuardWriter> open_guard(MutableBytes image, const ImageView &view) {
-    switch (view.guard.kind()) {
-    case GuardKind::none: break;
-    case GuardKind::seesaw:
-      return open_guard_as<filter::SeesawWriter>(section_of(image, view, SectionKind::allow_seesaw));
-    case GuardKind::cuckoo:
-      return open_guard_as<filter::CuckooWriter>(section_of(image, view, SectionKind::allow_cuckoo));
-    case GuardKind::stacked:
-      return open_guard_as<filter::StackedCountingWriter>(
+  [[nodiscard]] static Result<AllowFilterWriter> open_allow_filter(MutableBytes image,
+                                                                   const ImageView &view) {
+    switch (view.allow_filter.kind()) {
+    case AllowFilterKind::none: break;
+    case AllowFilterKind::seesaw:
+      return open_allow_filter_as<filter::SeesawWriter>(section_of(image, view, SectionKind::allow_seesaw));
+    case AllowFilterKind::cuckoo:
+      return open_allow_filter_as<filter::CuckooWriter>(section_of(image, view, SectionKind::allow_cuckoo));
+    case AllowFilterKind::stacked:
+      return open_allow_filter_as<filter::StackedCountingWriter>(
           section_of(image, view, SectionKind::allow_stacked));
     }
-    return GuardWriter{};
+    return AllowFilterWriter{};
   }
 
-  [[nodiscard]] static Result<DenyStackWriter> open_stack(MutableBytes image, const ImageView &view) {
-    if (view.stack.empty()) return DenyStackWriter{};
-    return DenyStackWriter::adopt(section_of(image, view, SectionKind::deny_stacked), view.stack);
+  [[nodiscard]] static Result<DenyFilterWriter> open_stack(MutableBytes image, const ImageView &view) {
+    if (view.deny_filter.empty()) return DenyFilterWriter{};
+    return DenyFilterWriter::adopt(section_of(image, view, SectionKind::deny_stacked), view.deny_filter);
   }
 
   // A section's header stands right before its lines or blocks.
@@ -282,15 +282,17 @@ private:
   }
 
   // Before a host of the deny side is in a table. False: its readers have to find it in the overlay.
-  [[nodiscard]] bool enter_stack(KeyHash h) { return view_.stack.contains(h) || stack_.insert(h); }
+  [[nodiscard]] bool enter_deny_filter(KeyHash h) {
+    return view_.deny_filter.contains(h) || deny_filter_.insert(h);
+  }
 
   // store() for a side whose hosts are in the stack.
   template <class Line>
   [[nodiscard]] Change store_host(const SideView<Line> &view, SideWriter<Line> &writer,
                                   const typename Line::Key &key, std::uint32_t value, KeyHash h, Wait wait) {
-    const bool entered = enter_stack(h);
-    if (entered && !view_.stack.judges()) return store(view, writer, key, value, h, wait);
-    const bool judged = entered && !view_.stack.spares(key);
+    const bool entered = enter_deny_filter(h);
+    if (entered && !view_.deny_filter.judges()) return store(view, writer, key, value, h, wait);
+    const bool judged = entered && !view_.deny_filter.spares(key);
     if (judged && (view.overlay.empty() || view.overlay.find(key, table::value::length_of(value), h) == 0))
       return Change::in_place;
     return put_into_overlay(writer, key, value, h) ? Change::overlay : Change::needs_rebuild;
@@ -310,7 +312,7 @@ private:
   [[nodiscard]] Change relieve(const SideView<Line> &view, SideWriter<Line> &writer,
                                const typename Line::Key &key, KeyHash h, unsigned &may_displace) {
     const bool said = !view.overlay.empty() && view.overlay.find(key, address_bits(Line::family), h) != 0;
-    if (said || view_.stack.judge<Line>(key, h) == 0) return Change::unchanged;
+    if (said || view_.deny_filter.judge<Line>(key, h) == 0) return Change::unchanged;
     const std::uint32_t relief = table::make_relief(address_bits(Line::family));
     const bool has_place =
         writer.overlay.reliefs() < writer.overlay.reliefs_max() && writer.overlay.has_free_place(h);
@@ -325,12 +327,13 @@ private:
   [[nodiscard]] Change put(Side on, const typename Line::Key &key, unsigned length, std::uint32_t value,
                            KeyHash h, Wait wait) {
     const auto [view, writer] = side<Line>(on);
-    const bool in_stack = on == Side::deny && length == address_bits(Line::family) && !view_.stack.empty();
+    const bool in_deny_filter =
+        on == Side::deny && length == address_bits(Line::family) && !view_.deny_filter.empty();
     if (value != 0)
-      return in_stack ? store_host(*view, *writer, key, value, h, wait)
-                      : store(*view, *writer, key, value, h, wait);
-    return in_stack && view_.stack.judges() ? deny_no_more(*writer, key, h)
-                                            : remove(*view, *writer, key, length, h);
+      return in_deny_filter ? store_host(*view, *writer, key, value, h, wait)
+                            : store(*view, *writer, key, value, h, wait);
+    return in_deny_filter && view_.deny_filter.judges() ? deny_no_more(*writer, key, h)
+                                                        : remove(*view, *writer, key, length, h);
   }
   template <class Line> [[nodiscard]] auto side(Side on) noexcept {
     if constexpr (Line::family == Family::ipv4)
@@ -341,32 +344,33 @@ private:
 
   // Around what puts a key into a table of a side or takes it out, for keys that workers ask a table for.
   // `had`: it is there now.
-  [[nodiscard]] Change guarded(Side on, KeyHash h, bool had, bool will_have, Wait wait, const auto &change) {
+  [[nodiscard]] Change behind_filter(Side on, KeyHash h, bool had, bool will_have, Wait wait,
+                                     const auto &change) {
     const bool counts = on == Side::allow && had != will_have;
     if (counts && will_have)
-      if (const Change hindered = enter_guard(h, wait); hindered != Change::in_place) return hindered;
+      if (const Change hindered = enter_allow_filter(h, wait); hindered != Change::in_place) return hindered;
     const Change done = change();
     const bool changed = done == Change::in_place || done == Change::overlay;
-    if (counts && changed != will_have) guard_.left(h); // removed, or it did not get in
+    if (counts && changed != will_have) allow_filter_.left(h); // removed, or it did not get in
     return done;
   }
 
   // in_place: the filter has it; waits or needs_rebuild: it has not, and nothing else may.
-  [[nodiscard]] Change enter_guard(KeyHash h, Wait wait) {
+  [[nodiscard]] Change enter_allow_filter(KeyHash h, Wait wait) {
     constexpr unsigned rounds_max = 64; // each brings room one step nearer
-    GuardWriter::Entering entering = guard_.entering(h);
-    if (entering == GuardWriter::Entering::waits && wait == Wait::never) return Change::waits;
-    for (unsigned round = 0; entering == GuardWriter::Entering::waits && round < rounds_max; ++round) {
+    AllowFilterWriter::Entering entering = allow_filter_.entering(h);
+    if (entering == AllowFilterWriter::Entering::waits && wait == Wait::never) return Change::waits;
+    for (unsigned round = 0; entering == AllowFilterWriter::Entering::waits && round < rounds_max; ++round) {
       (*grace_)();
       grace_passed();
-      entering = guard_.entering(h);
+      entering = allow_filter_.entering(h);
     }
-    return entering == GuardWriter::Entering::in ? Change::in_place : Change::needs_rebuild;
+    return entering == AllowFilterWriter::Entering::in ? Change::in_place : Change::needs_rebuild;
   }
 
   // When too many keys wait to leave the filter.
-  void relieve_guard() {
-    if (guard_.waiting() < GuardWriter::waiting_many) return;
+  void let_keys_leave() {
+    if (allow_filter_.waiting() < AllowFilterWriter::waiting_many) return;
     (*grace_)();
     grace_passed();
   }
@@ -378,15 +382,15 @@ private:
     const std::uint32_t now = view_.find<table::LineV6>(on, key, d.length, h);
     if (d.op == DeltaOp::unset) {
       if (now == 0) return Change::unchanged;
-      return guarded(on, h, true, false, wait,
-                     [&] { return put<table::LineV6>(on, key, d.length, 0, h, wait); });
+      return behind_filter(on, h, true, false, wait,
+                           [&] { return put<table::LineV6>(on, key, d.length, 0, h, wait); });
     }
     const std::uint32_t value = table::value::make(d.list, d.length);
     if (now == value) return Change::unchanged;
     auto &word = const_cast<std::uint64_t &>(view_.lengths_v6[on].in_use[d.length / 64]);
     table::write_release(word, word | std::uint64_t{1} << (d.length % 64));
-    return guarded(on, h, now != 0, true, wait,
-                   [&] { return put<table::LineV6>(on, key, d.length, value, h, wait); });
+    return behind_filter(on, h, now != 0, true, wait,
+                         [&] { return put<table::LineV6>(on, key, d.length, value, h, wait); });
   }
 
   [[nodiscard]] Change apply_v4(const Delta &d, Wait wait) {
@@ -404,12 +408,12 @@ private:
         return remove(view_.v4[on], v4_[on], wire, d.length, h);
       }
       if (d.length != 32) note_length(on, wire, d.length); // a filter's word alone is no host below the cell
-      return guarded(on, h, true, false, wait,
-                     [&] { return put<table::LineV4>(on, wire, d.length, 0, h, wait); });
+      return behind_filter(on, h, true, false, wait,
+                           [&] { return put<table::LineV4>(on, wire, d.length, 0, h, wait); });
     }
     mark_in_use(on, d.length);
     if (!is_short) {
-      return guarded(on, h, now != 0, true, wait, [&] {
+      return behind_filter(on, h, now != 0, true, wait, [&] {
         note_length(on, wire, d.length);
         return put<table::LineV4>(on, wire, d.length, value, h, wait);
       });
@@ -486,8 +490,8 @@ private:
   std::shared_ptr<Grace> grace_;
   PerSide<SideWriter<table::LineV4>> v4_;
   PerSide<SideWriter<table::LineV6>> v6_;
-  GuardWriter guard_;
-  DenyStackWriter stack_;
+  AllowFilterWriter allow_filter_;
+  DenyFilterWriter deny_filter_;
 };
 
 // Deltas that wait are kept in order. A later one for the same prefix must not overtake them, so it
@@ -495,9 +499,9 @@ private:
 // a grace period too many.
 inline ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const Delta> deltas) {
   BatchDone done = apply_in_turn(deltas);
-  relieve_guard();
-  done.filter_strained = guard_.is_strained();
-  done.stack_strained = stack_.is_strained();
+  let_keys_leave();
+  done.filter_saturated = allow_filter_.is_saturated();
+  done.stack_saturated = deny_filter_.is_saturated();
   return done;
 }
 

@@ -12,8 +12,9 @@
 //
 // A length (below 0x0600) in place of an EtherType, whatever it says, may be followed by a SNAP header of
 // any OUI. It is stepped over when IP follows: access points take it away, and some hosts accept it on a
-// wire without a look at the OUI. One that leads to a tag is too_many_tags, and so is one of OUI 00-00-00
-// or 00-00-F8, behind which an EtherType stands, that leads to another length; any other is non_ip.
+// wire without a look at the OUI. One that leads to a tag is too_many_tags, and so is one of OUI
+// 00-00-00 or 00-00-F8, behind which an EtherType stands, that leads to another length; any other is
+// non_ip.
 //
 // The outermost IP header is found here, and what it carries in tunnel.hpp.
 //

@@ -1,6 +1,7 @@
 // Addresses and prefixes to and from text. Strict: what is accepted means exactly what it says.
 #pragma once
 
+#include "weir/base/result.hpp"
 #include "weir/key/address.hpp"
 
 #include <arpa/inet.h>
@@ -68,9 +69,8 @@ namespace detail {
 // away: a list that says 10.0.0.5/8 has an error that somebody should look at.
 [[nodiscard]] inline std::expected<Prefix, ParseFault> parse_prefix(std::string_view text) {
   const std::size_t slash = text.find('/');
-  const auto address = parse_address(text.substr(0, slash));
-  if (!address) return std::unexpected(address.error());
-  const unsigned limit = address_bits(address->family);
+  const auto address = TRY(parse_address(text.substr(0, slash)));
+  const unsigned limit = address_bits(address.family);
   unsigned length = limit;
   if (slash != std::string_view::npos) {
     std::string_view rest = text.substr(slash + 1);
@@ -78,9 +78,9 @@ namespace detail {
       return std::unexpected(limit == 32 ? "the prefix length must be 0 to 32"
                                          : "the prefix length must be 0 to 128");
   }
-  if (masked(*address, length) != *address)
+  if (masked(address, length) != address)
     return std::unexpected("address bits are set beyond the prefix length");
-  return Prefix{*address, static_cast<std::uint8_t>(length)};
+  return Prefix{address, static_cast<std::uint8_t>(length)};
 }
 
 [[nodiscard]] inline std::string to_string(const Address &address) {

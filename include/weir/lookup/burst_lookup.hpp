@@ -8,10 +8,10 @@
 // One object is one burst in flight and carries the view that it began with; the view must stay
 // valid until finish(). A question costs one probe per prefix length in use for its address, all
 // prefetched together; a side with hosts alone does not look at its length map. IPv6 bursts with more
-// probes than there is room for answer one question at a time, with the same result. Where a filter
-// guards the allow side it is asked first, or, with `confirm: on_conflict`, only about what the deny side
-// matched (guarded.hpp); addresses that nothing denies have no allow answer then. Hosts of the deny side may
-// have a stacked filter in front of their table, or instead of it (image/deny_stack_view.hpp).
+// probes than there is room for answer one question at a time, with the same result. Where the
+// allow side has a filter it is asked first, or, with `confirm: on_conflict`, only about what the deny side
+// matched (allow_questions.hpp); addresses that nothing denies have no allow answer then. Hosts of the deny
+// side may have a stacked filter in front of their table, or instead of it (image/deny_filter_view.hpp).
 //
 //   BurstLookup burst;                    // about 200 KiB, most of it untouched: not on the stack
 //   burst.begin(view, kernels);
@@ -42,10 +42,10 @@ public:
       burst_.kernels = &jhash_kernels_;
     }
     const bool late = view.policy.confirm == Confirm::on_conflict;
-    burst_.stack = view.stack.empty() ? nullptr : &view.stack;
-    burst_.order = view.guard.empty() ? AllowFilterOrder::none
-                   : late             ? AllowFilterOrder::on_conflict
-                                      : AllowFilterOrder::first;
+    burst_.stack = view.deny_filter.empty() ? nullptr : &view.deny_filter;
+    burst_.order = view.allow_filter.empty() ? AllowFilterOrder::none
+                   : late                    ? AllowFilterOrder::on_conflict
+                                             : AllowFilterOrder::first;
     v4_.begin();
     v6_.begin();
   }

@@ -58,11 +58,11 @@ std::string predicted_text(const image::SideView<Line> &view, const typename Lin
 
 // What the filter of denied hosts says of one.
 template <class Line>
-std::string stack_text(const image::DenyStackView &stack, const typename Line::Key &key, KeyHash h) {
+std::string stack_text(const image::DenyFilterView &stack, const typename Line::Key &key, KeyHash h) {
   if (!stack.contains(h)) return "stacked filter: absent";
   if (!stack.judges()) return "stacked filter: yes; ";
   if (stack.spares(key)) return "stacked filter: yes, but the address is never to be denied";
-  const image::DenyStackHeader &planned = stack.planned();
+  const image::DenyFilterHeader &planned = stack.planned();
   return fmt::format(
       "stacked filter: denied; it judges alone, with a predicted false positive rate of {:.3g} "
       "% ({:.3g} % for an address nobody knew of)",
@@ -72,7 +72,7 @@ std::string stack_text(const image::DenyStackView &stack, const typename Line::K
 // Where the lookup of one prefix goes and ends, line by line. `stack`: what is to be asked; null: nothing.
 template <class Line>
 std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, KeyHash h,
-                       const image::DenyStackView *stack) {
+                       const image::DenyFilterView *stack) {
   const auto key = key_of(prefix.address, static_cast<const Line *>(nullptr));
   if (!view.overlay.empty())
     if (const std::uint32_t v = view.overlay.find(key, prefix.length, h))
@@ -94,13 +94,14 @@ std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, 
 }
 
 // How the filter in front of the allow tables answered.
-struct GuardAnswers {
+struct AllowFilterAnswers {
   unsigned asked = 0, accepted = 0;
 };
 
 // One step for each length that is asked of the table, the longest first.
-GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
-  GuardAnswers guard;
+AllowFilterAnswers add_probes(const image::ImageView &view, Side side, const Address &address,
+                              Explanation &out) {
+  AllowFilterAnswers answers;
   const bool v4 = address.family == Family::ipv4;
   const std::uint64_t cell =
       v4 && view.lengths_v4[side].lengths() != 0 ? view.lengths_v4[side].cell(address.wire()) : 0;
@@ -112,34 +113,35 @@ GuardAnswers add_probes(const image::ImageView &view, Side side, const Address &
     const KeyHash h = view.hash(prefix);
     std::string text;
     bool accepts = true;
-    if (side == Side::allow && !view.guard.empty()) {
-      accepts = view.guard.contains(h);
-      ++guard.asked;
-      guard.accepted += accepts;
-      text = fmt::format("{}: {}", image::name_of(view.guard.kind()), accepts ? "yes; " : "no");
+    if (side == Side::allow && !view.allow_filter.empty()) {
+      accepts = view.allow_filter.contains(h);
+      ++answers.asked;
+      answers.accepted += accepts;
+      text = fmt::format("{}: {}", image::name_of(view.allow_filter.kind()), accepts ? "yes; " : "no");
     }
-    const bool in_stack = side == Side::deny && prefix.is_host() && !view.stack.empty();
-    const image::DenyStackView *stack = in_stack ? &view.stack : nullptr;
+    const bool in_stack = side == Side::deny && prefix.is_host() && !view.deny_filter.empty();
+    const image::DenyFilterView *stack = in_stack ? &view.deny_filter : nullptr;
     if (accepts)
       text += v4 ? probe_text(view.v4[side], prefix, h, stack) : probe_text(view.v6[side], prefix, h, stack);
     out.path.push_back({fmt::format("{} /{}", name_of(side), length), std::move(text)});
   }
-  return guard;
+  return answers;
 }
 
-std::string no_match_text(image::GuardKind kind, const GuardAnswers &guard) {
-  if (guard.asked == 0) return "no match";
-  return fmt::format("{}: {}", image::name_of(kind), guard.accepted == 0 ? "no" : "yes, but no table has it");
+std::string no_match_text(image::AllowFilterKind kind, const AllowFilterAnswers &answers) {
+  if (answers.asked == 0) return "no match";
+  return fmt::format("{}: {}", image::name_of(kind),
+                     answers.accepted == 0 ? "no" : "yes, but no table has it");
 }
 
 // What a side says about an address; fills in list and entry when it matches.
 bool ask(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
   const std::string name(name_of(side));
   out.path.push_back({name + " lengths", lengths_text(view, side, address)});
-  const GuardAnswers guard = add_probes(view, side, address, out);
+  const AllowFilterAnswers answers = add_probes(view, side, address, out);
   const std::uint32_t value = image::lookup(view, side, address);
   if (!table::value::is_set(value)) {
-    out.path.push_back({name, no_match_text(view.guard.kind(), guard)});
+    out.path.push_back({name, no_match_text(view.allow_filter.kind(), answers)});
     return false;
   }
   const unsigned length = table::value::length_of(value);
@@ -156,7 +158,7 @@ Explanation explain(const image::ImageView &view, const Address &address) {
   out.path.push_back({"image", fmt::format("generation {}", view.header->generation)});
   out.path.push_back({"parse", fmt::format("{} address {}", address.family == Family::ipv4 ? "ipv4" : "ipv6",
                                            to_string(address))});
-  const bool deny_first = !view.guard.empty() && view.policy.confirm == Confirm::on_conflict;
+  const bool deny_first = !view.allow_filter.empty() && view.policy.confirm == Confirm::on_conflict;
   bool denied = deny_first && ask(view, Side::deny, address, out);
   if (deny_first && !denied) out.path.push_back({"allow", "not asked: nothing denies it"});
   const bool allowed = (denied || !deny_first) && ask(view, Side::allow, address, out);

@@ -5,7 +5,7 @@
 
 #include "weir/image/view.hpp"
 #include "weir/key/side.hpp"
-#include "weir/lookup/guarded.hpp"
+#include "weir/lookup/allow_questions.hpp"
 #include "weir/lookup/kernels.hpp"
 #include "weir/lookup/probe_batch.hpp"
 
@@ -24,7 +24,7 @@ inline constexpr unsigned questions_max = 64; // of a burst
 enum class AllowFilterOrder : std::uint8_t { none, first, on_conflict };
 
 // The stack of denied hosts. Bursts that answer one question at a time are not in it.
-struct StackTally {
+struct DenyFilterTally {
   unsigned asked = 0;    // addresses
   unsigned accepted = 0; // of `asked`
   unsigned refuted = 0;  // of `accepted`, in front of a table: no table has them
@@ -34,20 +34,20 @@ struct StackTally {
 struct LookupCost {
   unsigned probes = 0;       // (address, length, side) asked of a table
   unsigned second_lines = 0; // of `probes`, how many went on to table 2
-  GuardTally guard;
-  StackTally stack;
+  AllowFilterTally allow_filter;
+  DenyFilterTally deny_filter;
 };
 
 // What both families of a burst in flight share.
 struct BurstState {
   const image::ImageView *view = nullptr;
   const Kernels *kernels = &portable_kernels;
-  const image::DenyStackView *stack = nullptr; // the view's, unless that is empty
+  const image::DenyFilterView *stack = nullptr; // the view's, unless that is empty
   AllowFilterOrder order = AllowFilterOrder::none;
   LookupCost cost;
   alignas(64) PerSide<std::array<std::uint32_t, 2 * questions_max>> answers{}; // IPv4 questions, then IPv6's
 
-  [[nodiscard]] const image::DenyStackView *stack_of(Side side) const noexcept {
+  [[nodiscard]] const image::DenyFilterView *stack_of(Side side) const noexcept {
     return side == Side::deny ? stack : nullptr;
   }
   [[nodiscard]] bool filter_first(Side side) const noexcept {
@@ -108,8 +108,8 @@ public:
     const std::uint64_t questions = sampled ? all_questions() : denied;
     if (questions == 0) return;
     std::uint32_t *const allow = answers(burst, Side::allow);
-    GuardedQuestions<Line>(*burst.view, *burst.kernels)
-        .ask(keys_.data(), questions, denied, allow, burst.cost.guard);
+    AllowQuestions<Line>(*burst.view, *burst.kernels)
+        .ask(keys_.data(), questions, denied, allow, burst.cost.allow_filter);
     for (std::uint64_t rest = questions & ~denied; rest != 0; rest &= rest - 1)
       allow[std::countr_zero(rest)] = 0;
     uniform_[Side::allow].reset();
@@ -136,17 +136,17 @@ protected:
       b.finish(tables(burst, side), *burst.kernels, answers(burst, side));
       burst.cost.probes += b.asked_table();
       burst.cost.second_lines += b.second_lines();
-      if (side == Side::allow) burst.cost.guard.table_asked += b.asked_table();
+      if (side == Side::allow) burst.cost.allow_filter.table_asked += b.asked_table();
     });
   }
   // After collect(). The deny side has answered before the allow side does.
   void tally_filters(BurstState &burst, Side side) noexcept {
     if (burst.filter_first(side))
-      burst.cost.guard.add(all_questions(), let_through_,
-                           burst.kernels->listed(answers(burst, Side::allow), asked_),
-                           burst.kernels->listed(answers(burst, Side::deny), asked_));
+      burst.cost.allow_filter.add(all_questions(), let_through_,
+                                  burst.kernels->listed(answers(burst, Side::allow), asked_),
+                                  burst.kernels->listed(answers(burst, Side::deny), asked_));
     if (burst.stack_of(side) == nullptr) return;
-    StackTally &tally = burst.cost.stack;
+    DenyFilterTally &tally = burst.cost.deny_filter;
     batches_[side].each([&](const ProbeBatch<Line> &b) {
       tally.asked += b.asked_stack();
       tally.accepted += b.accepted_by_stack();
@@ -175,7 +175,8 @@ private:
   void ask_filter(BurstState &burst, Side side) noexcept {
     let_through_ = 0;
     batches_[side].each([&](auto &b) {
-      if (b.any()) let_through_ |= b.ask_guard(burst.view->guard, *burst.kernels, answers(burst, side));
+      if (b.any())
+        let_through_ |= b.ask_allow_filter(burst.view->allow_filter, *burst.kernels, answers(burst, side));
     });
   }
 

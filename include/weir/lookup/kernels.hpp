@@ -2,20 +2,19 @@
 // here; forms for AVX2 and AVX-512 stand in kernels/, where one is chosen at start.
 //
 //   hash     keys, seeds        -> hashes     eight keys at a time where the processor can
-//   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
-//   probe    lines, keys        -> values, groups   what stands beside a key; all group bits of its line
-//   settle   values, groups     -> indices    that a group bit sends to table 2
-//   signs    keys               -> masks      of addresses with hosts, and with more, below their /16
-//   cells    keys               -> lengths    in use below an address, and its best short prefix
-//   or_else  values, values     -> values     the second where the first is none
-//   listed   values             -> mask       of those that name a list
-//   mix      hashes, layer      -> a filter's own view of them
-//   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
+//   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor
+//   leads probe    lines, keys        -> values, groups   what stands beside a key; all group bits
+//   of its line settle   values, groups     -> indices    that a group bit sends to table 2 signs    keys ->
+//   masks      of addresses with hosts, and with more, below their /16 cells    keys               -> lengths
+//   in use below an address, and its best short prefix or_else  values, values     -> values     the second
+//   where the first is none listed   values             -> mask       of those that name a list mix hashes,
+//   layer      -> a filter's own view of them bloom    mixed hashes       -> indices    that a split-block
+//   Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
 // hash(), lines...(), signs(), cells(), or_else(), mix() and settle() may read and write up to the next
 // multiple of `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values,
-// then keys, then group bits. It also sends for the lines of the burst behind, one a probe: sent for all at
+// then keys, then group bits. It also prefetches the lines of the burst behind, one a probe: prefetched all at
 // once they slow the probes that follow (measured; docs/decisions.md).
 #pragma once
 
@@ -43,9 +42,9 @@ inline void offer(std::uint32_t &best, std::uint32_t value) noexcept {
   best = value != 0 && (best == 0 || longer) ? value : best;
 }
 
-// Sends for a line into the second cache, which has room for more that is under way than the first: twice
+// Prefetches a line into L2, which has room for more that is under way than the first: twice
 // the lines in the same time (measured; docs/decisions.md).
-inline void send_for(const void *line) noexcept { __builtin_prefetch(line, 0, 2); }
+inline void prefetch_line(const void *line) noexcept { __builtin_prefetch(line, 0, 2); }
 
 // What a probe needs to know, as parallel arrays.
 template <class Line> struct ProbeArrays {
@@ -164,7 +163,7 @@ inline void lines_led(const KeyHash *hashes, unsigned count, const LedTable &tab
 template <class Line>
 void probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint32_t *groups) noexcept {
   for (unsigned i = 0; i < p.count; ++i) {
-    if (i < p.behind_count) send_for(p.behind[i]);
+    if (i < p.behind_count) prefetch_line(p.behind[i]);
     values[i] = table::find_in(*p.lines[i], p.keys[i], p.tags[i] >> 16);
     if (groups == nullptr) continue;
     table::compiler_fence();

@@ -8,9 +8,9 @@
 //
 //   add / add_all -> aim -> probe_first -> settle -> finish        the stages of burst_lookup.hpp
 //
-// With an overlay, a front filter, a stack or a guard in the way, the probes that they settle are taken out
-// of the arrays between the stages, so that what follows sees dense arrays again. A stack is asked about
-// probes for hosts alone; where it judges, it settles those too that it accepts.
+// With an overlay, a front filter, a deny filter or an allow filter in the way, the probes that they settle
+// are taken out of the arrays between the stages, so that what follows sees dense arrays again. A stack is
+// asked about probes for hosts alone; where it judges, it settles those too that it accepts.
 #pragma once
 
 #include "weir/image/view.hpp"
@@ -41,7 +41,7 @@ public:
   }
   void prefetch_rest() noexcept {
     for (; at_ < count_; ++at_)
-      for (std::size_t i = 0; i < pieces_[at_].count; ++i) send_for(pieces_[at_].first[i]);
+      for (std::size_t i = 0; i < pieces_[at_].count; ++i) prefetch_line(pieces_[at_].first[i]);
   }
 
 private:
@@ -108,13 +108,13 @@ public:
   // After add_all(): where a stack judges, it has a word about these questions alone.
   void judge_only(std::uint64_t questions) noexcept { judged_ = questions; }
 
-  // Takes out the probes that `guard` knows to be absent. Before aim(); bit q of the result: question q
+  // Takes out the probes that `allow` knows to be absent. Before aim(); bit q of the result: question q
   // keeps a probe.
-  std::uint64_t ask_guard(const auto &guard, const Kernels &kernels, std::uint32_t *answers) noexcept {
+  std::uint64_t ask_allow_filter(const auto &allow, const Kernels &kernels, std::uint32_t *answers) noexcept {
     hash(kernels);
     name_questions(answers);
     std::uint64_t questions = 0;
-    const filter::HitMask hits = guard.contains_batch(std::span(hash_).first(count_));
+    const filter::HitMask hits = allow.contains_batch(std::span(hash_).first(count_));
     for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1)
       questions |= std::uint64_t{1} << question_[static_cast<unsigned>(std::countr_zero(rest))];
     keep(hits);
@@ -124,11 +124,11 @@ public:
 
   // Where in memory the first answer stands, to be prefetched. `stack`: of the side; null: none.
   std::span<const void *const> aim(const Side &view, const Kernels &kernels,
-                                   const image::DenyStackView *stack = nullptr) noexcept {
+                                   const image::DenyFilterView *stack = nullptr) noexcept {
     if (count_ == 0) return {};
     if (!hashed_) hash(kernels);
     stack_ = stack;
-    if (stack != nullptr && stack->first().blocks.empty()) return {}; // it sends for its lines itself
+    if (stack != nullptr && stack->first().blocks.empty()) return {}; // it prefetches its lines itself
     if (stack != nullptr)
       aim_at_blocks(stack->first().blocks, stack->first().family, kernels);
     else if (!view.front.empty())
@@ -150,14 +150,14 @@ public:
       else
         ask_front(view, kernels, answers);
       aim_at_lines(view, kernels);
-      for (unsigned i = 0; i < count_; ++i) send_for(target_[i]);
+      for (unsigned i = 0; i < count_; ++i) prefetch_line(target_[i]);
       state_ = State::aimed;
       return;
     }
     probe(kernels, answers, behind.next(count_));
   }
 
-  // One step on: the group bits are read, table 2's lines sent for; behind a front filter, table 1 is
+  // One step on: the group bits are read, table 2's lines prefetched; behind a front filter, table 1 is
   // probed. To be called when some time has passed since probe_first().
   void settle(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
     if (count_ == 0) return;
@@ -184,7 +184,7 @@ private:
   }
 
   void aim_at_lines(const Side &view, const Kernels &kernels) noexcept {
-    led_ = view.leads();
+    led_ = view.predicts_alone();
     if (led_)
       follow(view, kernels);
     else
@@ -307,19 +307,18 @@ private:
   // the second when that leaves many.
   [[nodiscard]] std::uint64_t accepted_by_stack(std::uint64_t asked, const Kernels &kernels) noexcept {
     constexpr int many = 12;
-    const auto &[first, first_family] = stack_->first();
-    const auto &[second, second_family] = stack_->second();
+    const auto &[first, first_salt] = stack_->first();
+    const auto &[second, second_salt] = stack_->second();
     if (first.empty()) return stack_->contains_batch(std::span(hash_).first(count_)) & asked;
     std::uint64_t accepted = accepted_by(first, kernels) & asked, open = accepted;
     if (stack_->depth() == 1) return accepted;
     if (!second.empty() && std::popcount(open) >= many) {
-      kernels.mix(hash_.data(), count_, second_family, mixed_.data());
+      kernels.mix(hash_.data(), count_, second_salt, mixed_.data());
       open &= accepted_by(second, kernels);
     }
     for (; open != 0; open &= open - 1) {
       const KeyHash h = hash_[static_cast<unsigned>(std::countr_zero(open))];
-      if (!second.empty() && !second.contains_mixed(remix(h, second_family)))
-        continue; // present, as most are
+      if (!second.empty() && !second.contains_mixed(remix(h, second_salt))) continue; // present, as most are
       if (!stack_->settles(h)) accepted ^= open & -open;
     }
     return accepted;
@@ -338,7 +337,7 @@ private:
     if (!stack_->judges()) return keep(accepted | (all_probes() & ~hosts));
     for (std::uint64_t rest = accepted; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
-      if (!stack_->spares(key_[i])) offer(answers[question_[i]], image::DenyStackView::denial<Line>);
+      if (!stack_->spares(key_[i])) offer(answers[question_[i]], image::DenyFilterView::denial<Line>);
     }
     keep(all_probes() & ~hosts);
   }
@@ -361,10 +360,10 @@ private:
   unsigned asked_stack_ = 0; // probes for hosts that the stack was asked about
   unsigned accepted_ = 0;    // of them, by it
   std::uint64_t judged_ = 0; // questions
-  const image::DenyStackView *stack_ = nullptr;
+  const image::DenyFilterView *stack_ = nullptr;
   bool one_each_ = false;  // probe i is question i
   bool all_hosts_ = false; // every probe asks for a host
-  bool hashed_ = false;    // already, for the guard
+  bool hashed_ = false;    // already, for the allow filter
   bool led_ = false;       // by a chained predictor: one line each
   enum class State : std::uint8_t { aimed, probed, settled };
   State state_ = State::aimed;

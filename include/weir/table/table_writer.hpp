@@ -86,8 +86,8 @@ public:
     return move_one_to_table1(*writable(view_.line2(h))) ? Put::waits : Put::full;
   }
 
-  // The same for a key that a predictor leads to one line: nothing moves, the stash is out of bounds. For
-  // keys of table 2 the group bit is set too, so that readers without a predictor find them.
+  // The same for a key that a predictor leads to one line: nothing moves, the stash is out of
+  // bounds. For keys of table 2 the group bit is set too, so that readers without a predictor find them.
   Put put_into(bool table2, const Key &key, std::uint32_t value, KeyHash h) {
     if (const Place old = locate(key, value::length_of(value), h); old.line != nullptr) {
       set_value(old, value);

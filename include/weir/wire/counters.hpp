@@ -25,7 +25,8 @@ enum class CounterGroup : std::uint8_t {
 };
 // "": members of the report itself.
 [[nodiscard]] constexpr std::string_view name_of(CounterGroup group) noexcept {
-  constexpr std::array<std::string_view, 6> names{"", "", "lookups", "guard", "stack", "workers"};
+  constexpr std::array<std::string_view, 6> names{"",       "", "lookups", "allow_filter", "deny_filter",
+                                                  "workers"};
   return names[static_cast<std::size_t>(group)];
 }
 
@@ -97,7 +98,7 @@ inline constexpr std::array<CounterInfo, counter_count> counters{{
     {CounterId::probes, CounterGroup::lookups, "probes", CounterUnit::probes,
      "keys asked of a table, one for each prefix length in use"},
     {CounterId::second_lines, CounterGroup::lookups, "second_lines", CounterUnit::probes,
-     "probes that needed a second cache line of table"},
+     "probes that needed a L2 line of table"},
     {CounterId::allow_asked, CounterGroup::allow_filter, "asked", CounterUnit::addresses,
      "addresses that the filter of the allow lists was asked about"},
     {CounterId::allow_accepted, CounterGroup::allow_filter, "accepted", CounterUnit::addresses,

@@ -55,8 +55,8 @@ enum class Type : std::uint16_t {
   samples = 10, // followed by one Sample or more, as many as fit
   refused = 11,
   discard = 12, // drop what this peer staged, if anything; answered by `staged` with generation 0
-  guard = 13,
-  guarded = 14,
+  learn = 13,
+  learned = 14,
   relieve = 15,
   relieved = 16,
 };
@@ -109,35 +109,35 @@ inline constexpr std::size_t deltas_max = (payload_bytes_max - sizeof(Deltas)) /
 struct Applied {
   std::uint64_t sequence = 0; // last delta in force on every worker
   Target target = Target::live;
-  std::uint32_t in_overlay = 0;      // of this batch
-  std::uint32_t filter_strained = 0; // 1: the allow side's filter has outgrown its plan, an image is due
-  std::uint32_t stack_strained = 0;  // 1: so has the stacked filter of denied hosts
+  std::uint32_t in_overlay = 0;       // of this batch
+  std::uint32_t filter_saturated = 0; // 1: the allow side's filter has outgrown its plan, an image is due
+  std::uint32_t stack_saturated = 0;  // 1: so has the stacked filter of denied hosts
 };
 static_assert(sizeof(Applied) == 24);
 
-struct GuardedAddress {
+struct HostAddress {
   Family family = Family::ipv4;
   std::array<std::uint8_t, 7> reserved{};
   std::array<std::uint8_t, 16> address{}; // as Address::bytes
 };
-static_assert(sizeof(GuardedAddress) == 24 && std::has_unique_object_representations_v<GuardedAddress>);
+static_assert(sizeof(HostAddress) == 24 && std::has_unique_object_representations_v<HostAddress>);
 
-struct Guard { // followed by `count` GuardedAddress
+struct Learn { // followed by `count` HostAddress
   image::StoreId store_id{};
   std::uint64_t generation = 0; // that must be live, else refused
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;
 };
-static_assert(sizeof(Guard) == 32);
-inline constexpr std::size_t guard_max = 1024; // addresses a message
+static_assert(sizeof(Learn) == 32);
+inline constexpr std::size_t learn_max = 1024; // addresses a message
 
-struct Guarded { // positions of the addresses in the filter's cells
+struct Learned { // positions of the addresses in the filter's cells
   std::uint64_t generation = 0;
   std::uint32_t sealed = 0, waiting = 0; // now or before; once the keys there have gone
   std::uint32_t refused = 0;             // in use, and cells have no bit to remember it
   std::uint32_t reserved = 0;
 };
-static_assert(sizeof(Guarded) == 24);
+static_assert(sizeof(Learned) == 24);
 
 // Hosts that a stacked filter denies wrongly: from now on, and in the image that is staged as well, they are
 // denied by rules that came as deltas and by prefixes alone. The sender has made sure that no rule names
@@ -149,7 +149,7 @@ struct Relieve { // followed by `count` RelievedAddress
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(Relieve) == 32);
-using RelievedAddress = GuardedAddress;
+using RelievedAddress = HostAddress;
 inline constexpr std::size_t relieve_max = 1024; // addresses a message
 
 struct Relieved { // addresses

@@ -89,23 +89,23 @@ TEST_F(ChannelTest, a_truncated_image_is_refused) {
 
 TEST_F(ChannelTest, late_guards_are_taken_for_the_live_generation_alone_and_only_whole) {
   const auto ask = [&](std::uint64_t generation, std::uint32_t count, std::size_t sent) {
-    const wire::Guard head{.store_id = control_->store_id, .generation = generation, .count = count};
-    std::vector<wire::GuardedAddress> addresses(sent);
-    std::vector<std::byte> payload(sizeof head + addresses.size() * sizeof(wire::GuardedAddress));
+    const wire::Learn head{.store_id = control_->store_id, .generation = generation, .count = count};
+    std::vector<wire::HostAddress> addresses(sent);
+    std::vector<std::byte> payload(sizeof head + addresses.size() * sizeof(wire::HostAddress));
     std::memcpy(payload.data(), &head, sizeof head);
     if (!addresses.empty())
       std::memcpy(payload.data() + sizeof head, addresses.data(), payload.size() - sizeof head);
-    return control_->ask(wire::Type::guard, payload);
+    return control_->ask(wire::Type::learn, payload);
   };
   const WireMessage done = ask(7, 2, 2);
-  ASSERT_TRUE(done.is(wire::Type::guarded)) << done.refusal();
-  EXPECT_EQ(done.as<wire::Guarded>().generation, 7u);
-  EXPECT_EQ(done.as<wire::Guarded>().sealed, 0u) << "there is no filter";
+  ASSERT_TRUE(done.is(wire::Type::learned)) << done.refusal();
+  EXPECT_EQ(done.as<wire::Learned>().generation, 7u);
+  EXPECT_EQ(done.as<wire::Learned>().sealed, 0u) << "there is no filter";
   const WireMessage other = ask(8, 1, 1);
   ASSERT_TRUE(other.is(wire::Type::refused));
   EXPECT_NE(other.refusal().find("7 is live"), std::string::npos) << other.refusal();
   EXPECT_TRUE(ask(7, 2, 1).is(wire::Type::refused)) << "cut short";
-  EXPECT_TRUE(ask(7, wire::guard_max + 1, wire::guard_max + 1).is(wire::Type::refused)) << "too many";
+  EXPECT_TRUE(ask(7, wire::learn_max + 1, wire::learn_max + 1).is(wire::Type::refused)) << "too many";
   expect_unchanged();
 }
 
@@ -184,8 +184,8 @@ TEST_F(ChannelTest, what_is_said_of_another_rule_store_is_refused) {
   const WireMessage delta = control_->deltas(wire::Target::live, 1, {make_delta(set, "192.0.2.3", 0)});
   ASSERT_TRUE(delta.is(wire::Type::refused));
   EXPECT_NE(delta.refusal().find("another rule store"), std::string::npos) << delta.refusal();
-  const wire::Guard guard{.store_id = control_->store_id, .generation = 7};
-  EXPECT_TRUE(control_->ask(wire::Type::guard, std::as_bytes(std::span(&guard, 1))).is(wire::Type::refused));
+  const wire::Learn guard{.store_id = control_->store_id, .generation = 7};
+  EXPECT_TRUE(control_->ask(wire::Type::learn, std::as_bytes(std::span(&guard, 1))).is(wire::Type::refused));
   expect_unchanged();
 }
 

@@ -165,7 +165,7 @@ WEIR_INLINE void probe_all(const ProbeArrays<Line> &probes, std::uint32_t *value
                            std::uint32_t *groups) noexcept {
   const auto p = probes; // in registers: a fence would reload what a reference names
   for (unsigned i = 0; i < p.count; ++i) {
-    if (i < p.behind_count) send_for(p.behind[i]);
+    if (i < p.behind_count) prefetch_line(p.behind[i]);
     values[i] = probe_one(p, i);
     if constexpr (grouped) groups[i] = groups_of(*p.lines[i]);
   }

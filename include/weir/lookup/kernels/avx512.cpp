@@ -176,7 +176,7 @@ WEIR_INLINE void probe_all(const ProbeArrays<Line> &probes, std::uint32_t *value
   const auto p = probes; // in registers: a fence would reload what a reference names
   unsigned i = 0;
   for (; i < p.behind_count; ++i) {
-    send_for(p.behind[i]);
+    prefetch_line(p.behind[i]);
     probe_one(p, i, values);
     if constexpr (grouped) groups[i] = groups_of(*p.lines[i]);
   }

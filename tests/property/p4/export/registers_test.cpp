@@ -3,7 +3,7 @@
 // one that fails leaves the bank in use as it was.
 #include "p4/export/exporter.hpp"
 #include "tests/p4/model.hpp"
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/random_rules.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/test_image.hpp"
@@ -130,7 +130,7 @@ private:
     if (filters.stack) {
       for (unsigned n = 0; n < 300; ++n) known_.push_back(test::random_address(random_, Family::ipv4));
       options.stack = test::plan_of({filter::FilterKind::bloom, false, 1 + 2 * random_.below(2), 5},
-                                    image::StackRole::front);
+                                    image::DenyFilterRole::front);
       options.stack->known = known_;
     }
     return options;
@@ -155,8 +155,8 @@ void expect_answers_of(const image::ImageView &view, const test::P4Model &model,
 unsigned expect_filters_of(const image::ImageView &view, const test::P4Model &model,
                            const std::vector<Address> &addresses) {
   unsigned accepted = 0;
-  EXPECT_EQ(model.has_guard(), !view.guard.empty());
-  EXPECT_EQ(model.has_stack(), !view.stack.empty());
+  EXPECT_EQ(model.has_allow_filter(), !view.allow_filter.empty());
+  EXPECT_EQ(model.has_stack(), !view.deny_filter.empty());
   for (const Address &a : addresses) {
     const KeyHash h = view.hash(Prefix{a, static_cast<std::uint8_t>(address_bits(a.family))});
     const test::P4Model::Hash halves = a.family == Family::ipv4
@@ -164,13 +164,13 @@ unsigned expect_filters_of(const image::ImageView &view, const test::P4Model &mo
                                            : test::P4Model::hash_v6(a, view.seeds_v6[128]);
     EXPECT_EQ(halves.h0, table::half1(h)) << to_string(a);
     EXPECT_EQ(halves.h1, table::half2(h)) << to_string(a);
-    if (model.has_guard()) {
-      EXPECT_EQ(model.guard_accepts(halves), view.guard.contains(h)) << to_string(a);
-      accepted += view.guard.contains(h) ? 1 : 0;
+    if (model.has_allow_filter()) {
+      EXPECT_EQ(model.guard_accepts(halves), view.allow_filter.contains(h)) << to_string(a);
+      accepted += view.allow_filter.contains(h) ? 1 : 0;
     }
     if (model.has_stack()) {
-      EXPECT_EQ(model.stack_accepts(halves), view.stack.contains(h)) << to_string(a);
-      accepted += view.stack.contains(h) ? 1 : 0;
+      EXPECT_EQ(model.stack_accepts(halves), view.deny_filter.contains(h)) << to_string(a);
+      accepted += view.deny_filter.contains(h) ? 1 : 0;
     }
   }
   return accepted;

@@ -7,7 +7,7 @@
 // stash and in a filter's wrong answers is held against feeds drawn at random: the mean over seeds may lie
 // apart by chance alone.
 #include "tests/support/cuckoo_section.hpp"
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/seesaw_section.hpp"
 #include "tests/support/test_image.hpp"
@@ -136,7 +136,7 @@ build::SeesawParams seesaw_params() {
 Figures figures_of(const Addresses &addresses, std::uint64_t seed, std::mt19937_64 &random) {
   const RuleSet rules = rules_of(addresses);
   const TestImage image(rules, {.seed = seed, .front_filter = true});
-  const TestImage stacked(rules, {.seed = seed, .stack = plan_of({}, image::StackRole::front)});
+  const TestImage stacked(rules, {.seed = seed, .stack = plan_of({}, image::DenyFilterRole::front)});
   const build::BuildReport &report = image.report();
   std::vector<KeyHash> hashes;
   for (const std::uint32_t a : addresses) hashes.push_back(image.view().hash(byteswap32(a), 32));
@@ -153,7 +153,7 @@ Figures figures_of(const Addresses &addresses, std::uint64_t seed, std::mt19937_
     ++asked;
     const KeyHash h = image.view().hash(byteswap32(near), 32);
     f[3] += image.view().v4[Side::deny].front.contains(h);
-    f[4] += stacked.view().stack.contains(h);
+    f[4] += stacked.view().deny_filter.contains(h);
     f[5] += seesaw_view.contains(h);
     f[6] += cuckoo_view.contains(h);
   }
@@ -298,7 +298,7 @@ TEST(Keys, that_share_a_bucket_of_a_filter_under_a_seed_that_leaked_are_built_wi
   const TestImage image(rules, {.seed = leaked, .cuckoo = build::CuckooParams{chosen.size(), shape}});
   EXPECT_GT(image.report().attempts, 1u) << "they do collide";
   for (const std::uint32_t a : chosen) {
-    EXPECT_TRUE(image.view().guard.contains(image.view().hash(byteswap32(a), 32)));
+    EXPECT_TRUE(image.view().allow_filter.contains(image.view().hash(byteswap32(a), 32)));
     EXPECT_TRUE(table::value::is_set(image::lookup(image.view(), Side::allow, Address::from_host(a))));
   }
 }
@@ -310,7 +310,8 @@ TEST(Keys, that_share_their_lines_behind_a_stack_are_refused_with_a_sentence) {
   const Addresses chosen = colliding(leaked, build::table_size<table::LineV4>(count).lines1, count);
   const auto built = [&](std::uint64_t seed) -> std::string {
     try {
-      const TestImage image(rules_of(chosen), {.seed = seed, .stack = plan_of({}, image::StackRole::front)});
+      const TestImage image(rules_of(chosen),
+                            {.seed = seed, .stack = plan_of({}, image::DenyFilterRole::front)});
       return "";
     } catch (const std::runtime_error &error) {
       return error.what();

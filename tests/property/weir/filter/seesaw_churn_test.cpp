@@ -29,7 +29,7 @@ public:
     look();
     for (unsigned round = 0; round < 6; ++round) {
       for (std::uint64_t i = 0; i < keys_max / 10; ++i) erase();
-      writer_.guard(test::numbered_key(seed_, 3, round));
+      writer_.learn(test::numbered_key(seed_, 3, round));
       for (std::uint64_t i = 0; i < keys_max / 10; ++i) insert();
       look();
     }

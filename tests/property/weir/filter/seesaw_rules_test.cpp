@@ -59,7 +59,7 @@ public:
       : game_(game), random_(random), section_(random_params(random)), writer_(section_.writer<Rules>()),
         view_(section_.view<Rounds>()),
         universe_(section_.view().shape().lean_hashes != 0 ? lean_universe : universe) {
-    for (unsigned i = random() % universe_; i > 0; --i) writer_.guard(negative());
+    for (unsigned i = random() % universe_; i > 0; --i) writer_.learn(negative());
   }
 
   void play(Damage &damage) {
@@ -76,7 +76,7 @@ private:
     const KeyHash key = test::numbered_key(game_.seed, 0, random_() % universe_);
     const auto at = present_.find(key.bits);
     switch (random_() % 16) {
-    case 0: writer_.guard(negative()); break;
+    case 0: writer_.learn(negative()); break;
     case 1:
       if (game_.drops_guards) writer_.drop_guards();
       break;

@@ -47,12 +47,12 @@ template <class Rules> Seen watch(std::uint64_t seed, unsigned sequences) {
       ++seen.stores;
       for (const auto &[key, count] : settled) seen.missed += count > 0 && !view.contains({key});
     };
-    for (unsigned i = 0; i < 10; ++i) writer.guard(test::numbered_key(seed, 1, random() % 20));
+    for (unsigned i = 0; i < 10; ++i) writer.learn(test::numbered_key(seed, 1, random() % 20));
     for (unsigned i = 0; i < 300; ++i) {
       const KeyHash key = test::numbered_key(seed, 0, random() % 16);
       const unsigned choice = random() % 9;
       if (choice == 0)
-        writer.guard(test::numbered_key(seed, 1, random() % 20));
+        writer.learn(test::numbered_key(seed, 1, random() % 20));
       else if (choice < 5) {
         writer.insert(key);
         ++settled[key.bits];
@@ -160,7 +160,7 @@ TEST(SeesawStores, a_late_negative_seals_its_cells_as_their_keys_go) {
   const unsigned before = hits();
   unsigned waiting = 0;
   for (const KeyHash key : test::numbered_keys(seed, 1, late)) {
-    const SeesawGuarded g = writer.guard(key);
+    const SeesawLearned g = writer.learn(key);
     EXPECT_EQ(g.sealed + g.waiting, params.hashes);
     waiting += g.waiting;
   }
@@ -181,7 +181,7 @@ TEST(SeesawStores, without_an_adaptive_bit_a_late_negative_is_told_what_it_canno
   auto writer = section.writer();
   unsigned refused = 0;
   for (const KeyHash key : test::numbered_keys(6, 1, 100)) {
-    const SeesawGuarded g = writer.guard(key);
+    const SeesawLearned g = writer.learn(key);
     EXPECT_EQ(g.sealed + g.refused, params.hashes);
     refused += g.refused;
   }

@@ -29,7 +29,7 @@ image::Delta host_delta(Side side, std::uint32_t host, std::uint16_t list) { // 
 // On the allow side behind a filter, which has to follow every key that waits, enters or leaves.
 struct Setting {
   Side side;
-  image::GuardKind guard = image::GuardKind::none;
+  image::AllowFilterKind guard = image::AllowFilterKind::none;
 };
 struct Batches : testing::TestWithParam<Setting> {
   static Side side() { return GetParam().side; }
@@ -49,15 +49,15 @@ struct Batches : testing::TestWithParam<Setting> {
     build::BuildInput in;
     in.lists = {{"a", 1}};
     (side() == Side::deny ? in.deny : in.allow).v4 = hosts;
-    if (GetParam().guard == image::GuardKind::cuckoo) // 93 % of its slots, so that keys have to move
-      in.guard.cuckoo = build::CuckooParams{hosts_known, {10'800, 13}};
-    if (GetParam().guard == image::GuardKind::seesaw)
-      in.guard.params = build::SeesawParams{.planned_keys = 4 * hosts_at_first,
-                                            .cell_words = 32'768,
-                                            .modulator_words = 64,
-                                            .positive_bits = 7};
-    if (GetParam().guard == image::GuardKind::stacked)
-      in.guard.stacked =
+    if (GetParam().guard == image::AllowFilterKind::cuckoo) // 93 % of its slots, so that keys have to move
+      in.allow_filter.cuckoo = build::CuckooParams{hosts_known, {10'800, 13}};
+    if (GetParam().guard == image::AllowFilterKind::seesaw)
+      in.allow_filter.params = build::SeesawParams{.planned_keys = 4 * hosts_at_first,
+                                                   .cell_words = 32'768,
+                                                   .modulator_words = 64,
+                                                   .positive_bits = 7};
+    if (GetParam().guard == image::AllowFilterKind::stacked)
+      in.allow_filter.stacked =
           build::StackedCountingParams{4 * hosts_at_first, {{8192, 4, 3}, {64, 1, 1}, {64, 4, 1}}};
     in.seed = seed;
     return ImageMemory::build(in);
@@ -65,7 +65,7 @@ struct Batches : testing::TestWithParam<Setting> {
   void expect_same() {
     writer.grace_passed();
     if (side() == Side::allow) {
-      ASSERT_EQ(writer.guard().load()->keys, rules.size());
+      ASSERT_EQ(writer.allow_filter().load()->keys, rules.size());
     }
     for (std::uint32_t h = 1; h <= 2 * hosts_known; ++h) {
       const auto known = rules.find(h * 79);
@@ -76,7 +76,8 @@ struct Batches : testing::TestWithParam<Setting> {
   }
   [[nodiscard]] bool guard_lets_pass(std::uint32_t host) const {
     const image::ImageView &view = writer.view();
-    return view.guard.empty() || view.guard.contains(hash_v4(byteswap32(host), view.seeds_v4[32]));
+    return view.allow_filter.empty() ||
+           view.allow_filter.contains(hash_v4(byteswap32(host), view.seeds_v4[32]));
   }
   [[nodiscard]] static image::Delta host_delta(std::uint32_t host, std::uint16_t list) {
     return weir::host_delta(side(), host, list);
@@ -142,15 +143,16 @@ TEST_P(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
   for (std::size_t i = 0; i < done.applied; ++i)
     ASSERT_TRUE(guard_lets_pass(Address{Family::ipv4, batch[i].address}.host())) << i;
   if (side() == Side::allow) {
-    EXPECT_LT(writer.guard().load()->keys, hosts_at_first + batch.size())
+    EXPECT_LT(writer.allow_filter().load()->keys, hosts_at_first + batch.size())
         << "what found no room is not counted";
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sides, Batches,
-                         testing::Values(Setting{Side::deny}, Setting{Side::allow, image::GuardKind::seesaw},
-                                         Setting{Side::allow, image::GuardKind::cuckoo},
-                                         Setting{Side::allow, image::GuardKind::stacked}),
+                         testing::Values(Setting{Side::deny},
+                                         Setting{Side::allow, image::AllowFilterKind::seesaw},
+                                         Setting{Side::allow, image::AllowFilterKind::cuckoo},
+                                         Setting{Side::allow, image::AllowFilterKind::stacked}),
                          [](const auto &setting) {
                            return std::string(name_of(setting.param.side)) + "_" +
                                   std::string(image::name_of(setting.param.guard));

@@ -1,6 +1,6 @@
 // Random deltas against an ordered map: after each batch the image says what the map says, asked one
 // address at a time and in bursts.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
@@ -93,7 +93,7 @@ struct Inputs {
 struct Form {
   bool front = false;
   build::Predictor predictor = build::Predictor::inline_bits;
-  image::GuardKind guard = image::GuardKind::none;
+  image::AllowFilterKind guard = image::AllowFilterKind::none;
   HashFamily family = HashFamily::xxh3;
   bool stack = false; // of Bloom layers, in front of the tables
 };
@@ -112,25 +112,25 @@ struct State {
     in.allow = {allow.v4, allow.v6, false, predictor};
     in.seed = seed;
     in.family = family;
-    if (guard == image::GuardKind::cuckoo) // small, so that keys have to move
-      in.guard.cuckoo =
+    if (guard == image::AllowFilterKind::cuckoo) // small, so that keys have to move
+      in.allow_filter.cuckoo =
           build::CuckooParams{400, {static_cast<std::uint32_t>(guarded_keys() * 10 / 36 + 6), 11}};
-    if (guard == image::GuardKind::seesaw)
-      in.guard.params = build::SeesawParams{.planned_keys = 400,
-                                            .cell_words = 128,
-                                            .modulator_words = 64,
-                                            .positive_bits = 7,
-                                            .count_bits = 10};
-    if (guard == image::GuardKind::seesaw && family == HashFamily::jhash)
-      in.guard.params = test::jhash_seesaw(400, 256, 64);
+    if (guard == image::AllowFilterKind::seesaw)
+      in.allow_filter.params = build::SeesawParams{.planned_keys = 400,
+                                                   .cell_words = 128,
+                                                   .modulator_words = 64,
+                                                   .positive_bits = 7,
+                                                   .count_bits = 10};
+    if (guard == image::AllowFilterKind::seesaw && family == HashFamily::jhash)
+      in.allow_filter.params = test::jhash_seesaw(400, 256, 64);
     std::vector<build::VulnerableKey> known;
-    if (guard == image::GuardKind::stacked) { // so many that layer 2 takes most positives
-      in.guard.stacked = build::StackedCountingParams{400, {{64, 5, 3}, {4, 1, 2}, {64, 5, 3}}};
+    if (guard == image::AllowFilterKind::stacked) { // so many that layer 2 takes most positives
+      in.allow_filter.stacked = build::StackedCountingParams{400, {{64, 5, 3}, {4, 1, 2}, {64, 5, 3}}};
       for (std::uint32_t n = 0; n < 200; ++n) known.push_back({{Address::from_host(0xC6330000 + n), 32}});
-      in.guard.guarded = known;
+      in.allow_filter.guarded = known;
     }
     if (!stack) return ImageMemory::build(in);
-    auto plan = test::plan_of({filter::FilterKind::bloom, false, 3, 5}, image::StackRole::front);
+    auto plan = test::plan_of({filter::FilterKind::bloom, false, 3, 5}, image::DenyFilterRole::front);
     plan.family = family;
     std::vector<Address> hot; // of which layer 1 takes some
     for (std::uint32_t n = 0; n < 300; ++n) hot.push_back(Address::from_host(0x0A000000 + 17 * n));
@@ -146,10 +146,10 @@ struct State {
   // No key of the allow side is refused, and the filter counts each exactly once.
   void expect_guarded(const image::ImageWriter &writer) const {
     const image::ImageView &view = writer.view();
-    ASSERT_EQ(writer.guard().load()->keys, guarded_keys());
+    ASSERT_EQ(writer.allow_filter().load()->keys, guarded_keys());
     for (const auto &[p, list] : rules[1]) {
       if (p.family() == Family::ipv4 && p.length <= table::short_length_max) continue;
-      ASSERT_TRUE(view.guard.contains(view.hash(p))) << to_string(p);
+      ASSERT_TRUE(view.allow_filter.contains(view.hash(p))) << to_string(p);
     }
   }
 
@@ -199,12 +199,12 @@ public:
     ImageMemory memory;
     image::ImageWriter writer;
   };
-  static image::GuardKind guard() {
-    if (GetParam() == Kind::guarded_by_cuckoo) return image::GuardKind::cuckoo;
-    if (GetParam() == Kind::guarded_by_stack) return image::GuardKind::stacked;
+  static image::AllowFilterKind guard() {
+    if (GetParam() == Kind::guarded_by_cuckoo) return image::AllowFilterKind::cuckoo;
+    if (GetParam() == Kind::guarded_by_stack) return image::AllowFilterKind::stacked;
     const bool seesaw = GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained ||
                         GetParam() == Kind::jhash_guarded;
-    return seesaw ? image::GuardKind::seesaw : image::GuardKind::none;
+    return seesaw ? image::AllowFilterKind::seesaw : image::AllowFilterKind::none;
   }
   static Live live(const State &state, std::uint64_t seed) {
     const bool jhash = GetParam() >= Kind::jhash;
@@ -258,7 +258,7 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
       ASSERT_EQ(writer.apply(d), Change::unchanged) << "a delta applied twice changes nothing";
     }
     writer.grace_passed();
-    if (guard() != image::GuardKind::none) state.expect_guarded(writer);
+    if (guard() != image::AllowFilterKind::none) state.expect_guarded(writer);
     std::vector<Address> asked(g.below(lookup::BurstLookup::slots_max + 1));
     for (Address &a : asked) a = g.address();
     state.expect_same(writer.view(), asked);
@@ -289,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                          kind_name);
 
 // With an adaptive bit, what could not be sealed at once is as soon as the keys there have gone.
-TEST(LateGuards, refuse_an_address_in_the_live_image_once_keys_have_come_and_gone) {
+TEST(LateNegatives, refuse_an_address_in_the_live_image_once_keys_have_come_and_gone) {
   const std::uint64_t seed = test::seed_or(9);
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
@@ -300,25 +300,25 @@ TEST(LateGuards, refuse_an_address_in_the_live_image_once_keys_have_come_and_gon
   build::BuildInput in;
   in.lists = {{"a", 1, Side::allow}};
   in.allow = {allow.v4, allow.v6};
-  in.guard.params = build::SeesawParams{.planned_keys = 2000,
-                                        .cell_words = 500, // four cells a key
-                                        .modulator_words = 60,
-                                        .hashes = 4,
-                                        .positive_bits = 3,
-                                        .adaptive = true};
+  in.allow_filter.params = build::SeesawParams{.planned_keys = 2000,
+                                               .cell_words = 500, // four cells a key
+                                               .modulator_words = 60,
+                                               .hashes = 4,
+                                               .positive_bits = 3,
+                                               .adaptive = true};
   const ImageMemory memory = ImageMemory::build(in);
   auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
   const image::ImageView &view = writer.view();
   const auto accepts = [&](const Address &a) {
-    return view.guard.contains(hash_v4(a.wire(), view.seeds_v4[32]));
+    return view.allow_filter.contains(hash_v4(a.wire(), view.seeds_v4[32]));
   };
   std::vector<Address> hot; // accepted in error
   for (std::uint32_t n = 0; hot.size() < 100; ++n)
     if (const Address a = Address::from_host(0x0A000001 + 7 * n); accepts(a)) hot.push_back(a);
   unsigned waiting = 0;
-  for (const Address &a : hot) waiting += writer.guard(a).waiting;
+  for (const Address &a : hot) waiting += writer.learn(a).waiting;
   EXPECT_GT(waiting, 100u) << "their cells are in use";
-  EXPECT_EQ(writer.guard(Address::from_host(0x0A000000)).sealed, 0u) << "an allowed address is left out";
+  EXPECT_EQ(writer.learn(Address::from_host(0x0A000000)).sealed, 0u) << "an allowed address is left out";
   for (unsigned round = 0; round < 40; ++round) { // every key is replaced about twice
     std::vector<Prefix> present;
     for (const auto &[p, list] : state.rules[1]) present.push_back(p);

@@ -1,6 +1,6 @@
 // Images of family jhash beside a slow judge: random rules of any size with nested prefixes, whichever
 // filters stand in front, asked one by one and in bursts.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/random_rules.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/test_image.hpp"
@@ -41,7 +41,8 @@ public:
       ASSERT_EQ(list_of(image::lookup(view_, Side::deny, a)), denied) << to_string(a);
       ASSERT_EQ(list_of(image::lookup(view_, Side::allow, a)), allowed) << to_string(a);
       ASSERT_EQ(list_of(burst_->deny(i)), denied) << to_string(a) << " in a burst of " << asked.size();
-      const bool put_off = view_.policy.confirm == Confirm::on_conflict && !view_.guard.empty() && !denied;
+      const bool put_off =
+          view_.policy.confirm == Confirm::on_conflict && !view_.allow_filter.empty() && !denied;
       ASSERT_EQ(list_of(burst_->allow(i)), put_off ? std::nullopt : allowed) << to_string(a) << " in a burst";
       hits_ += denied.has_value();
     }
@@ -76,13 +77,13 @@ TEST(JhashImages, say_what_the_rules_say_whatever_stands_in_front_of_the_tables)
       for (unsigned n = 0; n < 500; ++n)
         known.push_back(Address::from_host(static_cast<std::uint32_t>(random.bits())));
       options.stack = test::plan_of({filter::FilterKind::bloom, false, 1 + 2 * random.below(3), 5},
-                                    image::StackRole::front);
+                                    image::DenyFilterRole::front);
       options.stack->known = known;
     }
     SCOPED_TRACE("round " + std::to_string(round));
     const test::TestImage image(rules, options);
-    ASSERT_EQ(image.view().guard.empty(), !guarded);
-    ASSERT_EQ(image.view().stack.empty(), !stacked);
+    ASSERT_EQ(image.view().allow_filter.empty(), !guarded);
+    ASSERT_EQ(image.view().deny_filter.empty(), !stacked);
     Asker asker(rules, image.view());
     for (unsigned burst = 0; burst < 60 && !HasFatalFailure(); ++burst) asker.ask(random, rules);
     if (HasFatalFailure()) return;

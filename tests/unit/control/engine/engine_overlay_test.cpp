@@ -111,7 +111,7 @@ TEST_P(EngineFilter, that_outgrows_its_plan_is_built_anew_and_larger) {
   ASSERT_TRUE(change(hosts(100), true));
   ASSERT_TRUE(bench.run_until([&] { return dataplane.stages() == images + 1; }));
   ASSERT_TRUE(bench.run_until_live());
-  const auto load = dataplane.guard();
+  const auto load = dataplane.allow_filter();
   ASSERT_TRUE(load);
   EXPECT_EQ(load->keys, 104u);
   EXPECT_GT(load->planned_keys, 104u);
@@ -178,14 +178,14 @@ TEST_P(EngineFilter, never_hears_of_the_deletion_of_an_entry_that_is_not_there) 
   ASSERT_TRUE(change({"10.2.0.1", "10.2.0.1"}, false)) << "said twice, deleted once";
   EXPECT_FALSE(change({"10.2.0.1"}, false)) << "it is gone";
   EXPECT_EQ(dataplane.deltas(), deltas + 2) << "one addition and one deletion";
-  EXPECT_EQ(dataplane.guard()->keys, 3u);
+  EXPECT_EQ(dataplane.allow_filter()->keys, 3u);
 }
 
 TEST_P(EngineFilter, holds_a_key_of_two_lists_once_and_until_both_have_lost_it) {
   ASSERT_TRUE(change({"192.0.2.1"}, true)) << "also in a file";
-  EXPECT_EQ(dataplane.guard()->keys, 3u);
+  EXPECT_EQ(dataplane.allow_filter()->keys, 3u);
   ASSERT_TRUE(change({"192.0.2.1"}, false));
-  EXPECT_EQ(dataplane.guard()->keys, 3u);
+  EXPECT_EQ(dataplane.allow_filter()->keys, 3u);
   EXPECT_EQ(dataplane.list_of(Side::allow, "192.0.2.1"), "desk");
 }
 

@@ -200,15 +200,15 @@ TEST(AllowFilter, accepts_about_as_much_as_was_predicted) {
   const AllowFilterPlan plan = planned(rules, forced(16));
   build::BuildInput in = rules.input();
   in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
-  in.guard.params = plan.seesaw->params;
-  in.guard.guarded = plan.guarded;
+  in.allow_filter.params = plan.seesaw->params;
+  in.allow_filter.guarded = plan.guarded;
   const test::ImageMemory m = test::ImageMemory::build(in);
   const image::ImageView view = m.view();
-  EXPECT_EQ(m.report().guard.keys, 30'000u);
+  EXPECT_EQ(m.report().allow_filter.keys, 30'000u);
   EXPECT_LE(m.report().guard_accepts, 1.5 * plan.seesaw->fresh.guarded + 0.005) << "planned for more keys";
   std::uint64_t accepted = 0;
   for (std::uint32_t i = 0; i < 30'000; ++i)
-    accepted += view.guard.contains(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
+    accepted += view.allow_filter.contains(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
   const double rate = static_cast<double>(accepted) / 30'000;
   EXPECT_GT(rate, 0);
   EXPECT_LE(rate, 1.3 * plan.seesaw->fresh.others);
@@ -224,14 +224,14 @@ TEST(AllowFilter, of_the_cuckoo_kind_accepts_what_was_predicted_and_has_the_bits
     EXPECT_GT(plan.bits_per_key(), bits - 0.1);
     build::BuildInput in = rules.input();
     in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
-    in.guard.cuckoo = plan.cuckoo->params;
+    in.allow_filter.cuckoo = plan.cuckoo->params;
     const test::ImageMemory m = test::ImageMemory::build(in);
     const image::ImageView view = m.view();
     std::vector<KeyHash> strangers;
     for (std::uint32_t i = 0; i < 200'000; ++i)
       strangers.push_back(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
-    EXPECT_TRUE(
-        test::rate_is(plan.predicted().plain, test::accepted(view.guard, strangers), strangers.size()));
+    EXPECT_TRUE(test::rate_is(plan.predicted().plain, test::accepted(view.allow_filter, strangers),
+                              strangers.size()));
     EXPECT_LT(plan.predicted().plain, plan.predicted().plain_churned) << "there is room for more keys";
   }
 }
@@ -249,8 +249,8 @@ TEST(AllowFilter, of_the_stacked_kind_accepts_what_was_predicted_and_has_the_bit
     EXPECT_EQ(plan.guarded.size(), plan.stacked->known);
     build::BuildInput in = rules.input();
     in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
-    in.guard.stacked = plan.stacked->params;
-    in.guard.guarded = plan.guarded;
+    in.allow_filter.stacked = plan.stacked->params;
+    in.allow_filter.guarded = plan.guarded;
     const test::ImageMemory m = test::ImageMemory::build(in);
     const image::ImageView view = m.view();
     std::vector<KeyHash> strangers;
@@ -258,7 +258,8 @@ TEST(AllowFilter, of_the_stacked_kind_accepts_what_was_predicted_and_has_the_bit
       strangers.push_back(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
     const AllowStackForecast now =
         forecast_stack(plan.stacked->params.shape, 30'000, static_cast<double>(plan.stacked->known), 0);
-    EXPECT_TRUE(test::rate_is(now.others, test::accepted(view.guard, strangers), strangers.size())) << bits;
+    EXPECT_TRUE(test::rate_is(now.others, test::accepted(view.allow_filter, strangers), strangers.size()))
+        << bits;
     const auto accepted =
         static_cast<std::size_t>(m.report().guard_accepts * static_cast<double>(plan.guarded.size()) + 0.5);
     EXPECT_TRUE(test::rate_is(now.known, accepted, plan.guarded.size())) << bits;

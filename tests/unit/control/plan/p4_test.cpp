@@ -110,7 +110,7 @@ TEST(PlanP4, puts_a_seesaw_filter_of_its_own_kind_in_front_of_the_allow_tables) 
   unsigned accepted = 0;
   constexpr std::uint32_t strangers = 40'000;
   for (std::uint32_t i = 0; i < strangers; ++i)
-    accepted += view.guard.contains(view.hash(byteswap32(0x30000000 + 17 * i), 32));
+    accepted += view.allow_filter.contains(view.hash(byteswap32(0x30000000 + 17 * i), 32));
   const double rate = static_cast<double>(accepted) / strangers;
   EXPECT_GT(rate, 0);
   EXPECT_LE(rate, 1.3 * plan.allow_filter.seesaw->fresh.others) << "planned for a quarter more keys";
@@ -145,9 +145,9 @@ TEST(SealedP4, image_has_bloom_layers_in_front_where_a_stack_is_asked_for) {
   const auto view = image::attach({static_cast<const std::byte *>(memory), sealed->image_bytes});
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_EQ(view->family, HashFamily::jhash);
-  ASSERT_NE(view->stack.bloom(0), nullptr);
-  EXPECT_TRUE(std::has_single_bit(view->stack.bloom(0)->shape().size));
-  EXPECT_LE(view->stack.bloom(0)->shape().hashes, p4::limits::stack_hashes);
+  ASSERT_NE(view->deny_filter.bloom(0), nullptr);
+  EXPECT_TRUE(std::has_single_bit(view->deny_filter.bloom(0)->shape().size));
+  EXPECT_LE(view->deny_filter.bloom(0)->shape().hashes, p4::limits::stack_hashes);
   for (const build::EntryV4 &e : c.deny)
     ASSERT_NE(image::lookup(*view, Side::deny, Address::from_host(e.host)), 0u);
   munmap(memory, sealed->image_bytes);
@@ -174,11 +174,11 @@ TEST(SealedP4, stack_has_the_layers_and_functions_that_the_program_has_room_for)
   ASSERT_NE(memory, MAP_FAILED);
   const auto view = image::attach({static_cast<const std::byte *>(memory), sealed->image_bytes});
   ASSERT_TRUE(view) << view.error().message;
-  EXPECT_GT(view->stack.depth(), 3u);
-  EXPECT_LE(view->stack.depth(), p4::limits::stack_layers);
+  EXPECT_GT(view->deny_filter.depth(), 3u);
+  EXPECT_LE(view->deny_filter.depth(), p4::limits::stack_layers);
   unsigned hashes = 0;
-  for (unsigned i = 0; i < view->stack.depth(); ++i)
-    hashes = std::max(hashes, view->stack.bloom(i)->shape().hashes);
+  for (unsigned i = 0; i < view->deny_filter.depth(); ++i)
+    hashes = std::max(hashes, view->deny_filter.bloom(i)->shape().hashes);
   EXPECT_GT(hashes, 8u) << "a power of two of words is more than planned, and has use for them";
   const Status fits = p4::check_fit(*view, {});
   EXPECT_TRUE(fits) << fits.error().message;

@@ -149,7 +149,7 @@ TEST(SeesawSize, late_negatives_get_a_size_of_their_own_and_the_rates_that_are_p
   auto keys = test::numbered_keys(seed, 0, n);
   SeesawSection section(plan->params, keys, {});
   auto writer = section.writer();
-  for (const KeyHash negative : test::numbered_keys(seed, 1, plan->guarded)) writer.guard(negative);
+  for (const KeyHash negative : test::numbered_keys(seed, 1, plan->guarded)) writer.learn(negative);
   std::mt19937_64 random(seed);
   std::uint64_t next = n;
   for (unsigned round = 0; round < task.churn_rounds; ++round)

@@ -34,7 +34,7 @@ std::uint64_t write_content(Store &store, const std::vector<std::pair<std::strin
 
 // As a change does: live, then what nobody needs is forgotten.
 Status go_live(Store &store, const GenerationRecord &record, unsigned keep, std::uint64_t replaced = 0) {
-  if (const Status live = store.make_live(record); !live) return live;
+  TRY(store.make_live(record));
   return store.prune(keep, {}, replaced);
 }
 

@@ -40,8 +40,8 @@ TEST(OverlayWatch, asks_for_one_when_a_filter_has_outgrown_its_plan) {
 TEST(ImageLoad, is_read_from_what_the_dataplane_says_and_from_nonsense_as_nothing) {
   const ImageLoad load = decode_image_load(
       R"({"overlays":[{"name":"deny ipv4","keys":3,"room":8},7],
-          "guard":{"kind":"seesaw","keys":5,"planned_keys":6,"cells":64,"cells_stuck":2,"strained":true},
-          "stack":{"hosts":9,"planned_hosts":10,"strained":false}})");
+          "allow_filter":{"kind":"seesaw","keys":5,"planned_keys":6,"cells":64,"cells_stuck":2,"saturated":true},
+          "deny_filter":{"hosts":9,"planned_hosts":10,"saturated":false}})");
   ASSERT_EQ(load.overlays.size(), 2u);
   EXPECT_EQ(load.overlays[0].name, "deny ipv4");
   EXPECT_EQ(load.overlays[0].keys, 3u);
@@ -53,7 +53,7 @@ TEST(ImageLoad, is_read_from_what_the_dataplane_says_and_from_nonsense_as_nothin
   ASSERT_TRUE(load.deny_filter);
   EXPECT_FALSE(load.deny_filter->saturated);
   EXPECT_EQ(load.deny_filter->planned_hosts, 10u);
-  for (const char *nonsense : {"", "7", "[]", R"({"overlays":7,"guard":null,"stack":"x"})"}) {
+  for (const char *nonsense : {"", "7", "[]", R"({"overlays":7,"allow_filter":null,"deny_filter":"x"})"}) {
     const ImageLoad none = decode_image_load(nonsense);
     EXPECT_TRUE(none.overlays.size() <= 1 && !none.allow_filter && !none.deny_filter) << nonsense;
     EXPECT_FALSE(look_at_load(none)) << nonsense;

@@ -31,15 +31,13 @@ std::vector<Frame> frames_of(std::initializer_list<std::size_t> sizes) {
 // All packets of a file, or what was wrong.
 Result<std::vector<Frame>> read_all(const std::filesystem::path &file,
                                     CaptureReader::Next end = CaptureReader::Next::end) {
-  auto reader = CaptureReader::open(file);
-  if (!reader) return std::unexpected(reader.error());
+  auto reader = TRY(CaptureReader::open(file));
   std::vector<Frame> frames;
   for (;;) {
     CapturedPacket packet;
-    const auto next = reader->next(packet);
-    if (!next) return std::unexpected(next.error());
-    if (*next != CaptureReader::Next::packet) {
-      EXPECT_EQ(*next, end);
+    const auto next = TRY(reader.next(packet));
+    if (next != CaptureReader::Next::packet) {
+      EXPECT_EQ(next, end);
       return frames;
     }
     const auto *bytes = reinterpret_cast<const std::uint8_t *>(packet.bytes.data());

@@ -2,7 +2,7 @@
 #include "p4/export/exporter.hpp"
 #include "p4/export/text_sink.hpp"
 #include "tests/p4/model.hpp"
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/packets.hpp"
 #include "tests/support/test_image.hpp"
 #include "weir/image/writer.hpp"
@@ -271,7 +271,7 @@ TEST_F(P4Export, refuses_at_once_all_that_the_program_cannot_do) {
 
 TEST_F(P4Export, refuses_a_stack_that_is_too_deep_for_the_program) {
   test::ImageOptions options{.family = HashFamily::jhash};
-  options.stack = test::plan_of({filter::FilterKind::bloom, false, 9, 4}, image::StackRole::front);
+  options.stack = test::plan_of({filter::FilterKind::bloom, false, 9, 4}, image::DenyFilterRole::front);
   const test::TestImage deep(example(), options);
   EXPECT_NE(refusal(deep.view()).find("the stack of denied hosts has 9 layers, at most 7"),
             std::string::npos);

@@ -35,9 +35,8 @@ protected:
   void SetUp() override { ASSERT_TRUE(test::start_eal()); }
 
   static Result<SwxPipeline> build(const std::string &text, const PipelineOptions &options = {}) {
-    const auto spec = swx::parse_spec(text, "test.spec");
-    if (!spec) return std::unexpected(spec.error());
-    return SwxPipeline::build(*spec, options);
+    const auto spec = TRY(swx::parse_spec(text, "test.spec"));
+    return SwxPipeline::build(spec, options);
   }
   // A program that breaks a rule on purpose: refused with the lint, at work without.
   static SwxPipeline build_in_spite_of_lint(const std::string &text) {

@@ -52,7 +52,7 @@ TEST(SeesawRace, readers_never_miss_a_key_while_others_come_and_go) {
     for (unsigned i = 0; i < 30'000 || readers_wait(); ++i) {
       const std::uint64_t number = random() % passers;
       const KeyHash key = test::numbered_key(seed + round, 2, number);
-      if (i % 1'000 == 0) writer.guard(test::numbered_key(seed + round, 1, random() % negatives));
+      if (i % 1'000 == 0) writer.learn(test::numbered_key(seed + round, 1, random() % negatives));
       if (present[number] == 0 || random() % 4 == 0)
         writer.insert(key), ++present[number];
       else if (writer.erase(key))

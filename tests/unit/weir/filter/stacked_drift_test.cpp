@@ -1,6 +1,6 @@
 // Hosts that are added to a judge in place: what that does to the sources that it knows, and that they are
 // let through again once they have been asked about.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/build/stacked_drift.hpp"
 #include "weir/image/writer.hpp"
@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-using image::Change, image::StackRole;
+using image::Change, image::DenyFilterRole;
 
 constexpr std::uint16_t bans = 1;
 constexpr std::uint32_t hosts_built = 20'000, hosts_room = hosts_built + hosts_built / 8, known_count = 4'000;
@@ -35,14 +35,14 @@ protected:
     in.seed = seed;
     return in;
   }
-  [[nodiscard]] build::DenyStackPlan plan(double room) const {
-    build::DenyStackPlan plan = test::plan_of(GetParam(), StackRole::judge);
+  [[nodiscard]] build::DenyFilterSizes plan(double room) const {
+    build::DenyFilterSizes plan = test::plan_of(GetParam(), DenyFilterRole::judge);
     plan.known = known;
     plan.room = room;
     return plan;
   }
   [[nodiscard]] std::vector<double> rates(std::uint32_t count, double room) const {
-    return build::build_deny_stack(input(count).deny, plan(room), seed).value().rates;
+    return build::build_deny_filter(input(count).deny, plan(room), seed).value().rates;
   }
   [[nodiscard]] double denied_share(const image::ImageView &view) const {
     std::uint32_t denied = 0;

@@ -1,6 +1,6 @@
 // The bytes of format version 4, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,16 +75,16 @@ TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
   in.policy.confirm = Confirm::on_conflict;
   in.lists = {{"ops", 7, Side::allow}};
   in.allow = {allow4, allow6};
-  in.guard = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 5, .modulator_words = 2},
-              .guarded = guarded};
+  in.allow_filter = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 5, .modulator_words = 2},
+                     .guarded = guarded};
   in.generation = 42;
   in.seed = 0xC0FFEE;
   expect_bytes(in, golden_seesaw_file);
-  in.guard = {};
-  in.guard.cuckoo = build::CuckooParams{8, {3, 18}};
+  in.allow_filter = {};
+  in.allow_filter.cuckoo = build::CuckooParams{8, {3, 18}};
   expect_bytes(in, golden_cuckoo_file);
-  in.guard = {.params = {}, .guarded = guarded};
-  in.guard.stacked = build::StackedCountingParams{8, {{5, 2, 3}, {1, 1, 2}, {2, 2, 4}}};
+  in.allow_filter = {.params = {}, .guarded = guarded};
+  in.allow_filter.stacked = build::StackedCountingParams{8, {{5, 2, 3}, {1, 1, 2}, {2, 2, 4}}};
   expect_bytes(in, golden_stacked_file);
 }
 
@@ -102,12 +102,12 @@ TEST(Image, bytes_of_a_stack_that_judges_are_what_they_were) {
   in.deny = {deny4, deny6};
   in.generation = 42;
   in.seed = 0xC0FFEE;
-  build::DenyStackPlan plan = test::plan_of({.fuse_below = true}, image::StackRole::judge);
+  build::DenyFilterSizes plan = test::plan_of({.fuse_below = true}, image::DenyFilterRole::judge);
   plan.known = known;
   plan.spared = spared;
   plan.psi = 0.25;
-  const build::DenyStack stack = build::build_deny_stack(in.deny, plan, in.seed).value();
-  in.stack.section = stack.section;
+  const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
+  in.deny_filter.section = stack.section;
   expect_bytes(in, golden_stack_file);
 }
 

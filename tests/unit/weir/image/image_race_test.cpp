@@ -62,7 +62,7 @@ struct Plan {
   }
 };
 
-test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, image::GuardKind guard,
+test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, image::AllowFilterKind guard,
                                build::Predictor predictor) {
   std::vector<build::EntryV4> v4;
   std::vector<build::EntryV6> v6;
@@ -80,15 +80,17 @@ test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front,
   in.allow = {v4, v6, false};
   in.deny.predictor = in.allow.predictor = predictor;
   in.seed = seed;
-  if (guard == image::GuardKind::cuckoo) // nearly full: most keys that come have to wait for others to move
-    in.guard.cuckoo = build::CuckooParams{260, {70, 9}};
-  if (guard == image::GuardKind::seesaw) // small and soon worn: counts stay at their maximum
-    in.guard.params = build::SeesawParams{.planned_keys = 400, .cell_words = 256, .modulator_words = 32};
+  if (guard ==
+      image::AllowFilterKind::cuckoo) // nearly full: most keys that come have to wait for others to move
+    in.allow_filter.cuckoo = build::CuckooParams{260, {70, 9}};
+  if (guard == image::AllowFilterKind::seesaw) // small and soon worn: counts stay at their maximum
+    in.allow_filter.params =
+        build::SeesawParams{.planned_keys = 400, .cell_words = 256, .modulator_words = 32};
   std::vector<build::VulnerableKey> known; // half of what comes and goes
-  if (guard == image::GuardKind::stacked) {
-    in.guard.stacked = build::StackedCountingParams{400, {{128, 2, 3}, {8, 1, 2}, {64, 2, 3}}};
+  if (guard == image::AllowFilterKind::stacked) {
+    in.allow_filter.stacked = build::StackedCountingParams{400, {{128, 2, 3}, {8, 1, 2}, {64, 2, 3}}};
     for (std::size_t i = 0; i < plan.churned.size(); i += 2) known.push_back({plan.churned[i]});
-    in.guard.guarded = known;
+    in.allow_filter.guarded = known;
   }
   return test::ImageMemory::build(in);
 }
@@ -97,9 +99,10 @@ using Quiescence = test::Quiescence<readers>;
 
 // What a worker asks before it asks an allow table.
 bool guard_lets_pass(const image::ImageView &view, const Address &host) {
-  if (view.guard.empty()) return true;
-  return view.guard.contains(host.family == Family::ipv4 ? hash_v4(host.wire(), view.seeds_v4[32])
-                                                         : hash_v6(host.bytes.data(), view.seeds_v6[128]));
+  if (view.allow_filter.empty()) return true;
+  return view.allow_filter.contains(host.family == Family::ipv4
+                                        ? hash_v4(host.wire(), view.seeds_v4[32])
+                                        : hash_v6(host.bytes.data(), view.seeds_v6[128]));
 }
 
 struct Seen {
@@ -144,7 +147,7 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
 
 struct RaceCase {
   bool front = false, batches = false;
-  image::GuardKind guard = image::GuardKind::none;
+  image::AllowFilterKind guard = image::AllowFilterKind::none;
   build::Predictor predictor = build::Predictor::inline_bits;
 };
 class ImageRace : public testing::TestWithParam<RaceCase> {};
@@ -203,7 +206,7 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
   EXPECT_EQ(rebuilds, 0u);
 }
 
-using enum image::GuardKind;
+using enum image::AllowFilterKind;
 INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                          testing::Values(RaceCase{false, false}, RaceCase{true, false}, RaceCase{false, true},
                                          RaceCase{true, true}, RaceCase{false, false, seesaw},

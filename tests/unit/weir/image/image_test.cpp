@@ -24,7 +24,8 @@ build::BuildInput input_of(const Rules &rules, bool front = false) {
   in.lists = {{"drop", 0, Side::deny}, {"bans", 3, Side::deny}, {"ops", 7, Side::allow}};
   in.deny = {rules.deny4, rules.deny6, front};
   in.allow = {rules.allow4, rules.allow6, false};
-  if (front) in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
+  if (front)
+    in.allow_filter.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
   in.generation = 42;
   in.sequence = 1234;
   in.seed = 0xC0FFEE;
@@ -302,35 +303,35 @@ TEST(ImageBuilder, puts_every_allow_key_that_tables_are_asked_for_into_the_filte
   build::BuildInput in;
   in.lists = {{"ops", 7, Side::allow}};
   in.allow = {allow4, allow6};
-  in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
-  in.guard.guarded = guarded;
+  in.allow_filter.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
+  in.allow_filter.guarded = guarded;
   const ImageMemory m = ImageMemory::build(in);
   const image::ImageView v = m.view();
-  EXPECT_EQ(m.report().guard.keys, 4u) << "IPv4 lengths up to 16 stand in the length map";
-  EXPECT_EQ(m.report().guard.guarded, 2u);
+  EXPECT_EQ(m.report().allow_filter.keys, 4u) << "IPv4 lengths up to 16 stand in the length map";
+  EXPECT_EQ(m.report().allow_filter.guarded, 2u);
   EXPECT_EQ(m.report().guard_accepts, 0.0);
-  EXPECT_TRUE(v.guard.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
-  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
-  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.0")->wire(), v.seeds_v4[16])));
-  EXPECT_TRUE(ImageMemory::build({}).view().guard.empty());
+  EXPECT_TRUE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
+  EXPECT_FALSE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
+  EXPECT_FALSE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.0")->wire(), v.seeds_v4[16])));
+  EXPECT_TRUE(ImageMemory::build({}).view().allow_filter.empty());
 }
 
 struct WithCuckoo {
   Rules rules = small_rules();
   build::BuildInput input = input_of(rules);
-  WithCuckoo() { input.guard.cuckoo = build::CuckooParams{8, {4, 18}}; }
+  WithCuckoo() { input.allow_filter.cuckoo = build::CuckooParams{8, {4, 18}}; }
 };
 
 TEST(ImageBuilder, puts_all_that_tables_are_asked_for_into_a_cuckoo_filter) {
   const WithCuckoo with;
   const ImageMemory m = ImageMemory::build(with.input);
   const image::ImageView v = m.view();
-  EXPECT_EQ(v.guard.kind(), image::GuardKind::cuckoo);
+  EXPECT_EQ(v.allow_filter.kind(), image::AllowFilterKind::cuckoo);
   EXPECT_EQ(m.report().cuckoo.keys, 2u);
   EXPECT_EQ(m.report().cuckoo.planned_keys, 8u);
-  EXPECT_TRUE(v.guard.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
-  EXPECT_TRUE(v.guard.contains(hash_v6(parse_address("2001:db8::1")->bytes.data(), v.seeds_v6[128])));
-  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
+  EXPECT_TRUE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
+  EXPECT_TRUE(v.allow_filter.contains(hash_v6(parse_address("2001:db8::1")->bytes.data(), v.seeds_v6[128])));
+  EXPECT_FALSE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
 }
 
 struct WithStack {
@@ -339,8 +340,8 @@ struct WithStack {
   std::vector<build::VulnerableKey> known{{parse_prefix("10.0.0.8").value()},
                                           {parse_prefix("2001:db8::2").value()}};
   WithStack() {
-    input.guard.stacked = build::StackedCountingParams{8, {{16, 3, 4}, {4, 1, 4}, {4, 3, 4}}};
-    input.guard.guarded = known;
+    input.allow_filter.stacked = build::StackedCountingParams{8, {{16, 3, 4}, {4, 1, 4}, {4, 3, 4}}};
+    input.allow_filter.guarded = known;
   }
 };
 
@@ -348,14 +349,14 @@ TEST(ImageBuilder, puts_all_that_tables_are_asked_for_into_a_stack_and_the_vulne
   const WithStack with;
   const ImageMemory m = ImageMemory::build(with.input);
   const image::ImageView v = m.view();
-  EXPECT_EQ(v.guard.kind(), image::GuardKind::stacked);
+  EXPECT_EQ(v.allow_filter.kind(), image::AllowFilterKind::stacked);
   EXPECT_EQ(m.report().stacked.keys, 2u);
   EXPECT_EQ(m.report().stacked.planned_keys, 8u);
   EXPECT_EQ(m.report().stacked.known, 2u);
   EXPECT_EQ(m.report().guard_accepts, 0.0);
-  EXPECT_TRUE(v.guard.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
-  EXPECT_TRUE(v.guard.contains(hash_v6(parse_address("2001:db8::1")->bytes.data(), v.seeds_v6[128])));
-  EXPECT_FALSE(v.guard.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
+  EXPECT_TRUE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));
+  EXPECT_TRUE(v.allow_filter.contains(hash_v6(parse_address("2001:db8::1")->bytes.data(), v.seeds_v6[128])));
+  EXPECT_FALSE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.8")->wire(), v.seeds_v4[32])));
 }
 
 TEST(Image, a_stack_that_cannot_be_is_refused) {
@@ -389,20 +390,20 @@ TEST(ImageBuilder, refuses_a_cuckoo_filter_that_cannot_be_or_cannot_hold_the_key
   };
   WithCuckoo with;
   EXPECT_EQ(error_of(with), "accepted");
-  with.input.guard.cuckoo->shape.fingerprint_bits = 21;
+  with.input.allow_filter.cuckoo->shape.fingerprint_bits = 21;
   EXPECT_NE(error_of(with).find("1 to 20 bits"), std::string::npos) << error_of(with);
   std::vector<build::EntryV4> many;
   for (std::uint32_t h = 0; h < 40; ++h) many.push_back({h, 32, 0, 7});
   with.input.allow.v4 = many;
-  with.input.guard.cuckoo->shape = {4, 18};
+  with.input.allow_filter.cuckoo->shape = {4, 18};
   EXPECT_NE(error_of(with).find("no table came out"), std::string::npos) << "40 keys, 16 slots";
-  with.input.guard.params = build::SeesawParams{};
+  with.input.allow_filter.params = build::SeesawParams{};
   EXPECT_NE(error_of(with).find("two filters"), std::string::npos) << error_of(with);
-  with.input.guard.params.reset();
-  with.input.guard.stacked = build::StackedCountingParams{8, {{1}, {1}, {1}}};
+  with.input.allow_filter.params.reset();
+  with.input.allow_filter.stacked = build::StackedCountingParams{8, {{1}, {1}, {1}}};
   EXPECT_NE(error_of(with).find("two filters"), std::string::npos) << error_of(with);
-  with.input.guard.cuckoo.reset();
-  with.input.guard.stacked->shape.settled.hashes = 99;
+  with.input.allow_filter.cuckoo.reset();
+  with.input.allow_filter.stacked->shape.settled.hashes = 99;
   EXPECT_NE(error_of(with).find("hash functions are not"), std::string::npos) << error_of(with);
 }
 
@@ -425,7 +426,7 @@ TEST(Image, a_cuckoo_section_that_cannot_be_is_refused) {
 
 TEST(ImageBuilder, refuses_a_filter_of_impossible_parameters) {
   build::BuildInput in;
-  in.guard.params = build::SeesawParams{.hashes = 99};
+  in.allow_filter.params = build::SeesawParams{.hashes = 99};
   ImageMemory m(1 << 20);
   const auto built = build::build_image(in, m.bytes());
   ASSERT_FALSE(built);

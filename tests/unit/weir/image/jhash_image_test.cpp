@@ -1,6 +1,6 @@
 // Images of hash family jhash: what they consist of, what is refused, and that filters place their keys by
 // nothing but words' hashes, shifts and sums.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/image_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -52,8 +52,8 @@ struct Rules {
     in.family = HashFamily::jhash;
     return in;
   }
-  [[nodiscard]] build::DenyStackPlan stack() const {
-    auto plan = test::plan_of({filter::FilterKind::bloom, false, 3, 6}, image::StackRole::front);
+  [[nodiscard]] build::DenyFilterSizes stack() const {
+    auto plan = test::plan_of({filter::FilterKind::bloom, false, 3, 6}, image::DenyFilterRole::front);
     plan.family = HashFamily::jhash;
     plan.known = known;
     return plan;
@@ -75,7 +75,7 @@ template <class Line> void expect_one_line_for_any_key(const image::SideView<Lin
   EXPECT_TRUE(std::has_single_bit(side.table.count1));
   EXPECT_TRUE(std::has_single_bit(side.table.count2));
   EXPECT_TRUE(std::has_single_bit(side.overlay.count));
-  EXPECT_TRUE(side.leads()) << "the chain is in force and the stash empty";
+  EXPECT_TRUE(side.predicts_alone()) << "the chain is in force and the stash empty";
   for (unsigned i = 0; i < side.chain.deep_layers(); ++i)
     EXPECT_TRUE(std::has_single_bit(side.chain.deep_layer(i).count));
 }
@@ -128,8 +128,8 @@ TEST(JhashImage, takes_another_seed_when_keys_find_no_room_in_their_lines) {
 
 TEST(JhashImage, doubles_its_tables_where_a_stack_is_bound_to_the_seed) {
   Crowd crowd;
-  const auto stack = build::build_deny_stack(crowd.in.deny, rules().stack(), crowd.in.seed);
-  crowd.in.stack.section = stack->section;
+  const auto stack = build::build_deny_filter(crowd.in.deny, rules().stack(), crowd.in.seed);
+  crowd.in.deny_filter.section = stack->section;
   const std::uint64_t before = build::image_bytes(crowd.in);
   std::optional<ImageMemory> memory;
   const auto report = build::build_growing(
@@ -152,35 +152,35 @@ TEST(JhashImage, refuses_to_be_built_of_what_the_family_does_not_have) {
   in.deny.front_filter = true;
   EXPECT_NE(refusal(in).find("no split-block front filter"), std::string::npos);
   in = good;
-  in.guard.cuckoo = build::CuckooParams{900, {400, 8}};
+  in.allow_filter.cuckoo = build::CuckooParams{900, {400, 8}};
   EXPECT_NE(refusal(in).find("Seesaw filter for the allow side, or none"), std::string::npos);
   in = good;
-  in.guard.params = test::jhash_seesaw(2000, 512, 64);
+  in.allow_filter.params = test::jhash_seesaw(2000, 512, 64);
   EXPECT_EQ(refusal(in), "built");
-  in.guard.params->family = HashFamily::xxh3;
+  in.allow_filter.params->family = HashFamily::xxh3;
   EXPECT_NE(refusal(in).find("another hash family"), std::string::npos);
   for (const auto spoil :
        {+[](build::SeesawParams &p) { p.cell_words = 520; },
         +[](build::SeesawParams &p) { p.modulator_words = 65; },
         +[](build::SeesawParams &p) { p.adaptive = false; }, +[](build::SeesawParams &p) { p.hashes = 7; }}) {
-    in.guard.params = test::jhash_seesaw(2000, 512, 64);
-    spoil(*in.guard.params);
+    in.allow_filter.params = test::jhash_seesaw(2000, 512, 64);
+    spoil(*in.allow_filter.params);
     EXPECT_NE(refusal(in).find("family jhash wants"), std::string::npos);
   }
 }
 
 TEST(JhashImage, has_stacks_of_bloom_layers_in_front_of_tables_alone) {
   const build::BuildInput in = rules().input();
-  EXPECT_TRUE(build::build_deny_stack(in.deny, rules().stack(), in.seed));
-  for (const auto spoil : {+[](build::DenyStackPlan &p) { p.base = filter::FilterKind::split_block_bloom; },
-                           +[](build::DenyStackPlan &p) {
+  EXPECT_TRUE(build::build_deny_filter(in.deny, rules().stack(), in.seed));
+  for (const auto spoil : {+[](build::DenyFilterSizes &p) { p.base = filter::FilterKind::split_block_bloom; },
+                           +[](build::DenyFilterSizes &p) {
                              p.fuse_below = true;
                              p.layers[1] = {.digits = 4};
                            },
-                           +[](build::DenyStackPlan &p) { p.role = image::StackRole::judge; }}) {
-    build::DenyStackPlan plan = rules().stack();
+                           +[](build::DenyFilterSizes &p) { p.role = image::DenyFilterRole::judge; }}) {
+    build::DenyFilterSizes plan = rules().stack();
     spoil(plan);
-    const auto stack = build::build_deny_stack(in.deny, plan, in.seed);
+    const auto stack = build::build_deny_filter(in.deny, plan, in.seed);
     ASSERT_FALSE(stack);
     EXPECT_NE(stack.error().message.find("Bloom layers alone, in front"), std::string::npos);
   }
@@ -211,11 +211,11 @@ TEST(JhashImage, is_refused_when_its_shape_is_that_of_the_other_family) {
 
 TEST(JhashImage, is_refused_when_a_filter_remixes_hashes_as_the_other_family_does) {
   build::BuildInput in = rules().input();
-  in.guard.params = test::jhash_seesaw(2000, 512, 64);
+  in.allow_filter.params = test::jhash_seesaw(2000, 512, 64);
   const ImageMemory guarded = ImageMemory::build(in);
   EXPECT_EQ(attach_as(guarded, HashFamily::jhash), "attached");
   EXPECT_NE(attach_as(guarded, HashFamily::xxh3).find("Seesaw filter of another family"), std::string::npos);
-  in.guard.params.reset();
+  in.allow_filter.params.reset();
   const ImageMemory stacked = test::build_with_stack(in, rules().stack());
   EXPECT_NE(attach_as(stacked, HashFamily::xxh3).find("Bloom layer of another family"), std::string::npos);
 }
@@ -225,10 +225,10 @@ TEST(JhashImage, is_refused_when_a_filter_remixes_hashes_as_the_other_family_doe
 TEST(JhashImage, a_seesaw_filter_takes_places_from_remixed_hashes_by_shifts) {
   build::BuildInput in = rules().input();
   for (const unsigned hashes : {2u, 3u, 4u, 5u, 6u}) {
-    in.guard.params = test::jhash_seesaw(2000, 512, 64, hashes);
+    in.allow_filter.params = test::jhash_seesaw(2000, 512, 64, hashes);
     const ImageMemory m = ImageMemory::build(in);
     const image::ImageView view = m.view();
-    const filter::SeesawShape &shape = view.guard.seesaw()->shape();
+    const filter::SeesawShape &shape = view.allow_filter.seesaw()->shape();
     const filter::AnyLayoutOf<HashFamily::jhash> layout(shape);
     for (std::uint32_t n = 0; n < 300; ++n) {
       const KeyHash key = view.hash(n * 2654435761u, 32);
@@ -262,10 +262,10 @@ TEST(JhashImage, a_seesaw_filter_takes_places_from_remixed_hashes_by_shifts) {
 TEST(JhashImage, a_bloom_layer_takes_positions_from_remixed_hashes_by_shifts) {
   const ImageMemory m = test::build_with_stack(rules().input(), rules().stack());
   const image::ImageView view = m.view();
-  ASSERT_EQ(view.stack.depth(), 3u);
+  ASSERT_EQ(view.deny_filter.depth(), 3u);
   unsigned present = 0, absent = 0;
   for (unsigned i = 0; i < 3; ++i) {
-    const filter::BloomView &layer = *view.stack.bloom(i);
+    const filter::BloomView &layer = *view.deny_filter.bloom(i);
     const int log_bits = 6 + std::countr_zero(layer.shape().size);
     for (std::uint32_t n = 0; n < 40'000; ++n) {
       const KeyHash key = view.hash(n * 2654435761u, 32);
@@ -300,21 +300,21 @@ TEST(JhashImage, a_predictor_takes_words_and_bits_from_remixed_hashes_by_shifts)
 
 TEST(JhashImage, filters_reject_most_of_what_they_do_not_hold) {
   build::BuildInput in = rules().input();
-  in.guard.params = test::jhash_seesaw(2000, 1024, 64);
+  in.allow_filter.params = test::jhash_seesaw(2000, 1024, 64);
   const ImageMemory m = test::build_with_stack(in, rules().stack());
   const image::ImageView view = m.view();
   unsigned guard = 0, stack = 0;
   constexpr unsigned strangers = 4000;
   for (std::uint32_t n = 0; n < strangers; ++n) {
     const KeyHash key = view.hash(0x9E3779B9u * n, 32);
-    guard += view.guard.contains(key);
-    stack += view.stack.contains(key);
+    guard += view.allow_filter.contains(key);
+    stack += view.deny_filter.contains(key);
   }
   EXPECT_LT(guard, strangers / 20);
   EXPECT_LT(stack, strangers / 5);
   for (const build::EntryV4 &e : rules().deny4)
     if (e.length == 32) {
-      ASSERT_TRUE(view.stack.contains(view.hash(byteswap32(e.host), 32)));
+      ASSERT_TRUE(view.deny_filter.contains(view.hash(byteswap32(e.host), 32)));
     }
 }
 

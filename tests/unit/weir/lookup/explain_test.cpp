@@ -62,27 +62,28 @@ TEST(Explain, names_the_one_line_that_a_chain_leads_to) {
 }
 
 // Two allowed hosts in a denied net, one outside; the filter is large enough to refuse all else.
-struct GuardedExample {
+struct AllowFilterExample {
   std::vector<build::EntryV4> deny4{test::entry_v4("10.0.0.0/8", 1)};
   std::vector<build::EntryV4> allow4{test::entry_v4("10.1.1.9", 2), test::entry_v4("10.2.0.0/16", 2),
                                      test::entry_v4("192.0.2.1", 2)};
 
-  test::ImageMemory build(Confirm confirm, image::GuardKind kind = image::GuardKind::seesaw) const {
+  test::ImageMemory build(Confirm confirm,
+                          image::AllowFilterKind kind = image::AllowFilterKind::seesaw) const {
     build::BuildInput in;
     in.lists = {{"drop", 1}, {"ops", 2, Side::allow}};
     in.deny = {deny4, {}};
     in.allow = {allow4, {}};
     in.policy.confirm = confirm;
-    if (kind == image::GuardKind::cuckoo)
-      in.guard.cuckoo = build::CuckooParams{8, {16, 20}};
+    if (kind == image::AllowFilterKind::cuckoo)
+      in.allow_filter.cuckoo = build::CuckooParams{8, {16, 20}};
     else
-      in.guard.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 8};
+      in.allow_filter.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 8};
     return test::ImageMemory::build(in);
   }
 };
 
 TEST(Explain, shows_what_the_filter_in_front_of_the_allow_tables_answered) {
-  const test::ImageMemory m = GuardedExample().build(Confirm::exact);
+  const test::ImageMemory m = AllowFilterExample().build(Confirm::exact);
   const Explanation allowed = explain(m.view(), parse_address("10.1.1.9").value());
   EXPECT_EQ(allowed.reason, Reason::allow);
   EXPECT_TRUE(step(allowed, "allow /32").starts_with("seesaw: yes; table 1 line"))
@@ -96,7 +97,7 @@ TEST(Explain, shows_what_the_filter_in_front_of_the_allow_tables_answered) {
 }
 
 TEST(Explain, under_on_conflict_asks_the_allow_side_about_denied_addresses_alone) {
-  const test::ImageMemory m = GuardedExample().build(Confirm::on_conflict);
+  const test::ImageMemory m = AllowFilterExample().build(Confirm::on_conflict);
   const Explanation saved = explain(m.view(), parse_address("10.1.1.9").value());
   EXPECT_EQ(saved.reason, Reason::allow);
   EXPECT_EQ(saved.list, "ops");
@@ -113,7 +114,7 @@ TEST(Explain, under_on_conflict_asks_the_allow_side_about_denied_addresses_alone
 }
 
 TEST(Explain, names_the_kind_of_the_filter) {
-  const test::ImageMemory m = GuardedExample().build(Confirm::exact, image::GuardKind::cuckoo);
+  const test::ImageMemory m = AllowFilterExample().build(Confirm::exact, image::AllowFilterKind::cuckoo);
   EXPECT_TRUE(step(explain(m.view(), parse_address("10.1.1.9").value()), "allow /32")
                   .starts_with("cuckoo: yes; table 1 line"));
   EXPECT_EQ(step(explain(m.view(), parse_address("10.1.1.8").value()), "allow"), "cuckoo: no");

@@ -25,11 +25,11 @@
 
 namespace weir::image {
 
-struct GuardLoad {
+struct AllowFilterLoad {
   std::uint64_t keys = 0, planned_keys = 0;
 };
 
-class GuardWriter {
+class AllowFilterWriter {
 public:
   enum class Entering : std::uint8_t {
     in,
@@ -37,10 +37,11 @@ public:
     full,  // it cannot hold this key: a larger filter is due
   };
 
-  GuardWriter() = default; // there is no filter: nothing is done
-  explicit GuardWriter(const filter::SeesawWriter &filter) : filter_(filter), built_(wear()) {}
-  explicit GuardWriter(const filter::CuckooWriter &filter) : filter_(filter) {}
-  explicit GuardWriter(filter::StackedCountingWriter filter) : filter_(std::move(filter)), built_(wear()) {}
+  AllowFilterWriter() = default; // there is no filter: nothing is done
+  explicit AllowFilterWriter(const filter::SeesawWriter &filter) : filter_(filter), built_(wear()) {}
+  explicit AllowFilterWriter(const filter::CuckooWriter &filter) : filter_(filter) {}
+  explicit AllowFilterWriter(filter::StackedCountingWriter filter)
+      : filter_(std::move(filter)), built_(wear()) {}
 
   // Grace periods are shared by so many keys; beyond it one is worth waiting for.
   static constexpr std::size_t waiting_many = 4096;
@@ -69,9 +70,9 @@ public:
 
   // A negative that should not be accepted, learnt late. A cuckoo filter favours nobody, and a stack learns
   // when it is built alone: they refuse.
-  filter::SeesawGuarded guard(KeyHash negative) noexcept {
+  filter::SeesawLearned learn(KeyHash negative) noexcept {
     auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_);
-    return seesaw != nullptr ? seesaw->guard(negative) : filter::SeesawGuarded{.refused = none() ? 0u : 1u};
+    return seesaw != nullptr ? seesaw->learn(negative) : filter::SeesawLearned{.refused = none() ? 0u : 1u};
   }
 
   // No reader is left that met one of the waiting keys in a table, or a slot before its fingerprint was
@@ -84,10 +85,10 @@ public:
   }
 
   // None: there is no filter.
-  [[nodiscard]] std::optional<GuardLoad> load() const noexcept {
-    if (const auto *s = seesaw()) return GuardLoad{s->load().keys, s->load().planned_keys};
-    if (const auto *c = cuckoo()) return GuardLoad{c->load().keys, c->load().planned_keys};
-    if (const auto *s = stacked()) return GuardLoad{s->load().keys, s->load().planned_keys};
+  [[nodiscard]] std::optional<AllowFilterLoad> load() const noexcept {
+    if (const auto *s = seesaw()) return AllowFilterLoad{s->load().keys, s->load().planned_keys};
+    if (const auto *c = cuckoo()) return AllowFilterLoad{c->load().keys, c->load().planned_keys};
+    if (const auto *s = stacked()) return AllowFilterLoad{s->load().keys, s->load().planned_keys};
     return std::nullopt;
   }
   // The filter, if it is of this kind.
@@ -108,8 +109,8 @@ public:
 
   // Has it left what it was planned for? Its answers stay right, its rates suffer, and a cuckoo filter will
   // be full: a larger one is due.
-  [[nodiscard]] bool is_strained() const noexcept {
-    const std::optional<GuardLoad> now = load();
+  [[nodiscard]] bool is_saturated() const noexcept {
+    const std::optional<AllowFilterLoad> now = load();
     if (!now) return false;
     if (now->keys > now->planned_keys || full_) return true;
     const Wear worn = wear();
@@ -118,7 +119,7 @@ public:
   }
 
 private:
-  // Beyond the share as built, so that a new filter never is strained from the start.
+  // Beyond the share as built, so that a new filter never is saturated from the start.
   static constexpr double stuck_share_more = 0.05, modulator_share_more = 0.15;
 
   // Shares of cells at their maximum for ever, and of modulator cells in use.

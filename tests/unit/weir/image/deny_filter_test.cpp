@@ -1,6 +1,6 @@
 // The section of denied hosts as a stacked filter: what its reader refuses, what its header predicts, and
 // what deltas do to it.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/lookup/explain.hpp"
@@ -15,7 +15,7 @@ namespace weir {
 namespace {
 
 using filter::FilterKind;
-using image::Change, image::StackRole;
+using image::Change, image::DenyFilterRole;
 
 constexpr std::uint16_t bans = 1, other = 2;
 
@@ -33,8 +33,8 @@ struct Example {
     in.generation = 4;
     return in;
   }
-  [[nodiscard]] test::ImageMemory build(StackRole role, test::StackKind kind = {}) const {
-    build::DenyStackPlan plan = test::plan_of(kind, role);
+  [[nodiscard]] test::ImageMemory build(DenyFilterRole role, test::StackKind kind = {}) const {
+    build::DenyFilterSizes plan = test::plan_of(kind, role);
     plan.spared = spared;
     return test::build_with_stack(input(), plan);
   }
@@ -53,18 +53,18 @@ Change change(image::ImageWriter &writer, image::DeltaOp op, const char *prefix,
 
 // ---- what the reader refuses ---------------------------------------------------------------------
 
-class DenyStackSection : public testing::Test {
+class DenyFilterSection : public testing::Test {
 protected:
-  DenyStackSection() {
-    build::DenyStackPlan plan = test::plan_of({}, StackRole::judge);
+  DenyFilterSection() {
+    build::DenyFilterSizes plan = test::plan_of({}, DenyFilterRole::judge);
     plan.spared = example.spared;
-    section = build::build_deny_stack(example.input().deny, plan, 3).value().section;
+    section = build::build_deny_filter(example.input().deny, plan, 3).value().section;
   }
   // A copy at a multiple of 64 bytes.
-  [[nodiscard]] Result<image::DenyStackView> attach() {
+  [[nodiscard]] Result<image::DenyFilterView> attach() {
     memory = std::make_unique<test::ImageMemory>(section.size());
     std::ranges::copy(section, memory->bytes().begin());
-    return image::DenyStackView::attach(memory->bytes().first(section.size()));
+    return image::DenyFilterView::attach(memory->bytes().first(section.size()));
   }
   void expect_refused(std::string_view words) {
     const auto view = attach();
@@ -81,7 +81,7 @@ protected:
   std::unique_ptr<test::ImageMemory> memory;
 };
 
-TEST_F(DenyStackSection, is_taken_as_it_was_built) {
+TEST_F(DenyFilterSection, is_taken_as_it_was_built) {
   const auto view = attach();
   ASSERT_TRUE(view.has_value()) << view.error().message;
   EXPECT_TRUE(view->judges());
@@ -91,7 +91,7 @@ TEST_F(DenyStackSection, is_taken_as_it_was_built) {
   EXPECT_EQ(view->planned().spared_v6, 1u);
 }
 
-TEST_F(DenyStackSection, is_refused_when_a_field_is_impossible) {
+TEST_F(DenyFilterSection, is_refused_when_a_field_is_impossible) {
   const auto honest = section;
   const auto with = [&](std::size_t at, auto value, std::string_view words) {
     section = honest;
@@ -104,7 +104,7 @@ TEST_F(DenyStackSection, is_refused_when_a_field_is_impossible) {
   with(24, image::stack_rate_max + 1, "a planned rate lies above 1");
   with(40, std::uint32_t{1} << 30, "size does not match its ranges");
   with(64, std::uint32_t{0xFFFFFFFF}, "its ranges are out of order");
-  const std::size_t stack = image::deny_stack_offset(1, 1), layers = stack + filter::stack_layers_offset(3);
+  const std::size_t stack = image::deny_filter_offset(1, 1), layers = stack + filter::stack_layers_offset(3);
   with(stack, std::uint8_t{0}, "does not begin as stacks do");
   with(stack + 8, std::uint32_t{2}, "the number of layers is not an odd one");
   with(layers + 8, static_cast<std::uint32_t>(FilterKind::cuckoo), "layer 1 is no split-block Bloom");
@@ -112,7 +112,7 @@ TEST_F(DenyStackSection, is_refused_when_a_field_is_impossible) {
   with(layers + 16, std::uint32_t{0}, "there is no block");
 }
 
-TEST_F(DenyStackSection, is_refused_at_every_shorter_length) {
+TEST_F(DenyFilterSection, is_refused_at_every_shorter_length) {
   const auto honest = section;
   for (std::size_t bytes = 0; bytes < honest.size(); bytes += 7) {
     section.assign(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(bytes));
@@ -120,18 +120,19 @@ TEST_F(DenyStackSection, is_refused_at_every_shorter_length) {
   }
 }
 
-TEST_F(DenyStackSection, has_at_most_nine_layers) {
-  build::DenyStackPlan plan = test::plan_of({.depth = 11}, StackRole::front);
-  const auto too_deep = build::build_deny_stack(example.input().deny, plan, 3);
+TEST_F(DenyFilterSection, has_at_most_nine_layers) {
+  build::DenyFilterSizes plan = test::plan_of({.depth = 11}, DenyFilterRole::front);
+  const auto too_deep = build::build_deny_filter(example.input().deny, plan, 3);
   ASSERT_FALSE(too_deep.has_value());
   EXPECT_EQ(too_deep.error().message, "11 layers, at most 9");
 }
 
-TEST(DenyStack, is_refused_beside_a_front_filter_and_beside_a_list_of_its_name) {
+TEST(DenyFilter, is_refused_beside_a_front_filter_and_beside_a_list_of_its_name) {
   const Example example;
   build::BuildInput in = example.input();
-  const auto stack = build::build_deny_stack(in.deny, test::plan_of({}, StackRole::judge), in.seed).value();
-  in.stack.section = stack.section;
+  const auto stack =
+      build::build_deny_filter(in.deny, test::plan_of({}, DenyFilterRole::judge), in.seed).value();
+  in.deny_filter.section = stack.section;
   std::vector<std::byte> none;
   in.deny.front_filter = true;
   EXPECT_EQ(build::build_image(in, none).error().message, "two filters for the deny side: give it one");
@@ -140,33 +141,33 @@ TEST(DenyStack, is_refused_beside_a_front_filter_and_beside_a_list_of_its_name) 
   EXPECT_NE(build::build_image(in, none).error().message.find("rename it"), std::string::npos);
 }
 
-TEST(DenyStack, of_another_seed_does_not_pass_the_check_of_the_image) {
+TEST(DenyFilter, of_another_seed_does_not_pass_the_check_of_the_image) {
   const Example example;
   build::BuildInput in = example.input();
   const auto stack =
-      build::build_deny_stack(in.deny, test::plan_of({.bits = 16}, StackRole::judge), 99).value();
-  in.stack.section = stack.section;
+      build::build_deny_filter(in.deny, test::plan_of({.bits = 16}, DenyFilterRole::judge), 99).value();
+  in.deny_filter.section = stack.section;
   test::ImageMemory memory(build::image_bytes(in));
   const auto built = build::build_image(in, memory.bytes());
   ASSERT_FALSE(built.has_value());
   EXPECT_NE(built.error().message.find("does not answer for"), std::string::npos);
 }
 
-TEST(DenyStack, refuses_a_denied_host_in_a_spared_range) {
+TEST(DenyFilter, refuses_a_denied_host_in_a_spared_range) {
   Example example;
   example.spared.push_back(parse_prefix("10.0.0.0/30").value());
-  build::DenyStackPlan plan = test::plan_of({}, StackRole::judge);
+  build::DenyFilterSizes plan = test::plan_of({}, DenyFilterRole::judge);
   plan.spared = example.spared;
-  const auto stack = build::build_deny_stack(example.input().deny, plan, 3);
+  const auto stack = build::build_deny_filter(example.input().deny, plan, 3);
   ASSERT_FALSE(stack.has_value());
   EXPECT_EQ(stack.error().message, "deny entry 10.0.0.1 lies in a range that is never to be denied");
 }
 
 // ---- what its header predicts --------------------------------------------------------------------
 
-class DenyStackRates : public testing::TestWithParam<test::StackKind> {};
+class DenyFilterRates : public testing::TestWithParam<test::StackKind> {};
 
-TEST_P(DenyStackRates, are_those_that_the_header_predicts) {
+TEST_P(DenyFilterRates, are_those_that_the_header_predicts) {
   const std::uint64_t seed = test::seed_or(77);
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
@@ -180,26 +181,26 @@ TEST_P(DenyStackRates, are_those_that_the_header_predicts) {
   in.lists = {{"bans", bans}};
   in.deny = {hosts, {}};
   in.seed = random();
-  build::DenyStackPlan plan = test::plan_of(GetParam(), StackRole::judge);
+  build::DenyFilterSizes plan = test::plan_of(GetParam(), DenyFilterRole::judge);
   plan.known = known;
   plan.psi = 0.5;
-  const build::DenyStack stack = build::build_deny_stack(in.deny, plan, in.seed).value();
-  in.stack = {.section = stack.section, .known = known};
+  const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
+  in.deny_filter = {.section = stack.section, .known = known};
   const test::ImageMemory memory = test::ImageMemory::build(in);
   const image::ImageView view = memory.view();
   unsigned unknown = 0;
   constexpr unsigned asked = 200'000;
   for (std::uint32_t i = 0; i < asked; ++i)
-    unknown += view.stack.contains(test::host_hash(view, Address::from_host(0x60000000 + i)));
-  const double efpb = image::stack_rate(view.stack.planned().efpb), measured = unknown / double{asked};
+    unknown += view.deny_filter.contains(test::host_hash(view, Address::from_host(0x60000000 + i)));
+  const double efpb = image::stack_rate(view.deny_filter.planned().efpb), measured = unknown / double{asked};
   EXPECT_NEAR(measured, efpb, 0.1 * efpb + 4 * std::sqrt(efpb / asked));
-  const double efpr = image::stack_rate(view.stack.planned().efpr);
+  const double efpr = image::stack_rate(view.deny_filter.planned().efpr);
   const double efpr_measured = 0.5 * memory.report().stack_accepts + 0.5 * measured;
   EXPECT_NEAR(efpr_measured, efpr, 0.1 * efpr + 4 * std::sqrt(efpr / asked));
   EXPECT_DOUBLE_EQ(stack.efpb, build::unknown_rate(stack.rates));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, DenyStackRates,
+INSTANTIATE_TEST_SUITE_P(Kinds, DenyFilterRates,
                          testing::Values(test::StackKind{}, test::StackKind{.fuse_below = true},
                                          test::StackKind{.base = FilterKind::bloom, .depth = 5},
                                          test::StackKind{.base = FilterKind::binary_fuse, .bits = 10}),
@@ -207,8 +208,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, DenyStackRates,
 
 // ---- deltas --------------------------------------------------------------------------------------
 
-TEST(DenyStack, that_judges_names_the_list_compact_and_leaves_prefixes_to_the_table) {
-  const test::ImageMemory m = Example().build(StackRole::judge, {.bits = 24});
+TEST(DenyFilter, that_judges_names_the_list_compact_and_leaves_prefixes_to_the_table) {
+  const test::ImageMemory m = Example().build(DenyFilterRole::judge, {.bits = 24});
   const image::ImageView view = m.view();
   EXPECT_EQ(denied_by(view, "10.0.0.1"), "compact");
   EXPECT_EQ(denied_by(view, "2001:db8::1"), "compact");
@@ -218,8 +219,8 @@ TEST(DenyStack, that_judges_names_the_list_compact_and_leaves_prefixes_to_the_ta
   EXPECT_EQ(header.keys, 1u) << "hosts stand in the table";
 }
 
-TEST(DenyStack, that_judges_takes_a_host_in_place_and_puts_a_removed_one_into_the_overlay) {
-  const test::ImageMemory m = Example().build(StackRole::judge, {.bits = 24});
+TEST(DenyFilter, that_judges_takes_a_host_in_place_and_puts_a_removed_one_into_the_overlay) {
+  const test::ImageMemory m = Example().build(DenyFilterRole::judge, {.bits = 24});
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
   const image::ImageView &view = writer.view();
   EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.9"), Change::in_place);
@@ -233,8 +234,8 @@ TEST(DenyStack, that_judges_takes_a_host_in_place_and_puts_a_removed_one_into_th
   EXPECT_EQ(denied_by(view, "10.0.0.2"), "compact");
 }
 
-TEST(DenyStack, that_judges_denies_a_spared_host_by_the_overlay_alone) {
-  const test::ImageMemory m = Example().build(StackRole::judge);
+TEST(DenyFilter, that_judges_denies_a_spared_host_by_the_overlay_alone) {
+  const test::ImageMemory m = Example().build(DenyFilterRole::judge);
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
   EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.7.1", other), Change::overlay);
   EXPECT_EQ(denied_by(writer.view(), "10.0.7.1"), "other");
@@ -242,11 +243,11 @@ TEST(DenyStack, that_judges_denies_a_spared_host_by_the_overlay_alone) {
   EXPECT_EQ(denied_by(writer.view(), "2001:db8::701"), "other");
 }
 
-TEST(DenyStack, relieves_whom_it_denies_wrongly_and_nobody_whom_a_delta_denies) {
+TEST(DenyFilter, relieves_whom_it_denies_wrongly_and_nobody_whom_a_delta_denies) {
   Example example;
   for (std::uint32_t h = 0; h < 1000; ++h) example.v4.push_back({0x0A010000 + h, 32, 0, bans});
   test::sort_entries(example.v4);
-  const test::ImageMemory m = example.build(StackRole::judge, {.depth = 1, .bits = 4});
+  const test::ImageMemory m = example.build(DenyFilterRole::judge, {.depth = 1, .bits = 4});
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
   const image::ImageView &view = writer.view();
   unsigned wrong = 0;
@@ -268,11 +269,11 @@ TEST(DenyStack, relieves_whom_it_denies_wrongly_and_nobody_whom_a_delta_denies) 
 }
 
 // Whoever spoofs sources chooses how many are relieved; rules must not feel it.
-TEST(DenyStack, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_for_rules) {
+TEST(DenyFilter, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_for_rules) {
   Example example;
   for (std::uint32_t h = 0; h < 1000; ++h) example.v4.push_back({0x0A010000 + h, 32, 0, bans});
   test::sort_entries(example.v4);
-  const test::ImageMemory m = example.build(StackRole::judge, {.depth = 1, .bits = 4});
+  const test::ImageMemory m = example.build(DenyFilterRole::judge, {.depth = 1, .bits = 4});
   unsigned graces = 0;
   auto writer = image::ImageWriter::attach(m.bytes(), [&graces] { ++graces; }).value();
   const image::ImageView &view = writer.view();
@@ -297,7 +298,7 @@ TEST(DenyStack, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_fo
   EXPECT_EQ(writer.relieve(refused, none), Change::needs_rebuild);
 
   // Deletions take a place each, and have as many as without reliefs.
-  const test::ImageMemory other_memory = example.build(StackRole::judge, {.depth = 1, .bits = 4});
+  const test::ImageMemory other_memory = example.build(DenyFilterRole::judge, {.depth = 1, .bits = 4});
   auto without = image::ImageWriter::attach(other_memory.bytes(), [] {}).value();
   unsigned fit = 0, fit_without = 0;
   for (std::uint32_t h = 0; h < 1000; ++h) {
@@ -311,30 +312,30 @@ TEST(DenyStack, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_fo
   EXPECT_EQ(fit, fit_without);
 }
 
-TEST(DenyStack, of_fuse_filters_sends_additions_to_the_overlay) {
+TEST(DenyFilter, of_fuse_filters_sends_additions_to_the_overlay) {
   const test::ImageMemory m =
-      Example().build(StackRole::judge, {.base = FilterKind::binary_fuse, .bits = 36});
+      Example().build(DenyFilterRole::judge, {.base = FilterKind::binary_fuse, .bits = 36});
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
   EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.9", other), Change::overlay);
   EXPECT_EQ(denied_by(writer.view(), "10.0.0.9"), "other");
   EXPECT_EQ(denied_by(writer.view(), "10.0.0.1"), "compact");
 }
 
-TEST(DenyStack, is_strained_by_one_host_in_ten_more_than_planned) {
+TEST(DenyFilter, is_strained_by_one_host_in_ten_more_than_planned) {
   std::vector<build::EntryV4> hosts;
   for (std::uint32_t i = 0; i < 1000; ++i) hosts.push_back({0x0A000000 + i, 32, 0, bans});
   build::BuildInput in;
   in.lists = {{"bans", bans}};
   in.deny = {hosts, {}};
   const test::ImageMemory m =
-      test::build_with_stack(in, test::plan_of({.depth = 1, .bits = 16}, StackRole::judge));
+      test::build_with_stack(in, test::plan_of({.depth = 1, .bits = 16}, DenyFilterRole::judge));
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
   image::Delta d{.op = image::DeltaOp::set, .length = 32, .list = bans};
   unsigned taken = 0;
-  for (; taken < 200 && !writer.stack().is_strained(); ++taken) {
+  for (; taken < 200 && !writer.deny_filter().is_saturated(); ++taken) {
     d.address = Address::from_host(0x0B000000 + taken).bytes;
-    const bool strained = writer.apply_batch({&d, 1}).stack_strained;
-    EXPECT_EQ(strained, writer.stack().is_strained());
+    const bool saturated = writer.apply_batch({&d, 1}).stack_saturated;
+    EXPECT_EQ(saturated, writer.deny_filter().is_saturated());
   }
   EXPECT_GE(taken, 101u); // hosts that it accepts already are not put in
   EXPECT_LT(taken, 110u);
@@ -348,17 +349,17 @@ std::string step(const lookup::Explanation &e, std::string_view name) {
   return "(no such step)";
 }
 
-TEST(DenyStack, is_named_by_explain) {
+TEST(DenyFilter, is_named_by_explain) {
   const Example example;
   const Address denied = parse_address("10.0.0.1").value(), absent = parse_address("10.0.0.77").value();
-  const test::ImageMemory judge = example.build(StackRole::judge, {.bits = 24});
+  const test::ImageMemory judge = example.build(DenyFilterRole::judge, {.bits = 24});
   const auto judged = lookup::explain(judge.view(), denied);
   EXPECT_EQ(judged.verdict, Verdict::drop);
   EXPECT_EQ(judged.list, "compact");
   EXPECT_NE(step(judged, "deny /32").find("it judges alone, with a predicted false positive rate of"),
             std::string::npos)
       << step(judged, "deny /32");
-  const test::ImageMemory front = example.build(StackRole::front, {.bits = 24});
+  const test::ImageMemory front = example.build(DenyFilterRole::front, {.bits = 24});
   EXPECT_TRUE(
       step(lookup::explain(front.view(), denied), "deny /32").starts_with("stacked filter: yes; table 1"));
   EXPECT_EQ(step(lookup::explain(front.view(), absent), "deny /32"), "stacked filter: absent");

@@ -1,6 +1,6 @@
 // A stacked filter that changes beside readers: denied hosts are never lost, whichever hosts around them
 // come, go and are relieved, in front of a table and as the judge.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/quiescence.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-using image::StackRole;
+using image::DenyFilterRole;
 
 constexpr unsigned readers = 2, stable_hosts = 512, churned_hosts = 96, added_hosts = 500;
 constexpr std::uint16_t list = 1;
@@ -31,7 +31,7 @@ struct Seen {
   std::uint64_t lookups = 0, lost = 0;
 };
 
-class DenyStackRace : public testing::TestWithParam<StackRole> {
+class DenyFilterRace : public testing::TestWithParam<DenyFilterRole> {
 protected:
   // `acknowledged`: so many of added() are in force.
   void read_until_stopped(const image::ImageView &view, unsigned self, Seen &seen) {
@@ -66,7 +66,7 @@ protected:
   std::atomic<unsigned> acknowledged = 0;
 };
 
-TEST_P(DenyStackRace, no_denied_host_passes_while_others_come_and_go) {
+TEST_P(DenyFilterRace, no_denied_host_passes_while_others_come_and_go) {
   WEIR_TRACE_SEED(seed);
   std::vector<build::EntryV4> hosts;
   std::vector<Address> known;
@@ -78,7 +78,7 @@ TEST_P(DenyStackRace, no_denied_host_passes_while_others_come_and_go) {
   in.lists = {{"bans", list}};
   in.deny = {hosts, {}};
   in.seed = seed;
-  build::DenyStackPlan plan = test::plan_of({.depth = 5, .bits = 4}, GetParam());
+  build::DenyFilterSizes plan = test::plan_of({.depth = 5, .bits = 4}, GetParam());
   plan.known = known;
   const test::ImageMemory memory = test::build_with_stack(in, plan);
 
@@ -113,7 +113,7 @@ TEST_P(DenyStackRace, no_denied_host_passes_while_others_come_and_go) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Roles, DenyStackRace, testing::Values(StackRole::front, StackRole::judge),
+INSTANTIATE_TEST_SUITE_P(Roles, DenyFilterRace, testing::Values(DenyFilterRole::front, DenyFilterRole::judge),
                          [](const auto &role) { return std::string(image::name_of(role.param)); });
 
 } // namespace

@@ -1,7 +1,7 @@
-#include "control/build/deny_stack.hpp"
+#include "control/build/deny_filter.hpp"
 
 #include "control/rules/entry.hpp"
-#include "weir/build/deny_stack_builder.hpp"
+#include "weir/build/deny_filter_builder.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -32,10 +32,10 @@ bool within_one(const std::vector<Range> &ranges, const Number &first, const Num
 
 } // namespace
 
-Result<StackSection> make_deny_stack(const BuildInput &input, const plan::DenyFilterPlan &plan) {
+Result<StackSection> make_deny_filter(const BuildInput &input, const plan::DenyFilterPlan &plan) {
   const auto start = std::chrono::steady_clock::now();
-  DenyStackPlan wanted;
-  wanted.role = plan.compact ? image::StackRole::judge : image::StackRole::front;
+  DenyFilterSizes wanted;
+  wanted.role = plan.compact ? image::DenyFilterRole::judge : image::DenyFilterRole::front;
   wanted.base = kind_of(plan.base);
   wanted.layers = plan.stack.layers;
   wanted.room = std::max(1.0, static_cast<double>(plan.planned_keys) /
@@ -44,7 +44,7 @@ Result<StackSection> make_deny_stack(const BuildInput &input, const plan::DenyFi
   wanted.known = plan.known;
   wanted.family = input.family;
   if (plan.compact) wanted.spared = plan.spared;
-  auto stack = TRY(build_deny_stack(input.deny, wanted, input.seed));
+  auto stack = TRY(build_deny_filter(input.deny, wanted, input.seed));
   StackSection section;
   section.built = {
       .bytes = stack.section.size(),

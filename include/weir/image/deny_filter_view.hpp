@@ -35,8 +35,8 @@
 namespace weir::image {
 
 // The parts of a section; the stack itself is not looked into.
-template <class Byte> struct OpenDenyStack {
-  const DenyStackHeader *header = nullptr;
+template <class Byte> struct OpenDenyFilter {
+  const DenyFilterHeader *header = nullptr;
   std::span<const SparedV4> spared_v4;
   std::span<const SparedV6> spared_v6;
   std::span<Byte> stack;
@@ -48,17 +48,17 @@ template <class Range> [[nodiscard]] bool ranges_ascend(std::span<const Range> r
   return true;
 }
 
-template <class Byte> [[nodiscard]] Result<OpenDenyStack<Byte>> open_deny_stack(std::span<Byte> section) {
+template <class Byte> [[nodiscard]] Result<OpenDenyFilter<Byte>> open_deny_filter(std::span<Byte> section) {
   const auto bad = [](const char *why) { return fail(Errc::bad_image, std::string(why)); };
-  OpenDenyStack<Byte> open;
-  if (section.size() < sizeof(DenyStackHeader)) return bad("too short");
-  const auto &h = *reinterpret_cast<const DenyStackHeader *>(section.data());
-  if (h.role > static_cast<std::uint8_t>(StackRole::judge))
+  OpenDenyFilter<Byte> open;
+  if (section.size() < sizeof(DenyFilterHeader)) return bad("too short");
+  const auto &h = *reinterpret_cast<const DenyFilterHeader *>(section.data());
+  if (h.role > static_cast<std::uint8_t>(DenyFilterRole::judge))
     return fail(Errc::bad_image, "role " + std::to_string(h.role) + ", known are 0 and 1");
   if (h.reserved0 != decltype(h.reserved0){} || h.reserved != decltype(h.reserved){})
     return bad("reserved bytes are not zero");
   if (std::max({h.psi, h.efpr, h.efpb}) > stack_rate_max) return bad("a planned rate lies above 1");
-  const std::uint64_t begin = deny_stack_offset(h.spared_v4, h.spared_v6);
+  const std::uint64_t begin = deny_filter_offset(h.spared_v4, h.spared_v6);
   if (section.size() < begin) return bad("size does not match its ranges");
   const auto *v4 = reinterpret_cast<const SparedV4 *>(section.data() + sizeof h);
   const auto *v6 = reinterpret_cast<const SparedV6 *>(v4 + h.spared_v4);
@@ -81,29 +81,26 @@ template <class Range, class Address>
   return next != ranges.begin() && !(std::prev(next)->last < address);
 }
 
-class DenyStackView {
+class DenyFilterView {
 public:
-  DenyStackView() = default; // none: do not ask it
+  DenyFilterView() = default; // none: do not ask it
 
-  [[nodiscard]] static Result<DenyStackView> attach(Bytes section) {
-    const auto open = open_deny_stack(section);
-    if (!open) return std::unexpected(open.error());
-    const auto parts = filter::open_stack(open->stack);
-    if (!parts) return std::unexpected(parts.error());
-    if (parts->header.depth > deny_stack_depth_max)
-      return fail(Errc::bad_image, std::to_string(parts->header.depth) + " layers, at most " +
-                                       std::to_string(deny_stack_depth_max));
-    DenyStackView view;
-    view.header_ = open->header;
-    view.built_ = parts->header;
+  [[nodiscard]] static Result<DenyFilterView> attach(Bytes section) {
+    const auto open = TRY(open_deny_filter(section));
+    const auto parts = TRY(filter::open_stack(open.stack));
+    if (parts.header.depth > deny_filter_depth_max)
+      return fail(Errc::bad_image, std::to_string(parts.header.depth) + " layers, at most " +
+                                       std::to_string(deny_filter_depth_max));
+    DenyFilterView view;
+    view.header_ = open.header;
+    view.built_ = parts.header;
     view.bytes_ = section.size();
-    view.spared_v4_ = open->spared_v4;
-    view.spared_v6_ = open->spared_v6;
-    view.judges_ = open->header->role == static_cast<std::uint8_t>(StackRole::judge);
-    const std::vector<Bytes> &layers = parts->layers;
+    view.spared_v4_ = open.spared_v4;
+    view.spared_v6_ = open.spared_v6;
+    view.judges_ = open.header->role == static_cast<std::uint8_t>(DenyFilterRole::judge);
+    const std::vector<Bytes> &layers = parts.layers;
     view.kind_ = kind_of(layers[0]);
-    if (const Status on = view.attach_layers(open->stack, kind_of(layers[layers.size() > 1 ? 1 : 0])); !on)
-      return std::unexpected(on.error());
+    TRY(view.attach_layers(open.stack, kind_of(layers[layers.size() > 1 ? 1 : 0])));
     for (std::size_t i = 0; i < std::min(layers.size(), view.blocks_.size()); ++i)
       if (kind_of(layers[i]) == filter::FilterKind::split_block_bloom) view.blocks_[i] = blocks_of(layers[i]);
     return view;
@@ -115,7 +112,7 @@ public:
   [[nodiscard]] filter::FilterKind kind() const noexcept { return kind_; }
   [[nodiscard]] bool fuse_below() const noexcept { return fuse_below_; }
   // Of what it was planned for; in the section, where nothing of it changes.
-  [[nodiscard]] const DenyStackHeader &planned() const noexcept { return *header_; }
+  [[nodiscard]] const DenyFilterHeader &planned() const noexcept { return *header_; }
   [[nodiscard]] const filter::StackHeader &built() const noexcept { return built_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] unsigned depth() const noexcept { return built_.depth; }
@@ -189,9 +186,8 @@ private:
                        : attach_as<filter::StackedView<Odd>>(stack);
   }
   template <class Stack> [[nodiscard]] Status attach_as(Bytes stack) {
-    const auto attached = Stack::attach(stack);
-    if (!attached) return std::unexpected(attached.error());
-    layers_.template emplace<Stack>(*attached);
+    const auto attached = TRY(Stack::attach(stack));
+    layers_.template emplace<Stack>(attached);
     return {};
   }
   [[nodiscard]] static Blocks blocks_of(Bytes layer) noexcept {
@@ -212,7 +208,7 @@ private:
         layers_);
   }
 
-  const DenyStackHeader *header_ = nullptr;
+  const DenyFilterHeader *header_ = nullptr;
   filter::StackHeader built_{};
   std::uint64_t bytes_ = 0; // of the section
   bool judges_ = false;
@@ -228,6 +224,6 @@ private:
                filter::StackedView<filter::BinaryFuseView>>
       layers_;
 };
-static_assert(std::is_trivially_copyable_v<DenyStackView>);
+static_assert(std::is_trivially_copyable_v<DenyFilterView>);
 
 } // namespace weir::image

@@ -15,7 +15,7 @@
 #include "weir/build/input.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
-#include "weir/image/deny_stack_view.hpp"
+#include "weir/image/deny_filter_view.hpp"
 #include "weir/image/family_limits.hpp"
 #include "weir/key/text.hpp"
 
@@ -30,8 +30,8 @@
 
 namespace weir::build {
 
-struct DenyStackPlan {
-  image::StackRole role = image::StackRole::front;
+struct DenyFilterSizes {
+  image::DenyFilterRole role = image::DenyFilterRole::front;
   filter::FilterKind base = filter::FilterKind::split_block_bloom; // or bloom, binary_fuse
   bool fuse_below = false;                                         // even layers are binary fuse filters
   std::vector<LayerSize> layers;                                   // 1, 3 ... 9
@@ -43,7 +43,7 @@ struct DenyStackPlan {
   HashFamily family = HashFamily::xxh3;
 };
 
-struct DenyStack {
+struct DenyFilter {
   std::vector<std::byte> section;
   StackCounts counts;
   std::vector<double> rates; // of each layer, as built
@@ -122,9 +122,9 @@ template <class Odd, class Even>
 }
 
 // As planned, and a cache line at least: deep layers may come to have a handful of keys.
-class DenyStackShapes {
+class DenyFilterShapes {
 public:
-  explicit DenyStackShapes(const DenyStackPlan &plan) : plan_(plan) {}
+  explicit DenyFilterShapes(const DenyFilterSizes &plan) : plan_(plan) {}
 
   template <class Filter>
   [[nodiscard]] Result<typename Filter::Shape> operator()(std::size_t layer, std::uint64_t keys) const {
@@ -151,22 +151,21 @@ private:
     return shape;
   }
 
-  const DenyStackPlan &plan_;
+  const DenyFilterSizes &plan_;
 };
 
 template <class Odd, class Even>
-[[nodiscard]] Result<DenyStack>
-build_deny_stack_of(std::span<const KeyHash> hosts, std::span<const KeyHash> known,
-                    const SparedRanges &ranges, const DenyStackPlan &plan, std::uint64_t seed) {
+[[nodiscard]] Result<DenyFilter>
+build_deny_filter_of(std::span<const KeyHash> hosts, std::span<const KeyHash> known,
+                     const SparedRanges &ranges, const DenyFilterSizes &plan, std::uint64_t seed) {
   const auto depth = static_cast<unsigned>(plan.layers.size());
-  auto built = build_stack<Odd, Even>(depth, DenyStackShapes(plan), hosts, known, seed);
-  if (!built) return std::unexpected(built.error());
-  DenyStack out;
-  out.rates = rates_of(*built);
+  auto built = TRY(build_stack<Odd, Even>(depth, DenyFilterShapes(plan), hosts, known, seed));
+  DenyFilter out;
+  out.rates = rates_of(built);
   out.efpr = stacked_efpr(out.rates, plan.psi);
   out.efpb = unknown_rate(out.rates);
-  out.counts = std::move(built->counts);
-  const image::DenyStackHeader header{
+  out.counts = std::move(built.counts);
+  const image::DenyFilterHeader header{
       .role = static_cast<std::uint8_t>(plan.role),
       .reserved0 = {},
       .planned_keys = static_cast<std::uint64_t>(static_cast<double>(hosts.size()) * plan.room),
@@ -176,8 +175,8 @@ build_deny_stack_of(std::span<const KeyHash> hosts, std::span<const KeyHash> kno
       .spared_v4 = static_cast<std::uint32_t>(ranges.v4.size()),
       .spared_v6 = static_cast<std::uint32_t>(ranges.v6.size()),
       .reserved = {}};
-  const std::uint64_t begin = image::deny_stack_offset(header.spared_v4, header.spared_v6);
-  out.section.resize(begin + stack_section_bytes(built->stack));
+  const std::uint64_t begin = image::deny_filter_offset(header.spared_v4, header.spared_v6);
+  out.section.resize(begin + stack_section_bytes(built.stack));
   auto write = [at = out.section.data()](const void *from, std::size_t bytes) mutable {
     if (bytes != 0) std::memcpy(at, from, bytes);
     at += bytes;
@@ -185,43 +184,43 @@ build_deny_stack_of(std::span<const KeyHash> hosts, std::span<const KeyHash> kno
   write(&header, sizeof header);
   write(ranges.v4.data(), ranges.v4.size() * sizeof(image::SparedV4));
   write(ranges.v6.data(), ranges.v6.size() * sizeof(image::SparedV6));
-  write_stack(built->stack, out.counts, MutableBytes(out.section).subspan(begin));
+  write_stack(built.stack, out.counts, MutableBytes(out.section).subspan(begin));
   return out;
 }
 
 template <class Odd, class... Rest>
-[[nodiscard]] Result<DenyStack> build_deny_stack_over(const DenyStackPlan &plan, const Rest &...rest) {
-  return plan.fuse_below ? build_deny_stack_of<Odd, BinaryFuse>(rest...)
-                         : build_deny_stack_of<Odd, Odd>(rest...);
+[[nodiscard]] Result<DenyFilter> build_deny_filter_over(const DenyFilterSizes &plan, const Rest &...rest) {
+  return plan.fuse_below ? build_deny_filter_of<Odd, BinaryFuse>(rest...)
+                         : build_deny_filter_of<Odd, Odd>(rest...);
 }
 
 } // namespace detail
 
 // Of the deny entries of an image that will be built with this seed.
-[[nodiscard]] inline Result<DenyStack> build_deny_stack(const SideInput &deny, const DenyStackPlan &plan,
-                                                        std::uint64_t seed) {
+[[nodiscard]] inline Result<DenyFilter> build_deny_filter(const SideInput &deny, const DenyFilterSizes &plan,
+                                                          std::uint64_t seed) {
   using filter::FilterKind;
-  if (plan.layers.size() > image::deny_stack_depth_max)
+  if (plan.layers.size() > image::deny_filter_depth_max)
     return fail(Errc::usage, std::to_string(plan.layers.size()) + " layers, at most " +
-                                 std::to_string(image::deny_stack_depth_max));
+                                 std::to_string(image::deny_filter_depth_max));
   if (!(plan.room >= 1) || !(plan.psi >= 0 && plan.psi <= 1))
     return fail(Errc::usage, "a stack has room for 1 times its hosts or more, and psi lies between 0 and 1");
   if (plan.family == HashFamily::jhash &&
-      (plan.base != FilterKind::bloom || plan.fuse_below || plan.role != image::StackRole::front))
+      (plan.base != FilterKind::bloom || plan.fuse_below || plan.role != image::DenyFilterRole::front))
     return fail(Errc::usage, "hash family jhash has stacks of Bloom layers alone, in front of tables");
   const detail::SparedRanges ranges = detail::spared_ranges(plan.spared);
-  if (Status ok = detail::check_spared(deny, ranges); !ok) return std::unexpected(ok.error());
+  TRY(detail::check_spared(deny, ranges));
   const std::vector<KeyHash> hosts = detail::host_hashes(deny, seed, plan.family);
   std::vector<KeyHash> known;
   known.reserve(plan.known.size());
   for (const Address &a : plan.known) known.push_back(detail::host_hash(a, seed, plan.family));
   switch (plan.base) {
   case FilterKind::split_block_bloom:
-    return detail::build_deny_stack_over<filter::SplitBlockFilter>(plan, hosts, known, ranges, plan, seed);
+    return detail::build_deny_filter_over<filter::SplitBlockFilter>(plan, hosts, known, ranges, plan, seed);
   case FilterKind::bloom:
-    return detail::build_deny_stack_over<filter::Bloom>(plan, hosts, known, ranges, plan, seed);
+    return detail::build_deny_filter_over<filter::Bloom>(plan, hosts, known, ranges, plan, seed);
   case FilterKind::binary_fuse:
-    return detail::build_deny_stack_of<BinaryFuse, BinaryFuse>(hosts, known, ranges, plan, seed);
+    return detail::build_deny_filter_of<BinaryFuse, BinaryFuse>(hosts, known, ranges, plan, seed);
   default:
     return fail(Errc::usage,
                 std::string("a ") + name_of(plan.base) +

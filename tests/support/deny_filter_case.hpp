@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/support/image_memory.hpp"
-#include "weir/build/deny_stack_builder.hpp"
+#include "weir/build/deny_filter_builder.hpp"
 
 #include <string>
 #include <vector>
@@ -24,8 +24,8 @@ struct StackKind {
          (kind.fuse_below ? "_fuse" : "") + std::to_string(kind.depth);
 }
 
-[[nodiscard]] inline build::DenyStackPlan plan_of(const StackKind &kind, image::StackRole role) {
-  build::DenyStackPlan plan;
+[[nodiscard]] inline build::DenyFilterSizes plan_of(const StackKind &kind, image::DenyFilterRole role) {
+  build::DenyFilterSizes plan;
   plan.role = role;
   plan.base = kind.base;
   plan.fuse_below = kind.fuse_below;
@@ -38,9 +38,9 @@ struct StackKind {
 }
 
 // `in` with the stack of its deny side; aborts the program on a failure, which no test expects.
-[[nodiscard]] inline ImageMemory build_with_stack(build::BuildInput in, const build::DenyStackPlan &plan) {
-  const build::DenyStack stack = build::build_deny_stack(in.deny, plan, in.seed).value();
-  in.stack = {.section = stack.section, .known = plan.known};
+[[nodiscard]] inline ImageMemory build_with_stack(build::BuildInput in, const build::DenyFilterSizes &plan) {
+  const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
+  in.deny_filter = {.section = stack.section, .known = plan.known};
   return ImageMemory::build(in);
 }
 

@@ -15,8 +15,9 @@ struct StackSection {
   plan::DenyFilterPlan::Built built;
 };
 
-// For the entries and the seed of `input`. Errors: those of build_deny_stack().
-[[nodiscard]] Result<StackSection> make_deny_stack(const BuildInput &input, const plan::DenyFilterPlan &plan);
+// For the entries and the seed of `input`. Errors: those of build_deny_filter().
+[[nodiscard]] Result<StackSection> make_deny_filter(const BuildInput &input,
+                                                    const plan::DenyFilterPlan &plan);
 
 // Deny entries without those that lie inside never_deny: they have no effect, and a judge must not hold them.
 struct SparedSide {

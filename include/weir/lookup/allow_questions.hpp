@@ -1,9 +1,9 @@
-// The allow side behind its filter (the guard, [SSCF]), a burst at a time.
+// The allow side behind its filter ([SSCF]), a burst at a time.
 //
-//   confirm: exact         every probe of the allow side goes through the guard first, and what it lets
-//                          through goes on to the tables (ProbeBatch::ask_guard)
+//   confirm: exact         every probe of the allow side goes through the filter first, and what it lets
+//                          through goes on to the tables (ProbeBatch::ask_allow_filter)
 //   confirm: on_conflict   nothing is asked until the deny side has answered; then the addresses that it
-//                          matched are asked here, guard first, tables after
+//                          matched are asked here, filter first, tables after
 //
 // Either way an address is exempted because a table has it, never because the filter says so. What the
 // filter was asked and how often it was wrong is counted an address, not a probe: an address is accepted
@@ -20,7 +20,7 @@
 
 namespace weir::lookup {
 
-struct GuardTally {
+struct AllowFilterTally {
   unsigned asked = 0, accepted = 0, refuted = 0; // refuted: accepted, and in no table
   unsigned denied_asked = 0, denied_refuted = 0; // of them, those that the deny side matched
   unsigned table_asked = 0;                      // probes that went on to an allow table
@@ -42,18 +42,18 @@ private:
   }
 };
 
-// Asks the guard, and then the tables, about chosen questions of one family.
-template <class Line> class GuardedQuestions {
+// Asks the filter, and then the tables, about chosen questions of one family.
+template <class Line> class AllowQuestions {
 public:
   using Key = typename Line::Key;
 
-  GuardedQuestions(const image::ImageView &view, const Kernels &kernels) noexcept
+  AllowQuestions(const image::ImageView &view, const Kernels &kernels) noexcept
       : view_(view), kernels_(kernels) {}
 
   // Bit q of `questions`: keys[q] is asked for. answers[q] becomes the allow side's value for those, 0 for
   // none; other answers stay.
   void ask(const Key *keys, std::uint64_t questions, std::uint64_t denied, std::uint32_t *answers,
-           GuardTally &tally) noexcept {
+           AllowFilterTally &tally) noexcept {
     for (std::uint64_t rest = questions; rest != 0; rest &= rest - 1) {
       const auto q = static_cast<unsigned>(std::countr_zero(rest));
       answers[q] = 0;
@@ -74,7 +74,7 @@ private:
   }
 
   void add_lengths(std::uint32_t wire, unsigned question, std::uint32_t *answers,
-                   GuardTally &tally) noexcept {
+                   AllowFilterTally &tally) noexcept {
     const table::LengthMapV4 &map = lengths_v4();
     if (map.lengths() == table::only_hosts)
       return add(wire, view_.flips_v4[32], 32, question, answers, tally);
@@ -85,7 +85,7 @@ private:
   }
 
   void add_lengths(const KeyV6 &whole, unsigned question, std::uint32_t *answers,
-                   GuardTally &tally) noexcept {
+                   AllowFilterTally &tally) noexcept {
     const table::LengthsV6 &in_use = view_.lengths_v6[Side::allow];
     for (unsigned w = 0; w < 3; ++w)
       for (std::uint64_t rest = in_use.word(w); rest != 0; rest &= rest - 1) {
@@ -97,7 +97,7 @@ private:
   }
 
   void add(const Key &key, std::uint64_t seed, unsigned length, unsigned question, std::uint32_t *answers,
-           GuardTally &tally) noexcept {
+           AllowFilterTally &tally) noexcept {
     key_[count_] = key;
     seed_[count_] = seed;
     length_[count_] = static_cast<std::uint8_t>(length);
@@ -105,15 +105,15 @@ private:
     if (++count_ == key_.size()) look(answers, tally);
   }
 
-  // The guard about all that was added, the tables about what it lets through.
-  void look(std::uint32_t *answers, GuardTally &tally) noexcept {
+  // The filter about all that was added, the tables about what it lets through.
+  void look(std::uint32_t *answers, AllowFilterTally &tally) noexcept {
     if (count_ == 0) return;
     const image::SideView<Line> &side = view_.template sides<Line>()[Side::allow];
     if constexpr (Line::family == Family::ipv4)
       kernels_.hash_v4(key_.data(), seed_.data(), count_, hash_.data());
     else
       kernels_.hash_v6(key_.data(), seed_.data(), count_, hash_.data());
-    const filter::HitMask hits = view_.guard.contains_batch(std::span(hash_).first(count_));
+    const filter::HitMask hits = view_.allow_filter.contains_batch(std::span(hash_).first(count_));
     for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1)
       side.prefetch(hash_[std::countr_zero(rest)]);
     for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1) {

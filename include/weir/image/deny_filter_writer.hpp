@@ -8,7 +8,7 @@
 // Binary fuse filters take nothing; their additions belong into the overlay.
 #pragma once
 
-#include "weir/image/deny_stack_view.hpp"
+#include "weir/image/deny_filter_view.hpp"
 
 #include <cstdint>
 #include <type_traits>
@@ -17,23 +17,22 @@
 
 namespace weir::image {
 
-class DenyStackWriter {
+class DenyFilterWriter {
 public:
-  DenyStackWriter() = default; // there is no filter
-  DenyStackWriter(DenyStackWriter &&) noexcept = default;
-  DenyStackWriter &operator=(DenyStackWriter &&) noexcept = default;
+  DenyFilterWriter() = default; // there is no filter
+  DenyFilterWriter(DenyFilterWriter &&) noexcept = default;
+  DenyFilterWriter &operator=(DenyFilterWriter &&) noexcept = default;
 
   // Of a section that `view` has been attached to. Errors: bad_image, as there.
-  [[nodiscard]] static Result<DenyStackWriter> adopt(MutableBytes section, const DenyStackView &view) {
-    const auto open = open_deny_stack(section);
-    if (!open) return std::unexpected(open.error());
-    DenyStackWriter writer;
-    writer.planned_ = open->header->planned_keys;
+  [[nodiscard]] static Result<DenyFilterWriter> adopt(MutableBytes section, const DenyFilterView &view) {
+    const auto open = TRY(open_deny_filter(section));
+    DenyFilterWriter writer;
+    writer.planned_ = open.header->planned_keys;
     Status on;
     if (view.kind() == filter::FilterKind::split_block_bloom)
-      on = writer.adopt_over<filter::SplitBlockFilter>(open->stack, view.fuse_below());
+      on = writer.adopt_over<filter::SplitBlockFilter>(open.stack, view.fuse_below());
     else if (view.kind() == filter::FilterKind::bloom)
-      on = writer.adopt_over<filter::Bloom>(open->stack, view.fuse_below());
+      on = writer.adopt_over<filter::Bloom>(open.stack, view.fuse_below());
     if (!on) return std::unexpected(on.error());
     return writer;
   }
@@ -48,7 +47,7 @@ public:
     return of_stack(std::uint64_t{0}, [](const auto &stack) { return stack.odd()[0].keys(); });
   }
   // One host in ten more than planned: its rates suffer, a new image is due.
-  [[nodiscard]] bool is_strained() const { return keys() > planned_ + planned_ / 10; }
+  [[nodiscard]] bool is_saturated() const { return keys() > planned_ + planned_ / 10; }
 
 private:
   template <class Odd> [[nodiscard]] Status adopt_over(MutableBytes stack, bool fuse_below) {
@@ -56,9 +55,8 @@ private:
                       : adopt_as<Odd, typename Odd::View>(stack);
   }
   template <class Odd, class Even> [[nodiscard]] Status adopt_as(MutableBytes stack) {
-    auto adopted = filter::adopt_stack<Odd, Even>(stack);
-    if (!adopted) return std::unexpected(adopted.error());
-    stack_.template emplace<filter::Stacked<Odd, Even>>(std::move(*adopted));
+    auto adopted = TRY(filter::adopt_stack<Odd, Even>(stack));
+    stack_.template emplace<filter::Stacked<Odd, Even>>(std::move(adopted));
     return {};
   }
 

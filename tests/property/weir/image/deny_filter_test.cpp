@@ -1,6 +1,6 @@
 // Denied hosts behind a stacked filter, and judged by one alone: every kernel, base filter and mix of
 // prefixes against a map of the rules, before and after deltas.
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/lookup/burst_lookup.hpp"
@@ -19,10 +19,10 @@ namespace weir {
 namespace {
 
 using filter::FilterKind;
-using image::StackRole;
+using image::DenyFilterRole;
 
 struct Case {
-  StackRole role;
+  DenyFilterRole role;
   test::StackKind kind;
   bool prefixes = false;
 };
@@ -57,7 +57,7 @@ struct Model {
   }
 };
 
-class DenyStack : public testing::TestWithParam<Case> {
+class DenyFilter : public testing::TestWithParam<Case> {
 protected:
   const std::uint64_t seed = test::seed_or(501);
   std::mt19937_64 random{seed};
@@ -111,7 +111,7 @@ protected:
     in.deny.predictor = random() % 2 == 0 ? build::Predictor::chained : build::Predictor::inline_bits;
     in.allow = {allow4, {}};
     in.seed = random();
-    build::DenyStackPlan plan = test::plan_of(GetParam().kind, GetParam().role);
+    build::DenyFilterSizes plan = test::plan_of(GetParam().kind, GetParam().role);
     plan.known = known;
     plan.spared = spared;
     return test::build_with_stack(in, plan);
@@ -143,7 +143,7 @@ protected:
         EXPECT_EQ(burst->allow(i), image::lookup(view, Side::allow, a)) << to_string(a);
         wrongly += expect_denied(view, a, deny, changed);
       }
-      const auto &tally = burst->cost().stack;
+      const auto &tally = burst->cost().deny_filter;
       EXPECT_LE(tally.refuted, tally.accepted);
       EXPECT_LE(tally.accepted, tally.asked);
       if (testing::Test::HasFailure()) break;
@@ -153,7 +153,7 @@ protected:
 
   bool expect_denied(const image::ImageView &view, const Address &a, std::uint32_t deny, bool changed) {
     const unsigned bits = address_bits(a.family);
-    const bool judges = GetParam().role == StackRole::judge;
+    const bool judges = GetParam().role == DenyFilterRole::judge;
     const int rule = model.list_of(a, bits), prefix = model.list_of(a, bits - 1);
     const bool host = model.rules.contains({a, static_cast<std::uint8_t>(bits)});
     if (host) {
@@ -168,7 +168,7 @@ protected:
     }
     const int list = table::value::is_set(deny) ? static_cast<int>(table::value::list_of(deny)) : -1;
     const bool wrongly = judges && model.hosts_are_asked_for(a) && !is_spared(a) &&
-                         !model.relieved.contains(a) && view.stack.contains(test::host_hash(view, a)) &&
+                         !model.relieved.contains(a) && view.deny_filter.contains(test::host_hash(view, a)) &&
                          !(model.let_through.contains(a) && list == prefix);
     EXPECT_EQ(list, wrongly ? image::compact_list : prefix) << to_string(a);
     return wrongly;
@@ -201,13 +201,13 @@ protected:
   }
 };
 
-TEST_P(DenyStack, bursts_say_what_rules_and_filter_say_before_and_after_deltas) {
+TEST_P(DenyFilter, bursts_say_what_rules_and_filter_say_before_and_after_deltas) {
   WEIR_TRACE_SEED(seed);
   const test::ImageMemory memory = build();
   const image::ImageView view = memory.view();
-  EXPECT_EQ(view.stack.judges(), GetParam().role == StackRole::judge);
+  EXPECT_EQ(view.deny_filter.judges(), GetParam().role == DenyFilterRole::judge);
   const unsigned wrongly = ask(view, 300, false);
-  if (view.stack.judges()) {
+  if (view.deny_filter.judges()) {
     EXPECT_GT(wrongly, 0u) << "the filter was never wrong: nothing was shown";
   } else {
     EXPECT_EQ(wrongly, 0u);
@@ -221,14 +221,14 @@ TEST_P(DenyStack, bursts_say_what_rules_and_filter_say_before_and_after_deltas) 
 }
 
 // Hosts whose answers are known: bursts of many hits and of few take different ways.
-TEST(DenyStackTally, counts_what_was_asked_accepted_and_refuted) {
+TEST(DenyFilterTally, counts_what_was_asked_accepted_and_refuted) {
   std::vector<build::EntryV4> hosts;
   for (std::uint32_t h = 0; h < 400; ++h) hosts.push_back({0x0A000000 + h, 32, 0, 0});
   build::BuildInput in;
   in.lists = {{"bad", 0}};
   in.deny.v4 = hosts;
   const auto burst = std::make_unique<lookup::BurstLookup>();
-  for (const StackRole role : {StackRole::front, StackRole::judge})
+  for (const DenyFilterRole role : {DenyFilterRole::front, DenyFilterRole::judge})
     for (const FilterKind base :
          {FilterKind::split_block_bloom, FilterKind::bloom, FilterKind::binary_fuse}) {
       const test::ImageMemory memory =
@@ -241,16 +241,16 @@ TEST(DenyStackTally, counts_what_was_asked_accepted_and_refuted) {
         for (std::uint32_t i = 0; i < 60; ++i) {
           const Address a = Address::from_host(0x0A000000 + from + i);
           burst->ask_v4(i, a.wire());
-          const bool yes = view.stack.contains(test::host_hash(view, a));
+          const bool yes = view.deny_filter.contains(test::host_hash(view, a));
           accepted += yes;
           wrong += yes && from + i >= hosts.size();
         }
         burst->send();
         burst->probe_first();
         burst->finish();
-        EXPECT_EQ(burst->cost().stack.asked, 60u);
-        EXPECT_EQ(burst->cost().stack.accepted, accepted);
-        EXPECT_EQ(burst->cost().stack.refuted, role == StackRole::front ? wrong : 0);
+        EXPECT_EQ(burst->cost().deny_filter.asked, 60u);
+        EXPECT_EQ(burst->cost().deny_filter.accepted, accepted);
+        EXPECT_EQ(burst->cost().deny_filter.refuted, role == DenyFilterRole::front ? wrong : 0);
         wrong_all += wrong;
       }
       EXPECT_GT(wrong_all, 0u) << "the filter was never wrong: nothing was shown";
@@ -264,13 +264,13 @@ constexpr test::StackKind split3{}, split1{.depth = 1}, split5{.depth = 5}, spli
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const StackRole role : {StackRole::front, StackRole::judge})
+  for (const DenyFilterRole role : {DenyFilterRole::front, DenyFilterRole::judge})
     for (const bool prefixes : {false, true})
       for (const test::StackKind &kind : {split1, split3, split5, split_fuse, bloom3, bloom_fuse, fuse3})
         cases.push_back({role, kind, prefixes});
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Ways, DenyStack, testing::ValuesIn(all_cases()), [](const auto &way) {
+INSTANTIATE_TEST_SUITE_P(Ways, DenyFilter, testing::ValuesIn(all_cases()), [](const auto &way) {
   return std::string(image::name_of(way.param.role)) + "_" + test::name_of(way.param.kind) +
          (way.param.prefixes ? "_prefixes" : "_hosts");
 });

@@ -17,13 +17,13 @@ namespace {
 
 enum class Shape : std::uint8_t { hosts_alone, prefixes_too };
 
-struct GuardedCase {
+struct AllowQuestionsCase {
   Confirm confirm;
   Shape shape;
-  image::GuardKind guard = image::GuardKind::seesaw;
+  image::AllowFilterKind guard = image::AllowFilterKind::seesaw;
 };
 
-class Guarded : public testing::TestWithParam<GuardedCase> {
+class Guarded : public testing::TestWithParam<AllowQuestionsCase> {
 protected:
   const std::uint64_t seed = test::seed_or(91);
   std::mt19937_64 random{seed};
@@ -70,12 +70,13 @@ protected:
     in.seed = random();
     in.policy.confirm = GetParam().confirm;
     // Small, so that it is often wrong.
-    if (GetParam().guard == image::GuardKind::cuckoo)
-      in.guard.cuckoo = build::CuckooParams{900, {400, 4}};
-    else if (GetParam().guard == image::GuardKind::stacked)
-      in.guard.stacked = build::StackedCountingParams{900, {{100, 3, 2}, {8, 1, 1}, {32, 3, 2}}};
+    if (GetParam().guard == image::AllowFilterKind::cuckoo)
+      in.allow_filter.cuckoo = build::CuckooParams{900, {400, 4}};
+    else if (GetParam().guard == image::AllowFilterKind::stacked)
+      in.allow_filter.stacked = build::StackedCountingParams{900, {{100, 3, 2}, {8, 1, 1}, {32, 3, 2}}};
     else
-      in.guard.params = build::SeesawParams{.planned_keys = 900, .cell_words = 48, .modulator_words = 16};
+      in.allow_filter.params =
+          build::SeesawParams{.planned_keys = 900, .cell_words = 48, .modulator_words = 16};
     return test::ImageMemory::build(in);
   }
 };
@@ -114,7 +115,7 @@ TEST_P(Guarded, bursts_answer_what_the_tables_say) {
         denied += deny != 0;
         exempted += deny != 0 && allow != 0;
       }
-      const lookup::GuardTally &tally = burst->cost().guard;
+      const lookup::AllowFilterTally &tally = burst->cost().allow_filter;
       ASSERT_EQ(tally.denied_asked, denied);
       if (!late) {
         ASSERT_EQ(tally.asked, asked.size());
@@ -137,20 +138,22 @@ TEST_P(Guarded, bursts_answer_what_the_tables_say) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ways, Guarded,
-    testing::Values(GuardedCase{Confirm::exact, Shape::hosts_alone},
-                    GuardedCase{Confirm::exact, Shape::prefixes_too},
-                    GuardedCase{Confirm::on_conflict, Shape::hosts_alone},
-                    GuardedCase{Confirm::on_conflict, Shape::prefixes_too},
-                    GuardedCase{Confirm::exact, Shape::prefixes_too, image::GuardKind::cuckoo},
-                    GuardedCase{Confirm::on_conflict, Shape::hosts_alone, image::GuardKind::cuckoo},
-                    GuardedCase{Confirm::on_conflict, Shape::prefixes_too, image::GuardKind::stacked}),
-    [](const auto &way) {
-      return std::string(name_of(way.param.confirm)) +
-             (way.param.shape == Shape::hosts_alone ? "_hosts_" : "_prefixes_") +
-             std::string(image::name_of(way.param.guard));
-    });
+INSTANTIATE_TEST_SUITE_P(Ways, Guarded,
+                         testing::Values(AllowQuestionsCase{Confirm::exact, Shape::hosts_alone},
+                                         AllowQuestionsCase{Confirm::exact, Shape::prefixes_too},
+                                         AllowQuestionsCase{Confirm::on_conflict, Shape::hosts_alone},
+                                         AllowQuestionsCase{Confirm::on_conflict, Shape::prefixes_too},
+                                         AllowQuestionsCase{Confirm::exact, Shape::prefixes_too,
+                                                            image::AllowFilterKind::cuckoo},
+                                         AllowQuestionsCase{Confirm::on_conflict, Shape::hosts_alone,
+                                                            image::AllowFilterKind::cuckoo},
+                                         AllowQuestionsCase{Confirm::on_conflict, Shape::prefixes_too,
+                                                            image::AllowFilterKind::stacked}),
+                         [](const auto &way) {
+                           return std::string(name_of(way.param.confirm)) +
+                                  (way.param.shape == Shape::hosts_alone ? "_hosts_" : "_prefixes_") +
+                                  std::string(image::name_of(way.param.guard));
+                         });
 
 // What the filter says decides what the tables are asked, and nothing else: hosts whose answer is known.
 TEST(GuardedTally, counts_addresses_and_probes_of_the_table) {
@@ -162,7 +165,8 @@ TEST(GuardedTally, counts_addresses_and_probes_of_the_table) {
   in.deny.v4 = denied;
   in.allow.v4 = allowed;
   in.seed = 5;
-  in.guard.params = build::SeesawParams{.planned_keys = 400, .cell_words = 4096, .modulator_words = 512};
+  in.allow_filter.params =
+      build::SeesawParams{.planned_keys = 400, .cell_words = 4096, .modulator_words = 512};
   for (const Confirm confirm : {Confirm::exact, Confirm::on_conflict}) {
     in.policy.confirm = confirm;
     const test::ImageMemory memory = test::ImageMemory::build(in);
@@ -174,7 +178,7 @@ TEST(GuardedTally, counts_addresses_and_probes_of_the_table) {
     burst->send();
     burst->probe_first();
     burst->finish();
-    const lookup::GuardTally &tally = burst->cost().guard;
+    const lookup::AllowFilterTally &tally = burst->cost().allow_filter;
     EXPECT_EQ(tally.denied_asked, 40u);
     EXPECT_EQ(tally.asked, confirm == Confirm::exact ? 60u : 40u);
     EXPECT_EQ(tally.accepted - tally.refuted, confirm == Confirm::exact ? 40u : 20u);

@@ -1,6 +1,6 @@
 // Compact mode through a real dataplane: what is counted, sampled, relieved and told.
 #include "tests/support/dataplane_client.hpp"
-#include "tests/support/deny_stack_case.hpp"
+#include "tests/support/deny_filter_case.hpp"
 #include "tests/support/eal.hpp"
 #include "tests/support/packets.hpp"
 #include "tests/support/ring_gate.hpp"
@@ -22,7 +22,7 @@ constexpr unsigned wan = 0;
 
 Prefix prefix(const char *text) { return parse_prefix(text).value(); }
 
-class DenyStackGate : public testing::Test {
+class DenyFilterGate : public testing::Test {
 protected:
   void SetUp() override {
     ASSERT_TRUE(start_eal());
@@ -32,7 +32,7 @@ protected:
   }
 
   // One layer of few bits: it is often wrong.
-  void enforce(image::StackRole role, Match match = Match::source) {
+  void enforce(image::DenyFilterRole role, Match match = Match::source) {
     RuleSet rules;
     rules.policy.match = match;
     rules.lists = {{"ops", Side::allow, {prefix("10.0.0.7")}},
@@ -87,40 +87,41 @@ protected:
   std::uint64_t generation_ = 0;
 };
 
-TEST_F(DenyStackGate, counts_what_the_filter_denies_under_compact) {
-  enforce(image::StackRole::judge);
+TEST_F(DenyFilterGate, counts_what_the_filter_denies_under_compact) {
+  enforce(image::DenyFilterRole::judge);
   EXPECT_EQ(judge("10.0.0.1"), Verdict::drop);
   EXPECT_EQ(judge("10.0.0.7"), Verdict::pass) << "an allow entry comes first";
   EXPECT_EQ(judge("10.9.0.1"), Verdict::drop);
   EXPECT_EQ(judge(to_string(wrongly_denied())), Verdict::drop);
   const std::string stats = control_->query(R"({"what":"stats"})");
   EXPECT_NE(stats.find(R"("lists":{"ops":1,"bad":1,"compact":2})"), std::string::npos) << stats;
-  EXPECT_NE(stats.find(R"("stack_generation":{"asked":3,)"), std::string::npos) << stats;
+  EXPECT_NE(stats.find(R"("deny_filter_generation":{"asked":3,)"), std::string::npos) << stats;
   EXPECT_NE(stats.find(R"("denied":2})"), std::string::npos) << stats;
   const std::string info = control_->query(R"({"what":"info"})");
-  EXPECT_NE(info.find(R"("stack":{"role":"judge","base":"split-block Bloom filter")"), std::string::npos)
+  EXPECT_NE(info.find(R"("deny_filter":{"role":"judge","base":"split-block Bloom filter")"),
+            std::string::npos)
       << info;
 }
 
-TEST_F(DenyStackGate, in_front_of_a_table_knows_how_often_it_was_wrong) {
-  enforce(image::StackRole::front);
+TEST_F(DenyFilterGate, in_front_of_a_table_knows_how_often_it_was_wrong) {
+  enforce(image::DenyFilterRole::front);
   std::uint64_t wrong = 0;
   for (std::uint32_t h = 0x0A000100; h < 0x0A000140; ++h) {
     const Address a = Address::from_host(h);
-    wrong += image_->view().stack.contains(host_hash(image_->view(), a));
+    wrong += image_->view().deny_filter.contains(host_hash(image_->view(), a));
     EXPECT_EQ(judge(to_string(a)), Verdict::pass);
   }
   EXPECT_EQ(judge("10.0.0.1"), Verdict::drop);
   EXPECT_GT(wrong, 0u);
-  const std::string wanted = "\"stack\":{\"asked\":65,\"accepted\":" + std::to_string(wrong + 1) +
+  const std::string wanted = "\"deny_filter\":{\"asked\":65,\"accepted\":" + std::to_string(wrong + 1) +
                              ",\"false_accepted\":" + std::to_string(wrong) + ",\"denied\":0}";
   const std::string stats = control_->query(R"({"what":"stats"})");
   EXPECT_NE(stats.find(wanted), std::string::npos) << wanted << " in " << stats;
 }
 
-TEST_F(DenyStackGate, samples_each_denial_of_the_filter_apart_from_the_others) {
+TEST_F(DenyFilterGate, samples_each_denial_of_the_filter_apart_from_the_others) {
   for (const Match match : {Match::source, Match::either}) {
-    enforce(image::StackRole::judge, match);
+    enforce(image::DenyFilterRole::judge, match);
     const std::string wrong = to_string(wrongly_denied());
     EXPECT_EQ(judge("10.9.0.1"), Verdict::drop); // by a table
     EXPECT_EQ(match == Match::either ? judge("192.0.2.1", wrong) : judge(wrong), Verdict::drop);
@@ -138,8 +139,8 @@ TEST_F(DenyStackGate, samples_each_denial_of_the_filter_apart_from_the_others) {
   }
 }
 
-TEST_F(DenyStackGate, names_a_source_at_once_when_it_comes_again_and_then_keeps_quiet_for_a_while) {
-  enforce(image::StackRole::judge);
+TEST_F(DenyFilterGate, names_a_source_at_once_when_it_comes_again_and_then_keeps_quiet_for_a_while) {
+  enforce(image::DenyFilterRole::judge);
   const std::string wrong = to_string(wrongly_denied());
   for (unsigned n = 0; n < 5; ++n) EXPECT_EQ(judge(wrong), Verdict::drop);
   unsigned again = 0, denials = 0;
@@ -158,8 +159,8 @@ TEST_F(DenyStackGate, names_a_source_at_once_when_it_comes_again_and_then_keeps_
   EXPECT_EQ(again, 1u);
 }
 
-TEST_F(DenyStackGate, says_of_every_thousandth_packet_whether_a_list_let_it_pass) {
-  enforce(image::StackRole::judge);
+TEST_F(DenyFilterGate, says_of_every_thousandth_packet_whether_a_list_let_it_pass) {
+  enforce(image::DenyFilterRole::judge);
   for (const bool allowed : {false, true}) {
     for (unsigned n = 0; n < 1100; ++n) (void)judge(allowed ? "10.0.0.7" : "198.51.100.1");
     WireMessage message;
@@ -171,9 +172,9 @@ TEST_F(DenyStackGate, says_of_every_thousandth_packet_whether_a_list_let_it_pass
   }
 }
 
-TEST_F(DenyStackGate, relieves_at_once_and_refuses_what_it_cannot_relieve) {
+TEST_F(DenyFilterGate, relieves_at_once_and_refuses_what_it_cannot_relieve) {
   EXPECT_TRUE(relieve({}, 1).is(wire::Type::refused)) << "no image";
-  enforce(image::StackRole::judge);
+  enforce(image::DenyFilterRole::judge);
   const Address wrong = wrongly_denied();
   const std::string source = to_string(wrong);
   EXPECT_EQ(judge(source), Verdict::drop);
@@ -186,13 +187,13 @@ TEST_F(DenyStackGate, relieves_at_once_and_refuses_what_it_cannot_relieve) {
   Address spare = wrong;
   spare.bytes[9] = 1;
   EXPECT_NE(relieve({spare}, generation_).refusal().find("spare bytes"), std::string::npos);
-  enforce(image::StackRole::front);
+  enforce(image::DenyFilterRole::front);
   EXPECT_NE(relieve({wrong}, generation_).refusal().find("no filter that judges alone"), std::string::npos);
 }
 
 // Each address that takes the place of another costs a grace period, and whoever asks waits behind it.
-TEST_F(DenyStackGate, lets_a_message_displace_a_few_and_takes_others_a_while_later) {
-  enforce(image::StackRole::judge);
+TEST_F(DenyFilterGate, lets_a_message_displace_a_few_and_takes_others_a_while_later) {
+  enforce(image::DenyFilterRole::judge);
   const auto places = std::size_t{image_->view().v4[Side::deny].overlay.count} * table::LineV4::slots;
   const std::vector<Address> wrong = wrongly_denied(places / 4 + 1000);
   ASSERT_LE(places / 4, std::size_t{wire::relieve_max});
@@ -215,8 +216,8 @@ TEST_F(DenyStackGate, lets_a_message_displace_a_few_and_takes_others_a_while_lat
   EXPECT_GT(displaced, 64u) << "a while later others are";
 }
 
-TEST_F(DenyStackGate, relieves_in_the_staged_image_too) {
-  enforce(image::StackRole::judge);
+TEST_F(DenyFilterGate, relieves_in_the_staged_image_too) {
+  enforce(image::DenyFilterRole::judge);
   const Address wrong = wrongly_denied();
   const auto next = relabelled(image_->bytes(), 2, 0);
   ASSERT_TRUE(control_->stage(next).is(wire::Type::staged));

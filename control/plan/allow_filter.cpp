@@ -3,6 +3,7 @@
 #include "control/plan/plan.hpp"
 #include "control/plan/side.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/keys.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 #include "control/plan/cost.hpp"
 
 #include "weir/build/image_builder.hpp"
+#include "weir/filter/split_block_bloom.hpp"
 
 #include <fmt/format.h>
 

@@ -4,6 +4,7 @@
 #include "control/plan/side.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/filter/bloom.hpp"
+#include "weir/filter/split_block_bloom.hpp"
 #include "weir/image/family_limits.hpp"
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include "control/plan/layers.hpp"
 #include "control/plan/model.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/table_builder.hpp"
 
 #include <fmt/format.h>
 

@@ -24,8 +24,8 @@ public:
     }
   }
   void erase(KeyHash key) override { filter_.erase(key); }
-  void learn(KeyHash negative) override {
-    if constexpr (requires { filter_.learn(negative); }) filter_.learn(negative);
+  void learn_late(KeyHash negative) override {
+    if constexpr (requires { filter_.learn_late(negative); }) filter_.learn_late(negative);
   }
   void insert_all(std::span<const KeyHash> keys) override {
     for (const KeyHash key : keys) (void)filter_.insert(key);

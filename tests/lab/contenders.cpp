@@ -24,7 +24,7 @@ public:
   }
   void insert(KeyHash key) { writer_.insert(key); }
   void erase(KeyHash key) { writer_.erase(key); }
-  void learn(KeyHash negative) { (void)writer_.learn(negative); }
+  void learn_late(KeyHash negative) { (void)writer_.learn(negative); }
   [[nodiscard]] bool contains(KeyHash key) const { return view_.contains(key); }
   [[nodiscard]] filter::HitMask contains_batch(std::span<const KeyHash> keys) const {
     return view_.contains_batch(keys);
@@ -59,7 +59,7 @@ Entry seesaw_entry(std::string name, const SeesawTask &task, const SeesawChoice 
   entry.make = [p, late = task.ada, guarded = choice.guarded](std::span<const KeyHash> negatives) {
     Made made = wrapped(Seesaw<View>::make(p));
     if (made && !late)
-      for (const KeyHash negative : negatives.first(guarded)) (*made)->learn(negative);
+      for (const KeyHash negative : negatives.first(guarded)) (*made)->learn_late(negative);
     return made;
   };
   return entry;

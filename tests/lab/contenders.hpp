@@ -23,7 +23,7 @@ public:
 
   [[nodiscard]] virtual bool insert(KeyHash key) = 0; // false: refused, and nothing changed
   virtual void erase(KeyHash key) = 0;
-  virtual void learn(KeyHash negative) = 0; // late; only the seesaw filter learns from it
+  virtual void learn_late(KeyHash negative) = 0; // late; only the seesaw filter learns from it
   virtual void insert_all(std::span<const KeyHash> keys) = 0;
   virtual void erase_all(std::span<const KeyHash> keys) = 0;
   [[nodiscard]] virtual std::uint64_t count_singly(std::span<const KeyHash> keys) const = 0;

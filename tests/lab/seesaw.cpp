@@ -107,7 +107,7 @@ Result<Outcome> run_once(const SeesawTask &task, const Needs &needs, const Entry
   const auto rate = [&] { return measure(filter, entry, needs, keys.negatives); };
   out.fresh = rate();
   if (task.ada) {
-    for (const KeyHash negative : std::span(keys.negatives).first(entry.guarded)) filter.learn(negative);
+    for (const KeyHash negative : std::span(keys.negatives).first(entry.guarded)) filter.learn_late(negative);
     out.weighted_by_round.push_back(out.fresh.by_class);
   }
   for (unsigned round = 0; round < task.rounds; ++round) {

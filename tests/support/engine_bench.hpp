@@ -4,6 +4,7 @@
 
 #include "control/engine/engine.hpp"
 #include "tests/support/process.hpp"
+#include "weir/key/text.hpp"
 #include "weir/wire/sockets.hpp"
 
 #include <gtest/gtest.h>

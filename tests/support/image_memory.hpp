@@ -2,7 +2,9 @@
 #pragma once
 
 #include "weir/build/image_builder.hpp"
+#include "weir/build/keys.hpp"
 #include "weir/image/reader.hpp"
+#include "weir/key/text.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -17,34 +17,6 @@
 
 namespace weir::build {
 
-struct ChainSize {
-  std::uint32_t lines1 = 0, groups = 0;
-  std::array<std::uint32_t, table::chain_deep_layers_max> deep_words{};
-
-  [[nodiscard]] std::uint64_t first_bytes() const noexcept {
-    return round_up((std::uint64_t{lines1} * groups + 7) / 8, cache_line_bytes);
-  }
-  [[nodiscard]] std::uint64_t bytes() const noexcept {
-    std::uint64_t words = 0;
-    for (const std::uint32_t w : deep_words) words += w;
-    return sizeof(table::ChainHeader) + first_bytes() + words * sizeof(std::uint64_t);
-  }
-};
-
-inline constexpr std::uint32_t deep_words_min = 8; // a floor: a tiny layer accepts everything
-
-// Room for deeper layers is kept before it is known how many are needed: one bit for 64 keys in F2, and
-// half as many in each layer after it. A plan that knows better gives `words`.
-template <class Line>
-[[nodiscard]] ChainSize chain_size(std::uint64_t keys, const ChainWords &words = {}, SizeRule rule = {}) {
-  ChainSize size{
-      table_size<Line>(keys, Predictor::chained, rule).lines1, chained_density<Line>.whole_groups, {}};
-  for (unsigned i = 0; i < size.deep_words.size(); ++i)
-    size.deep_words[i] = rule(
-        std::max(deep_words_min, words[0] != 0 ? words[i] : static_cast<std::uint32_t>(keys >> (12 + i))));
-  return size;
-}
-
 template <class LineType> class ChainTrainer {
 public:
   using Line = LineType;

@@ -11,8 +11,8 @@
 // Errors: usage, for impossible plans, and for an entry that lies in a spared range; those of build_stack().
 #pragma once
 
-#include "weir/build/image_check.hpp"
 #include "weir/build/input.hpp"
+#include "weir/build/keys.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/image/deny_filter_view.hpp"

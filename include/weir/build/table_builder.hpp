@@ -16,7 +16,7 @@
 #include "weir/base/parallel.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/displacer.hpp"
-#include "weir/build/input.hpp"
+#include "weir/build/table_size.hpp"
 #include "weir/table/table_writer.hpp"
 
 #include <algorithm>
@@ -26,63 +26,6 @@
 #include <vector>
 
 namespace weir::build {
-
-// What the training of a chained predictor came to.
-struct ChainReport {
-  unsigned layers = 0; // 0: no chain
-  std::array<std::uint64_t, 1 + table::chain_deep_layers_max> keys_of_layer{};
-  std::uint64_t bytes = 0;
-  double bits_per_key = 0;       // of the whole section; 0 without keys
-  std::uint64_t lines_split = 0; // lines of table 1 with a group in both tables
-  std::uint64_t wrong = 0;       // keys that the chain sends to the wrong table; 0 when exact
-  double train_ms = 0;           // the chain alone, without the tables
-  [[nodiscard]] bool exact() const noexcept { return layers > 0 && wrong == 0; }
-};
-
-struct TableReport {
-  std::uint64_t keys = 0, in_table2 = 0, in_stash = 0, group_bits_set = 0, bytes = 0;
-  double load = 0;         // keys / slots of both tables
-  double lines_hit = 0;    // expected lines of a lookup that finds its key; 0 without keys
-  double lines_absent = 0; // the same for an absent key
-  ChainReport chain;
-};
-
-struct TableSize {
-  std::uint32_t lines1 = 0, lines2 = 0, stash_lines = 0;
-  [[nodiscard]] std::uint64_t bytes() const noexcept {
-    return sizeof(table::TableHeader) + (std::uint64_t{lines1} + lines2 + stash_lines) * cache_line_bytes;
-  }
-};
-
-// Keys per line of table 1 before overflow, and keys per line of table 2, that the sizes aim at.
-struct Density {
-  double keys_per_line1, share2, keys_per_line2;
-  unsigned whole_groups = 0; // chained: groups a line that stay whole, one bit each in the first layer
-};
-template <class Line> inline constexpr Density inline_density{};
-template <> inline constexpr Density inline_density<table::LineV4>{7.0, 0.090, 6.0};
-template <> inline constexpr Density inline_density<table::LineV6>{3.4, 0.29, 2.5};
-template <class Line> inline constexpr Density chained_density{};
-template <> inline constexpr Density chained_density<table::LineV4>{8.0, 0.151, 5.2, 4};
-template <> inline constexpr Density chained_density<table::LineV6>{4.0, 0.342, 2.1, 8};
-
-template <class Line> [[nodiscard]] constexpr const Density &density(Predictor predictor) noexcept {
-  return predictor == Predictor::chained ? chained_density<Line> : inline_density<Line>;
-}
-
-inline constexpr std::uint32_t lines_min = 16; // a small table still takes additions in place
-inline constexpr std::uint32_t stash_lines = 4;
-
-template <class Line>
-[[nodiscard]] TableSize table_size(std::uint64_t keys, Predictor predictor = Predictor::inline_bits,
-                                   SizeRule rule = {}) {
-  const Density &d = density<Line>(predictor);
-  const auto n = static_cast<double>(keys);
-  const auto lines = [rule](double wanted) {
-    return rule(std::max(lines_min, static_cast<std::uint32_t>(std::ceil(wanted))));
-  };
-  return {lines(n / d.keys_per_line1), lines(n * d.share2 / d.keys_per_line2), stash_lines};
-}
 
 template <class LineType> class TableBuilder {
 public:

@@ -13,7 +13,9 @@
 #include "weir/base/bits.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/image/lists.hpp"
+#include "weir/key/address.hpp"
 #include "weir/key/policy.hpp"
+#include "weir/key/side.hpp"
 
 #include <array>
 #include <cstddef>
@@ -85,6 +87,31 @@ enum class SectionKind : std::uint32_t {
   offender_model = 38, // stable learned filter [SLBF]
   class_map = 39,      // names the list of an address in compact mode
 };
+
+// What a kind is called in messages; empty for numbers that are none.
+[[nodiscard]] constexpr std::string_view name_of(SectionKind kind) noexcept {
+  constexpr std::array<std::string_view, 14> sections{
+      "deny_v4_table",    "deny_v6_table",    "allow_v4_table",   "allow_v6_table",  "deny_v4_lengths",
+      "deny_v6_lengths",  "allow_v4_lengths", "allow_v6_lengths", "deny_v4_overlay", "deny_v6_overlay",
+      "allow_v4_overlay", "allow_v6_overlay", "deny_v4_front",    "deny_v6_front"};
+  constexpr std::array<std::string_view, 4> chains{"deny_v4_chained", "deny_v6_chained", "allow_v4_chained",
+                                                   "allow_v6_chained"};
+  const auto n = static_cast<std::uint32_t>(kind);
+  if (kind == SectionKind::policy) return "policy";
+  if (kind == SectionKind::lists) return "lists";
+  if (kind == SectionKind::allow_seesaw) return "allow_seesaw";
+  if (kind == SectionKind::deny_stacked) return "deny_stacked";
+  if (kind == SectionKind::allow_cuckoo) return "allow_cuckoo";
+  if (kind == SectionKind::allow_stacked) return "allow_stacked";
+  if (n >= 32 && n < 32 + chains.size()) return chains[n - 32];
+  return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
+}
+
+// The kind of this side and family, by that of IPv4 on the deny side.
+[[nodiscard]] constexpr SectionKind kind_of(SectionKind deny_v4, Side side, Family family) noexcept {
+  return static_cast<SectionKind>(static_cast<std::uint32_t>(deny_v4) + (family == Family::ipv6 ? 1 : 0) +
+                                  (side == Side::allow ? 2 : 0));
+}
 
 inline constexpr std::uint32_t section_mutable = 1;  // changes after the build
 inline constexpr std::uint32_t section_optional = 2; // may be skipped by a reader that does not know it

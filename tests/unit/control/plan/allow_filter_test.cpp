@@ -3,6 +3,7 @@
 #include "control/plan/plan.hpp"
 #include "tests/support/filter_checks.hpp"
 #include "tests/support/image_memory.hpp"
+#include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // The trust border: what attach() takes, and what it refuses with which words.
 #include "tests/support/image_memory.hpp"
+#include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -122,7 +123,7 @@ TEST(Image, one_flipped_bit_in_any_section_is_refused_with_its_name) {
   for (std::uint32_t i = 0; i < header(m).section_count; ++i) {
     const SectionEntry &e = sections(m)[i];
     m.bytes()[e.offset + e.bytes / 2] ^= std::byte{16};
-    expect_refused(m, std::string(image::detail::kind_name(static_cast<SectionKind>(e.kind))) +
+    expect_refused(m, std::string(image::name_of(static_cast<SectionKind>(e.kind))) +
                           ": the checksum does not match");
     m.bytes()[e.offset + e.bytes / 2] ^= std::byte{16};
   }

@@ -1,6 +1,7 @@
 // explain() walks the same lines as a lookup and says where it ended.
 #include "tests/support/image_memory.hpp"
 #include "weir/image/writer.hpp"
+#include "weir/key/text.hpp"
 #include "weir/lookup/explain.hpp"
 
 #include <gtest/gtest.h>

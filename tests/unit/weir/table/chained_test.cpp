@@ -2,6 +2,8 @@
 // without it, or with a wrong one, still gets the right answer.
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/build/chained_trainer.hpp"
+#include "weir/build/keys.hpp"
 #include "weir/image/writer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,365 @@
+#include "weir/image/reader.hpp"
+
+#include "weir/image/family_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::image {
+namespace {
+
+[[nodiscard]] std::unexpected<Error> bad(std::string what) {
+  return fail(Errc::bad_image, "image refused: " + std::move(what));
+}
+
+[[nodiscard]] std::string number(std::uint64_t v) { return std::to_string(v); }
+
+[[nodiscard]] constexpr bool all_zero(const auto &bytes) noexcept {
+  for (const auto b : bytes)
+    if (b != 0) return false;
+  return true;
+}
+
+// The sections of an image by kind, bounds already checked.
+class Sections {
+public:
+  [[nodiscard]] Bytes of(SectionKind kind) const noexcept {
+    const auto n = static_cast<std::uint32_t>(kind);
+    return n < known_.size() ? known_[n] : Bytes{};
+  }
+  [[nodiscard]] Status add(SectionKind kind, Bytes bytes) {
+    Bytes &place = known_[static_cast<std::uint32_t>(kind)];
+    if (!place.empty()) return bad("section " + std::string(name_of(kind)) + " stands twice");
+    place = bytes;
+    return {};
+  }
+
+private:
+  std::array<Bytes, 64> known_{};
+};
+
+[[nodiscard]] Status check_header(Bytes bytes, const ImageHeader &h) {
+  if (h.magic != magic) return bad("the first bytes are not those of an image");
+  if (h.format_version != format_version)
+    return bad("format version " + number(h.format_version) + ", this program reads " +
+               number(format_version));
+  if (h.header_bytes != sizeof(ImageHeader)) return bad("header of " + number(h.header_bytes) + " bytes");
+  if (checksum(bytes.first(offsetof(ImageHeader, header_checksum))) != h.header_checksum)
+    return bad("the header's checksum does not match");
+  if (h.total_bytes > bytes.size())
+    return bad("cut short: " + number(bytes.size()) + " of " + number(h.total_bytes) + " bytes");
+  const auto family = static_cast<HashFamily>(h.hash_family);
+  if (family != HashFamily::xxh3 && family != HashFamily::jhash)
+    return bad("hash family " + number(h.hash_family) + ", this program has xxh3 (1) and jhash (2)");
+  if (!all_zero(h.reserved)) return bad("reserved header bytes are not zero");
+  if (h.section_count == 0) return bad("it has no sections");
+  if (h.section_count > 64) return bad(number(h.section_count) + " sections, at most 64");
+  if (h.total_bytes < sizeof(ImageHeader) + h.section_count * sizeof(SectionEntry))
+    return bad("the section table does not fit");
+  return {};
+}
+
+[[nodiscard]] Status check_section(Bytes image, const SectionEntry &e, Check check, std::string_view name) {
+  const std::uint64_t total = image.size();
+  if (e.offset % cache_line_bytes != 0)
+    return bad("section " + std::string(name) + " is not aligned to 64 bytes");
+  if (e.offset > total || e.bytes > total - e.offset)
+    return bad("section " + std::string(name) + " points outside the image");
+  if ((e.flags & ~(section_mutable | section_optional)) != 0)
+    return bad("section " + std::string(name) + " has unknown flags");
+  if (check == Check::not_the_mutable_checksums && (e.flags & section_mutable)) return {};
+  if (checksum(image.subspan(e.offset, e.bytes)) != e.checksum)
+    return bad("section " + std::string(name) + ": the checksum does not match");
+  return {};
+}
+
+[[nodiscard]] Result<Sections> read_sections(Bytes image, const ImageHeader &h, Check check) {
+  Sections sections;
+  const Bytes table = image.subspan(sizeof(ImageHeader), h.section_count * sizeof(SectionEntry));
+  if (checksum(table) != h.section_checksum) return bad("the section table's checksum does not match");
+  std::vector<SectionEntry> entries(h.section_count);
+  std::memcpy(entries.data(), table.data(), table.size());
+  std::uint64_t end = sizeof(ImageHeader) + table.size(); // sections stand in order and never overlap
+  for (const SectionEntry &e : entries) {
+    const auto kind = static_cast<SectionKind>(e.kind);
+    std::string name(name_of(kind));
+    const bool known = !name.empty();
+    if (!known) name = "of kind " + number(e.kind);
+    if (!known && !(e.flags & section_optional))
+      return bad("section " + name + " is unknown to this program and not optional");
+    TRY(check_section(image, e, check, name));
+    if (e.offset < end) return bad("section " + name + " overlaps what stands before it");
+    end = e.offset + e.bytes;
+    if (!known) continue;
+    if (Status ok = sections.add(kind, image.subspan(e.offset, e.bytes)); !ok)
+      return std::unexpected(ok.error());
+  }
+  return sections;
+}
+
+// The section's header, or null when the section is absent or too small.
+template <class T> [[nodiscard]] const T *header_of(Bytes section) noexcept {
+  return section.size() < sizeof(T) ? nullptr : reinterpret_cast<const T *>(section.data());
+}
+
+[[nodiscard]] std::unexpected<Error> bad_section(SectionKind kind, std::string what) {
+  return bad("section " + std::string(name_of(kind)) + ": " + std::move(what));
+}
+
+template <class Line>
+[[nodiscard]] Result<table::TableView<Line>> read_table(Bytes section, SectionKind kind) {
+  const auto *h = header_of<table::TableHeader>(section);
+  if (!h) return bad_section(kind, "missing or too short");
+  const std::uint64_t lines = std::uint64_t{h->lines1} + h->lines2 + h->stash_lines;
+  if (h->lines1 == 0 || h->lines2 == 0) return bad_section(kind, "a table needs lines");
+  if (section.size() != sizeof *h + lines * sizeof(Line))
+    return bad_section(kind, "size does not match its lines");
+  if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  const auto *first = reinterpret_cast<const Line *>(section.data() + sizeof *h);
+  return table::TableView<Line>{first,          first + h->lines1, first + h->lines1 + h->lines2,
+                                &h->stash_keys, h->lines1,         h->lines2,
+                                h->stash_lines};
+}
+
+template <class Line>
+[[nodiscard]] Result<table::OverlayView<Line>> read_overlay(Bytes section, SectionKind kind) {
+  const auto *h = header_of<table::OverlayHeader>(section);
+  if (!h) return bad_section(kind, "missing or too short");
+  if (h->lines == 0) return bad_section(kind, "an overlay needs lines");
+  if (section.size() != sizeof *h + std::uint64_t{h->lines} * sizeof(Line))
+    return bad_section(kind, "size does not match its lines");
+  if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  return table::OverlayView<Line>{reinterpret_cast<const Line *>(section.data() + sizeof *h), &h->keys,
+                                  h->lines};
+}
+
+// An absent front filter is an empty one.
+[[nodiscard]] Result<filter::SplitBlockBloom> read_front(Bytes section, SectionKind kind) {
+  if (section.empty()) return filter::SplitBlockBloom{};
+  const auto *h = header_of<filter::FrontHeader>(section);
+  if (!h || h->blocks == 0) return bad_section(kind, "too short or without blocks");
+  if (section.size() != sizeof *h + std::uint64_t{h->blocks} * sizeof(filter::Block))
+    return bad_section(kind, "size does not match its blocks");
+  if (h->reserved0 != 0 || !all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  return filter::SplitBlockBloom(reinterpret_cast<const filter::Block *>(section.data() + sizeof *h),
+                                 h->blocks);
+}
+
+// An absent chain is an empty one. Its bits can send a reader to either table, never out of one.
+template <class Line>
+[[nodiscard]] Result<table::ChainedPredictor>
+read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table, HashFamily family) {
+  using table::ChainedPredictor;
+  if (section.empty()) return ChainedPredictor{};
+  const auto *h = header_of<table::ChainHeader>(section);
+  if (!h) return bad_section(kind, "too short");
+  if (h->lines1 != table.count1) return bad_section(kind, "does not belong to its table");
+  if (h->groups != 2 && h->groups != 4 && h->groups != 8)
+    return bad_section(kind, number(h->groups) + " groups a line, known are 2, 4 and 8");
+  if (h->exact > 1 || !all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  if (h->deep_layers > table::chain_deep_layers_max)
+    return bad_section(kind, number(h->deep_layers) + " deeper layers, at most " +
+                                 number(table::chain_deep_layers_max));
+  const std::uint64_t bits = std::uint64_t{h->lines1} * h->groups;
+  if (bits > std::uint64_t{1} << 32) return bad_section(kind, "more bits than 32-bit numbers can name");
+  std::uint64_t at = sizeof *h + round_up((bits + 7) / 8, cache_line_bytes);
+  std::array<ChainedPredictor::DeepLayer, table::chain_deep_layers_max> deep;
+  for (unsigned i = 0; i < table::chain_deep_layers_max; ++i) {
+    if (i < h->deep_layers && h->deep_words[i] == 0) return bad_section(kind, "a layer without words");
+    if (at <= section.size())
+      deep[i] = {reinterpret_cast<const std::uint64_t *>(section.data() + at), h->deep_words[i]};
+    at += std::uint64_t{h->deep_words[i]} * sizeof(std::uint64_t);
+  }
+  if (section.size() != at) return bad_section(kind, "size does not match its layers");
+  return ChainedPredictor({reinterpret_cast<const std::uint32_t *>(section.data() + sizeof *h), h->lines1,
+                           static_cast<std::uint32_t>(std::countr_zero(h->groups)), h->groups - 1},
+                          std::span(deep).first(h->deep_layers), &h->exact, family);
+}
+
+template <class Filter>
+[[nodiscard]] Result<AllowFilterView> read_allow_filter_as(Bytes section, SectionKind kind) {
+  const auto filter = Filter::attach(section);
+  if (!filter) return bad_section(kind, filter.error().message);
+  return AllowFilterView(*filter);
+}
+
+// None of the sections: an empty one.
+[[nodiscard]] Result<AllowFilterView> read_allow_filter(const Sections &s) {
+  const Bytes seesaw = s.of(SectionKind::allow_seesaw), cuckoo = s.of(SectionKind::allow_cuckoo),
+              stacked = s.of(SectionKind::allow_stacked);
+  if (int{!seesaw.empty()} + int{!cuckoo.empty()} + int{!stacked.empty()} > 1)
+    return bad("two filters stand in front of the allow tables, at most one may");
+  if (!seesaw.empty()) return read_allow_filter_as<filter::SeesawView>(seesaw, SectionKind::allow_seesaw);
+  if (!cuckoo.empty()) return read_allow_filter_as<filter::CuckooView>(cuckoo, SectionKind::allow_cuckoo);
+  if (!stacked.empty())
+    return read_allow_filter_as<filter::StackedCountingView>(stacked, SectionKind::allow_stacked);
+  return AllowFilterView{};
+}
+
+// An absent section is an empty view.
+[[nodiscard]] Result<DenyFilterView> read_stack(const Sections &s) {
+  const Bytes section = s.of(SectionKind::deny_stacked);
+  if (section.empty()) return DenyFilterView{};
+  if (!s.of(SectionKind::deny_v4_front).empty() || !s.of(SectionKind::deny_v6_front).empty())
+    return bad("two filters stand in front of the deny tables, at most one may");
+  auto stack = DenyFilterView::attach(section);
+  if (!stack) return bad_section(SectionKind::deny_stacked, stack.error().message);
+  return stack;
+}
+
+[[nodiscard]] Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
+  const auto *h = header_of<table::LengthMapHeader>(section);
+  if (!h || section.size() != table::length_map_bytes)
+    return bad_section(kind, "missing or of the wrong size");
+  if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  const auto *cells = reinterpret_cast<const std::uint64_t *>(section.data() + sizeof *h);
+  return table::LengthMapV4{cells, reinterpret_cast<const std::uint32_t *>(cells + table::length_map_cells),
+                            &h->default_value, &h->in_use};
+}
+
+[[nodiscard]] Result<table::LengthsV6> read_lengths_v6(Bytes section, SectionKind kind) {
+  const auto *h = header_of<table::LengthSetV6>(section);
+  if (!h || section.size() != sizeof *h) return bad_section(kind, "missing or of the wrong size");
+  if (!all_zero(h->reserved) || h->in_use[2] > 1) return bad_section(kind, "reserved bytes are not zero");
+  return table::LengthsV6{h->in_use.data()};
+}
+
+[[nodiscard]] Result<std::span<const ListEntry>> read_lists(Bytes section) {
+  const auto *h = header_of<ListsHeader>(section);
+  if (!h) return bad_section(SectionKind::lists, "missing or too short");
+  if (h->count > lists_max || section.size() != sizeof *h + std::uint64_t{h->count} * sizeof(ListEntry))
+    return bad_section(SectionKind::lists, "size does not match its count");
+  const std::span<const ListEntry> lists{reinterpret_cast<const ListEntry *>(section.data() + sizeof *h),
+                                         h->count};
+  std::vector<bool> seen(lists_max);
+  for (const ListEntry &l : lists) {
+    if (l.number >= lists_max || seen[l.number])
+      return bad_section(SectionKind::lists, "a list number stands twice");
+    if (l.name.back() != '\0' || l.name.front() == '\0' || l.side > 1 || !all_zero(l.reserved))
+      return bad_section(SectionKind::lists, "malformed entry for list number " + number(l.number));
+    seen[l.number] = true;
+  }
+  return lists;
+}
+
+[[nodiscard]] Result<Policy> read_policy(Bytes section) {
+  const auto *p = header_of<Policy>(section);
+  if (!p || section.size() != sizeof *p)
+    return bad_section(SectionKind::policy, "missing or of the wrong size");
+  std::array<std::uint8_t, 8> raw; // the last one is tunnels, as match of more than two values
+  std::memcpy(raw.data(), p, raw.size());
+  const bool two_valued = std::ranges::all_of(std::span(raw).subspan(1, 6), [](auto v) { return v <= 1; });
+  if (raw[0] > 3 || !two_valued || raw[7] > 2 || !all_zero(p->reserved))
+    return bad_section(SectionKind::policy, "a value that this program does not know");
+  if (p->confirm == Confirm::on_conflict && p->fallthrough == Verdict::drop)
+    return bad_section(SectionKind::policy, "confirm on_conflict under default drop");
+  return *p;
+}
+
+template <class Line>
+[[nodiscard]] Status read_side(const Sections &s, Side side, HashFamily family, SideView<Line> &out) {
+  const auto at = [&](SectionKind deny_v4) { return kind_of(deny_v4, side, Line::family); };
+  const SectionKind table = at(SectionKind::deny_v4_table), overlay = at(SectionKind::deny_v4_overlay);
+  auto t = TRY(read_table<Line>(s.of(table), table));
+  auto o = TRY(read_overlay<Line>(s.of(overlay), overlay));
+  out.table = t;
+  out.overlay = o;
+  const SectionKind chain = at(SectionKind::deny_v4_chained);
+  auto c = TRY(read_chain<Line>(s.of(chain), chain, t, family));
+  out.chain = c;
+  if (side == Side::allow) return {}; // fronts exist on the deny side alone
+  const SectionKind front = at(SectionKind::deny_v4_front);
+  auto f = TRY(read_front(s.of(front), front));
+  out.front = f;
+  return {};
+}
+
+[[nodiscard]] Status read_lengths(const Sections &s, Side side, ImageView &view) {
+  const SectionKind kind4 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4);
+  const SectionKind kind6 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6);
+  auto l4 = TRY(read_lengths_v4(s.of(kind4), kind4));
+  auto l6 = TRY(read_lengths_v6(s.of(kind6), kind6));
+  view.lengths_v4[side] = l4;
+  view.lengths_v6[side] = l6;
+  return {};
+}
+
+} // namespace
+
+Result<ImageView> attach(Bytes bytes, Check check) {
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % cache_line_bytes != 0)
+    return bad("its memory is not aligned to 64 bytes");
+  if (bytes.size() < sizeof(ImageHeader)) return bad("shorter than a header");
+  const auto &header = *reinterpret_cast<const ImageHeader *>(bytes.data());
+  TRY(check_header(bytes, header));
+  auto sections = TRY(read_sections(bytes.first(header.total_bytes), header, check));
+
+  ImageView view;
+  view.header = &header;
+  view.generation = header.generation;
+  view.family = static_cast<HashFamily>(header.hash_family);
+  for (unsigned l = 0; l <= 32; ++l) {
+    const std::uint64_t seed = length_seed(header.build_seed, l);
+    view.seeds_v4[l] = seed;
+    view.flips_v4[l] = view.family == HashFamily::jhash ? seed : xxh3::flip_v4(seed);
+  }
+  for (unsigned l = 0; l <= 128; ++l) view.seeds_v6[l] = length_seed(header.build_seed, l);
+  view.policy = TRY(read_policy(sections.of(SectionKind::policy)));
+  view.lists = TRY(read_lists(sections.of(SectionKind::lists)));
+  view.allow_filter = TRY(read_allow_filter(sections));
+  view.deny_filter = TRY(read_stack(sections));
+  for (const Side side : both_sides) {
+    TRY(read_side(sections, side, view.family, view.v4[side]));
+    TRY(read_side(sections, side, view.family, view.v6[side]));
+    if (Status ok = read_lengths(sections, side, view); !ok) return std::unexpected(ok.error());
+  }
+  if (const char *why = family_objection(view))
+    return bad(std::string("family ") + std::string(name_of(view.family)) + " does not go with " + why);
+  return view;
+}
+
+std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) noexcept {
+  const table::LengthMapV4 &map = view.lengths_v4[side];
+  if (map.lengths() == 0) return table::read_acquire(*map.default_value);
+  const std::uint64_t cell = map.cell(wire);
+  for (std::uint32_t rest = table::long_lengths(cell); rest != 0;) {
+    const unsigned top = 31 - static_cast<unsigned>(std::countl_zero(rest));
+    rest &= ~(1u << top);
+    const unsigned length = top + table::short_length_max + 1;
+    const std::uint32_t key = wire & wire_mask_v4(length);
+    if (const std::uint32_t v = view.find<table::LineV4>(side, key, length, view.hash(key, length))) return v;
+  }
+  const std::uint32_t covering = table::short_value(cell);
+  return covering != 0 ? covering : table::read_acquire(*map.default_value);
+}
+
+std::uint32_t lookup_v6(const ImageView &view, Side side, const void *address) noexcept {
+  const table::KeyV6 whole = table::KeyV6::load(address);
+  for (int length = 128; length >= 0; --length) {
+    const auto l = static_cast<unsigned>(length);
+    if (!view.lengths_v6[side].has(l)) continue;
+    const table::KeyV6 mask = table::key_mask_v6(l);
+    const table::KeyV6 key{whole.low & mask.low, whole.high & mask.high};
+    if (const std::uint32_t v = view.find<table::LineV6>(side, key, l, view.hash(key, l))) return v;
+  }
+  return 0;
+}
+
+std::uint32_t lookup(const ImageView &view, Side side, const Address &address) noexcept {
+  return address.family == Family::ipv4 ? lookup_v4(view, side, address.wire())
+                                        : lookup_v6(view, side, address.bytes.data());
+}
+
+std::string_view list_name(const ImageView &view, std::uint32_t list_number) noexcept {
+  if (list_number == compact_list) return compact_list_name;
+  for (const ListEntry &l : view.lists)
+    if (l.number == list_number) return l.name.data();
+  return {};
+}
+
+} // namespace weir::image

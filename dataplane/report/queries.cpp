@@ -1,6 +1,8 @@
 #include "dataplane/report/queries.hpp"
 
 #include "weir/config/no_image.hpp"
+#include "weir/image/allow_filter_writer.hpp"
+#include "weir/image/deny_filter_writer.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/text.hpp"
 #include "weir/lookup/explain.hpp"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/key/text.hpp"
 #include "weir/wire/messages.hpp"

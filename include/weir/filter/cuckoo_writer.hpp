@@ -26,6 +26,7 @@
 #pragma once
 
 #include "weir/filter/cuckoo.hpp"
+#include "weir/filter/loads.hpp"
 
 #include <unordered_set>
 #include <utility>
@@ -40,10 +41,6 @@ struct CuckooRules {
   static constexpr bool waits_to_empty = true; // the old slot stays for a grace period
   static constexpr bool moves_staying = true;  // what is leaving is not moved once more
   static void stored() noexcept {}
-};
-
-struct CuckooLoad {
-  std::uint64_t planned_keys = 0, keys = 0, slots = 0;
 };
 
 template <class Rules> class BasicCuckooWriter {

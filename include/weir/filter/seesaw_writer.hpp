@@ -30,6 +30,7 @@
 // after insert() returned, and until erase() is called.
 #pragma once
 
+#include "weir/filter/loads.hpp"
 #include "weir/filter/seesaw.hpp"
 
 #include <array>
@@ -54,27 +55,6 @@ struct SeesawRules {
   static constexpr bool stores_at_once = true;      // count and index of a modulator cell
   static constexpr bool lean = true;                // has code of its own for the shapes planned most
   static void stored() noexcept {}
-};
-
-struct SeesawLoad {
-  std::uint64_t planned_keys = 0, keys = 0;
-  std::uint64_t guarded = 0;
-  std::uint64_t cells = 0, cells_stuck = 0;
-  std::uint64_t modulator_cells = 0, modulator_used = 0, modulator_stuck = 0;
-
-  [[nodiscard]] double modulator_share() const noexcept {
-    return static_cast<double>(modulator_used) / static_cast<double>(modulator_cells);
-  }
-  [[nodiscard]] double stuck_share() const noexcept {
-    return static_cast<double>(cells_stuck) / static_cast<double>(cells);
-  }
-};
-
-// What learn() could do at the positions of a negative.
-struct SeesawLearned {
-  unsigned sealed = 0;  // now or before
-  unsigned waiting = 0; // for their keys to go
-  unsigned refused = 0; // in use, and there is no adaptive bit
 };
 
 template <class Rules> class BasicSeesawWriter {

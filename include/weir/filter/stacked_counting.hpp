@@ -29,6 +29,7 @@
 #pragma once
 
 #include "weir/filter/counting_bloom.hpp"
+#include "weir/filter/loads.hpp"
 #include "weir/filter/stacked_view.hpp"
 
 #include <algorithm>
@@ -98,16 +99,6 @@ private:
   std::array<CountingBloomView, 1> even_;
 };
 static_assert(Filter<StackedCountingView>);
-
-struct StackedCountingLoad {
-  std::uint64_t planned_keys = 0, keys = 0;
-  std::uint64_t known = 0;                  // negatives
-  std::uint64_t cells = 0, cells_stuck = 0; // of layers 1 and 3: layer 2 does not change
-
-  [[nodiscard]] double stuck_share() const noexcept {
-    return cells == 0 ? 0 : static_cast<double>(cells_stuck) / static_cast<double>(cells);
-  }
-};
 
 class StackedCountingWriter {
 public:

@@ -98,7 +98,7 @@ inline constexpr std::array<CounterInfo, counter_count> counters{{
     {CounterId::probes, CounterGroup::lookups, "probes", CounterUnit::probes,
      "keys asked of a table, one for each prefix length in use"},
     {CounterId::second_lines, CounterGroup::lookups, "second_lines", CounterUnit::probes,
-     "probes that needed a L2 line of table"},
+     "probes that needed a second cache line of table"},
     {CounterId::allow_asked, CounterGroup::allow_filter, "asked", CounterUnit::addresses,
      "addresses that the filter of the allow lists was asked about"},
     {CounterId::allow_accepted, CounterGroup::allow_filter, "accepted", CounterUnit::addresses,

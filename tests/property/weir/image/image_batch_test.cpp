@@ -1,6 +1,7 @@
 // Batches of deltas share their grace periods and still say what the same deltas say one by one.
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/writer.hpp"
 
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include "tests/support/deny_filter_case.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/lookup/burst_lookup.hpp"
 #include "weir/lookup/kernels/choose.hpp"

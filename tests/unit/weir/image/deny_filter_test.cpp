@@ -2,6 +2,7 @@
 // what deltas do to it.
 #include "tests/support/deny_filter_case.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/image/deny_filter_writer.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/lookup/explain.hpp"
 

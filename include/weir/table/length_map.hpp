@@ -7,7 +7,7 @@
 // cell as well: its value in the low half, the 16 bits of its address that the cell does not name on
 // top. It costs no probe then either. Such a lone prefix is forgotten when any prefix of 17 to 31 bits
 // changes below its cell.
-// Two bits a cell, its sign, stand apart in 16 KiB that a L1 holds: "hosts below" and "more
+// Two bits a cell, its sign, stand apart in 16 KiB that L1 holds: "hosts below" and "more
 // than hosts". Most cells of most lists have hosts at most, so that only the others are read.
 // IPv6: one bit per length in use, for the whole table.
 //

@@ -12,8 +12,8 @@
 //      | <--- committed {swap latency} --------- |   all workers have seen it
 //      | ---- deltas (target live) ------------> |   while staged, control sends these to both
 //      | <--- applied {n} ---------------------- |
-//      | ---- guard {generation, addresses} ---> |   the allow side's filter should not accept these
-//      | <--- guarded {what could be done} ----- |   after a grace period
+//      | ---- learn {generation, addresses} ---> |   the allow side's filter should not accept these
+//      | <--- learned {what could be done} ----- |   after a grace period
 //      | ---- relieve {generation, addresses} -> |   compact mode: no rule denies these hosts
 //      | <--- relieved {what could be done} ---- |   after a grace period
 //      | ---- query {json} --------------------> |   stats, explain, info
@@ -21,11 +21,11 @@
 //      | <--- samples {Sample...} -------------- |   unasked
 //
 // Every request is answered by exactly one message (answers to a query may span several) carrying
-// the request's id: staged, applied, committed, guarded, relieved, answer, or refused with an Errc and a
-// sentence. Deltas, guard and relieve name the store that they come from: they are refused where the image
+// the request's id: staged, applied, committed, learned, relieved, answer, or refused with an Errc and a
+// sentence. Deltas, learn and relieve name the store that they come from: they are refused where the image
 // is of another one. What is staged belongs to the peer that staged it: deltas to it, commit and discard are
 // that peer's alone. After a commit every other peer is greeted anew, so that none takes its rules for those
-// in force when they are not. What is to be guarded or relieved is no rule: it has no place in the order of
+// in force when they are not. What is to be learned or relieved is no rule: it has no place in the order of
 // deltas, and one that is lost costs rate alone, until the next image.
 #pragma once
 

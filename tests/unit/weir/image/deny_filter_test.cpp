@@ -322,7 +322,7 @@ TEST(DenyFilter, of_fuse_filters_sends_additions_to_the_overlay) {
   EXPECT_EQ(denied_by(writer.view(), "10.0.0.1"), "compact");
 }
 
-TEST(DenyFilter, is_strained_by_one_host_in_ten_more_than_planned) {
+TEST(DenyFilter, is_saturated_by_one_host_in_ten_more_than_planned) {
   std::vector<build::EntryV4> hosts;
   for (std::uint32_t i = 0; i < 1000; ++i) hosts.push_back({0x0A000000 + i, 32, 0, bans});
   build::BuildInput in;

@@ -237,9 +237,9 @@ void Channel::dispatch(PeerId id, Bytes message, OwnedFd fd) {
 void Channel::hello(PeerId id) {
   wire::Hello hello;
   if (const AttachedImage *live = generations_.live(); live != nullptr) {
-    hello.store_id = live->store_id;
-    hello.generation = live->generation;
-    hello.sequence = live->sequence;
+    hello.live.store_id = live->store_id;
+    hello.live.generation = live->generation;
+    hello.live.sequence = live->sequence;
   }
   hello.process = static_cast<std::uint32_t>(getpid());
   send({id, 0}, wire::Type::hello, bytes_of(hello));
@@ -257,8 +257,7 @@ void Channel::stage(Request request, Bytes payload, OwnedFd fd) {
 
   generations_.discard_staged();
   stager_ = request.peer;
-  const Claim claim{about->store_id, about->generation, about->base_sequence, about->image_bytes};
-  background_.submit([this, request, claim, file, turn = ++staging_,
+  background_.submit([this, request, claim = *about, file, turn = ++staging_,
                       context = generations_.attach_context()]() -> Background::Completion {
     const Clock::time_point start = Clock::now();
     auto image = attach_memfd(file->get(), claim, context);

@@ -51,9 +51,7 @@ std::optional<plan::AllowFilterBuilt> allow_filter_built_of(const BuildReport &r
 Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Config &config,
                                  const ImageRequest &request) {
   BuildInput input = rules::build_input(rules, config.policy);
-  input.generation = request.generation;
-  input.store_id = request.store_id;
-  input.sequence = request.sequence;
+  input.identity = request.identity;
   input.family = family_of(request.target);
   input.seed = TRY(secret_seed());
 
@@ -91,18 +89,17 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     auto made = TRY(image::MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores)));
     return file.emplace(std::move(made)).bytes();
   }));
-  const std::uint64_t bytes = report.image_bytes;
+  image::ImageIdentity identity = request.identity;
+  identity.bytes = report.image_bytes;
   plan->trained = trained_of(report);
   plan->allow_filter_built = allow_filter_built_of(report);
-  plan->image_bytes = bytes;
+  plan->image_bytes = identity.bytes;
   plan->allow_filter.guarded.clear(); // in the image now, and of no use to those who keep the plan
   plan->deny_filter.known.clear();
   const image::Pages pages = file->pages();
   auto fd = TRY(std::move(*file).seal());
   return SealedImage{.fd = std::move(fd),
-                     .generation = request.generation,
-                     .base_sequence = request.sequence,
-                     .image_bytes = bytes,
+                     .identity = identity,
                      .pages = pages,
                      .digest = input.rules_digest,
                      .report = report,

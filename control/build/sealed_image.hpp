@@ -15,9 +15,7 @@
 namespace weir::build {
 
 struct ImageRequest {
-  std::uint64_t generation = 0;
-  image::StoreId store_id{};
-  std::uint64_t sequence = 0;
+  image::ImageIdentity identity; // bytes: what comes of it
   Target target = Target::cpp;
   std::uint64_t running_bytes = 0;  // the image that stays in memory meanwhile
   std::filesystem::path state = {}; // where measured figures are kept
@@ -29,9 +27,7 @@ struct ImageRequest {
 
 struct SealedImage {
   OwnedFd fd;
-  std::uint64_t generation = 0;
-  std::uint64_t base_sequence = 0;
-  std::uint64_t image_bytes = 0;
+  image::ImageIdentity identity;
   image::Pages pages = image::Pages::ordinary;
   image::Digest digest{};
   BuildReport report;

@@ -24,10 +24,10 @@ struct Unmap {
 };
 
 Result<std::string> text_of(const build::SealedImage &image, const config::Config &config) {
-  void *memory = mmap(nullptr, image.image_bytes, PROT_READ, MAP_SHARED, image.fd.get(), 0);
+  void *memory = mmap(nullptr, image.identity.bytes, PROT_READ, MAP_SHARED, image.fd.get(), 0);
   if (memory == MAP_FAILED) return fail(Errc::io, "the image cannot be read back");
-  const std::unique_ptr<void, Unmap> mapping(memory, {image.image_bytes});
-  const auto view = TRY(image::attach({static_cast<const std::byte *>(memory), image.image_bytes}));
+  const std::unique_ptr<void, Unmap> mapping(memory, {image.identity.bytes});
+  const auto view = TRY(image::attach({static_cast<const std::byte *>(memory), image.identity.bytes}));
   std::vector<PortSide> sides;
   for (const config::Port &port : config.ports) sides.push_back(port.side);
   return p4::to_text(view, {.ports = sides, .no_image = config::verdict_of(config.no_image)});
@@ -38,8 +38,8 @@ Result<std::string> text_of(const build::SealedImage &image, const config::Confi
 Result<nlohmann::json> write_registers(const std::filesystem::path &config,
                                        const std::filesystem::path &out) {
   const auto read = TRY(read_rules(config));
-  const auto image =
-      build::build_sealed(read.effective, read.config, {.generation = 1, .target = build::Target::p4});
+  const auto image = build::build_sealed(read.effective, read.config,
+                                         {.identity = {.generation = 1}, .target = build::Target::p4});
   if (!image) return std::unexpected(image.error());
   const auto text = TRY(text_of(*image, read.config));
   std::ofstream file(out, std::ios::binary);
@@ -48,7 +48,7 @@ Result<nlohmann::json> write_registers(const std::filesystem::path &config,
   return nlohmann::json{{"ok", true},
                         {"out", out.string()},
                         {"bytes", text.size()},
-                        {"image_bytes", image->image_bytes},
+                        {"image_bytes", image->identity.bytes},
                         {"entries", read.effective.entries()}};
 }
 

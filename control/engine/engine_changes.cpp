@@ -78,8 +78,8 @@ Result<Candidate> Engine::guarded(Result<Candidate> candidate, const rules::Bund
 void Engine::want_image(const std::string &why) {
   if (live_ == nullptr || change_ != nullptr || !waiting_.empty()) return; // finish() asks again
   const wire::Hello &hello = pusher_.channel().hello();
-  if (hello.store_id == store_.id() && hello.sequence > store_.sequence()) {
-    if (const Status skipped = store_.skip_to(hello.sequence); !skipped)
+  if (hello.live.store_id == store_.id() && hello.live.sequence > store_.sequence()) {
+    if (const Status skipped = store_.skip_to(hello.live.sequence); !skipped)
       last_error_ = skipped.error().message;
     log_.clear();
     log_first_ = store_.sequence() + 1;
@@ -88,7 +88,7 @@ void Engine::want_image(const std::string &why) {
   change.cause = "push: " + why;
   change.force = true;
   const bool usable =
-      ready_ && ready_->generation == live_record_.id && ready_->base_sequence + 1 >= log_first_;
+      ready_ && ready_->identity.generation == live_record_.id && ready_->identity.sequence + 1 >= log_first_;
   if (usable) change.image = std::move(ready_);
   ready_.reset();
   submit(std::move(change));
@@ -201,16 +201,15 @@ void Engine::build_now() {
   ++change_->builds;
   auto joint = std::make_shared<Joint>();
   const Snapshot snapshot = take_snapshot(change_->rules, dynamic_, log_first_ + log_.size() - 1);
-  const build::ImageRequest request{.generation = change_->generation,
-                                    .store_id = store_.id(),
-                                    .sequence = snapshot.sequence,
-                                    .target = options_.target,
-                                    .running_bytes = live_record_.image_bytes,
-                                    .state = options_.state,
-                                    .workload = traffic_.workload(),
-                                    .build_ns_per_key = build_ns_per_key_,
-                                    .hot = traffic_.hot_denied(),
-                                    .negatives = deny_watch_.look()};
+  const build::ImageRequest request{
+      .identity = {.store_id = store_.id(), .generation = change_->generation, .sequence = snapshot.sequence},
+      .target = options_.target,
+      .running_bytes = live_record_.image_bytes,
+      .state = options_.state,
+      .workload = traffic_.workload(),
+      .build_ns_per_key = build_ns_per_key_,
+      .hot = traffic_.hot_denied(),
+      .negatives = deny_watch_.look()};
   const bool force = change_->force;
   const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();
   if (!unwritten) joint->contents = std::vector<std::uint64_t>{};
@@ -265,10 +264,7 @@ void Engine::swap() {
   }
   staged_ = change_->rules;
   build::SealedImage &image = *change_->image;
-  pusher_.swap({.fd = image.fd.release(),
-                .generation = image.generation,
-                .base_sequence = image.base_sequence,
-                .image_bytes = image.image_bytes},
+  pusher_.swap({.fd = image.fd.release(), .identity = image.identity},
                [this](const Result<push::Swapped> &swapped) { in_change([&] { this->swapped(swapped); }); });
 }
 

@@ -36,7 +36,7 @@ store::GenerationRecord Engine::record_of(const Change &change) const {
   if (change.image) {
     record.digest = change.image->digest;
     record.plan_json = plan::to_json(change.image->plan);
-    record.image_bytes = change.image->image_bytes;
+    record.image_bytes = change.image->identity.bytes;
     record.build_ms = change.image->report.build_ms + change.image->report.verify_ms;
   }
   if (!change.counts_json.empty()) record.counts_json = change.counts_json;

@@ -26,24 +26,25 @@ void Pusher::expect(image::StoreId store, std::uint64_t generation) {
 
 void Pusher::on_hello(const wire::Hello &hello) {
   const bool again = state_ != State::absent; // another peer has committed
-  if (again && generation_ != 0 && (hello.store_id != store_ || hello.generation != generation_))
+  if (again && generation_ != 0 && (hello.live.store_id != store_ || hello.live.generation != generation_))
     return be_displaced(hello);
   ++live_epoch_;
   displaced_.clear();
   given_up_.reset();
-  live_ = {.sent = hello.sequence, .applied = hello.sequence};
+  live_ = {.sent = hello.live.sequence, .applied = hello.live.sequence};
   state_ = State::stale;
-  dataplane_generation_ = hello.generation;
+  dataplane_generation_ = hello.live.generation;
   if (events_.connected) events_.connected();
   if (generation_ == 0) return; // the owner has nothing yet and will swap() when it does
-  if (hello.generation == 0) return go_stale("the dataplane has no image");
-  if (hello.store_id != store_) return go_stale("the dataplane runs an image of another store");
-  if (hello.generation != generation_)
-    return go_stale(fmt::format("the dataplane runs generation {}, not {}", hello.generation, generation_));
-  if (hello.sequence > log_.last_sequence()) return go_stale("the dataplane is ahead of the store");
-  if (hello.sequence + 1 < log_.first_sequence())
-    return go_stale(fmt::format("the dataplane is at sequence {} and the log begins at {}", hello.sequence,
-                                log_.first_sequence()));
+  if (hello.live.generation == 0) return go_stale("the dataplane has no image");
+  if (hello.live.store_id != store_) return go_stale("the dataplane runs an image of another store");
+  if (hello.live.generation != generation_)
+    return go_stale(
+        fmt::format("the dataplane runs generation {}, not {}", hello.live.generation, generation_));
+  if (hello.live.sequence > log_.last_sequence()) return go_stale("the dataplane is ahead of the store");
+  if (hello.live.sequence + 1 < log_.first_sequence())
+    return go_stale(fmt::format("the dataplane is at sequence {} and the log begins at {}",
+                                hello.live.sequence, log_.first_sequence()));
   state_ = State::live;
   wake_waiters();
   pump();
@@ -62,10 +63,10 @@ void Pusher::on_lost(const std::string &why) {
 void Pusher::be_displaced(const wire::Hello &hello) {
   state_ = State::stale;
   ++live_epoch_;
-  dataplane_generation_ = hello.generation;
+  dataplane_generation_ = hello.live.generation;
   displaced_ = fmt::format("another weir-control has put its generation {} in force on this dataplane: stop "
                            "that one, then apply here",
-                           hello.generation);
+                           hello.live.generation);
   if (events_.displaced) events_.displaced(displaced_);
   fail_waiters({Errc::refused, displaced_});
 }
@@ -165,11 +166,11 @@ void Pusher::swap(StagedImage image, std::function<void(Result<Swapped>)> done) 
     return done(stage_ ? fail(Errc::refused, "another image is being staged")
                        : fail(Errc::unreachable, "no dataplane is connected"));
   }
-  const wire::Stage stage{store_, image.generation, image.base_sequence, image.image_bytes};
+  const wire::Stage &stage = image.identity;
   const int fd = std::exchange(image.fd, -1);
   const std::uint64_t epoch = ++stage_epoch_;
   stage_.emplace(Stage{.image = image, .done = std::move(done), .cursor = {}});
-  stage_->cursor.sent = stage_->cursor.applied = image.base_sequence;
+  stage_->cursor.sent = stage_->cursor.applied = image.identity.sequence;
   channel_.request(
       wire::Type::stage, pack(stage),
       [this, epoch](const Result<Message> &answer) {
@@ -194,7 +195,7 @@ void Pusher::try_commit() {
   if (stage_->cursor.open > 0 || stage_->committing) return;
   stage_->committing = true;
   const std::uint64_t epoch = stage_epoch_, sequence = stage_->cursor.sent;
-  channel_.request(wire::Type::commit, pack(wire::Commit{stage_->image.generation, sequence}),
+  channel_.request(wire::Type::commit, pack(wire::Commit{stage_->image.identity.generation, sequence}),
                    [this, epoch, sequence](const Result<Message> &answer) {
                      if (stage_ && epoch == stage_epoch_) on_committed(answer, sequence);
                    });
@@ -207,7 +208,7 @@ void Pusher::on_committed(const Result<Message> &answer, std::uint64_t sequence)
   Stage stage = std::move(*stage_);
   stage_.reset();
   ++live_epoch_;
-  generation_ = dataplane_generation_ = stage.image.generation;
+  generation_ = dataplane_generation_ = stage.image.identity.generation;
   state_ = State::live;
   displaced_.clear();
   given_up_.reset();

@@ -33,9 +33,7 @@ struct LogSource {
 
 struct StagedImage {
   int fd = -1; // taken over
-  std::uint64_t generation = 0;
-  std::uint64_t base_sequence = 0;
-  std::uint64_t image_bytes = 0;
+  image::ImageIdentity identity;
 };
 
 struct Swapped {

@@ -50,15 +50,14 @@ Result<Mapping> map_shared(int fd, std::uint64_t image_bytes) {
   return Mapping(static_cast<std::byte *>(data), file_bytes);
 }
 
-Status check_claim(const image::ImageHeader &header, const Claim &claim) {
+Status check_claim(const image::ImageHeader &header, const image::ImageIdentity &claim) {
   const auto differs = [](const char *what, std::uint64_t image, std::uint64_t claimed) {
     return fail(Errc::bad_image, fmt::format("the image has {} {}, announced was {}", what, image, claimed));
   };
-  if (header.total_bytes != claim.image_bytes) return differs("size", header.total_bytes, claim.image_bytes);
+  if (header.total_bytes != claim.bytes) return differs("size", header.total_bytes, claim.bytes);
   if (header.generation != claim.generation)
     return differs("generation", header.generation, claim.generation);
-  if (header.sequence != claim.base_sequence)
-    return differs("sequence", header.sequence, claim.base_sequence);
+  if (header.sequence != claim.sequence) return differs("sequence", header.sequence, claim.sequence);
   if (header.store_id != claim.store_id)
     return fail(Errc::bad_image, "the image comes from another rule store than announced");
   return {};
@@ -89,15 +88,15 @@ Mapping::~Mapping() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const Claim &claim,
+Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const image::ImageIdentity &claim,
                                                     const AttachContext &context) {
   TRY(check_seals(fd));
-  auto mapping = TRY(map_shared(fd, claim.image_bytes));
+  auto mapping = TRY(map_shared(fd, claim.bytes));
   // Only now: with FUTURE_WRITE in place nobody, ourselves included, could map it writable.
   if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
     return fail(Errc::bad_image, because("cannot seal the image"));
 
-  const MutableBytes bytes = mapping.bytes().first(claim.image_bytes);
+  const MutableBytes bytes = mapping.bytes().first(claim.bytes);
   auto view = TRY(image::attach(bytes));
   TRY(check_claim(*view.header, claim));
 
@@ -109,9 +108,9 @@ Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const Claim &claim,
   attached->mapping = std::move(mapping);
   attached->writer.emplace(std::move(writer));
   attached->hugepages = on_hugepages(fd);
-  attached->image_bytes = claim.image_bytes;
+  attached->image_bytes = claim.bytes;
   attached->generation = claim.generation;
-  attached->sequence = claim.base_sequence;
+  attached->sequence = claim.sequence;
   attached->store_id = claim.store_id;
   attached->packets_by_worker = std::vector<PaddedCounter>(context.workers);
   name_slots(*attached, *context.slots);
@@ -133,7 +132,7 @@ Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &
   if (auto good = read_whole(from.get(), whole); !good)
     return fail(good.error().code, file.string() + ": " + good.error().message);
   const auto header = load_unaligned<image::ImageHeader>(whole.data());
-  const Claim claim{header.store_id, header.generation, header.sequence, bytes};
+  const image::ImageIdentity claim{header.store_id, header.generation, header.sequence, bytes};
   const auto sealed = TRY(std::move(memory).seal());
   auto attached = attach_memfd(sealed.get(), claim, context);
   if (!attached) return fail(attached.error().code, file.string() + ": " + attached.error().message);

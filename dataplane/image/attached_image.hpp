@@ -96,17 +96,9 @@ struct AttachContext {
   int node = -1;               // NUMA node of the workers; -1: any
 };
 
-// What the sender claims; the image must agree.
-struct Claim {
-  image::StoreId store_id{};
-  std::uint64_t generation = 0;
-  std::uint64_t base_sequence = 0;
-  std::uint64_t image_bytes = 0;
-};
-
-// Takes a memfd from a peer: requires the seals SHRINK and GROW, maps it shared, adds FUTURE_WRITE
-// and SEAL, verifies everything once and attaches. `fd` stays the caller's.
-[[nodiscard]] Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const Claim &claim,
+// Takes a memfd from a peer, whose image must be what the peer claims: requires the seals SHRINK and GROW,
+// maps it shared, adds FUTURE_WRITE and SEAL, verifies everything once and attaches. `fd` stays the caller's.
+[[nodiscard]] Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const image::ImageIdentity &claim,
                                                                   const AttachContext &context);
 
 // The last accepted image of an earlier run, copied into memory of our own.

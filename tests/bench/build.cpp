@@ -29,7 +29,7 @@ double parse_seconds(const std::string &text, std::uint32_t lines) {
 // The planner keeps its calibration in `state`.
 double seal_seconds(const rules::Effective &rules, const std::string &state) {
   const auto start = Clock::now();
-  const auto image = build::build_sealed(rules, {}, {.generation = 1, .state = state});
+  const auto image = build::build_sealed(rules, {}, {.identity = {.generation = 1}, .state = state});
   const double seconds = ns_since(start) / 1e9;
   if (!image) give_up(image.error().message);
   return seconds;

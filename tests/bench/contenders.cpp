@@ -80,7 +80,7 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
   input.deny.front_filter = option.front_filter == plan::FrontFilter::split_block_bloom;
   input.deny.predictor = option.predictor == plan::Predictor::chained ? build::Predictor::chained
                                                                       : build::Predictor::inline_bits;
-  input.generation = 1;
+  input.identity.generation = 1;
   input.seed = 0x5EED;
   const std::uint64_t bytes = build::image_bytes(input);
   region_ = std::make_unique<Region>(bytes);

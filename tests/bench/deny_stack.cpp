@@ -41,7 +41,7 @@ public:
     input.lists = {{.name = "bench", .number = 0, .side = Side::deny}};
     input.deny.v4 = entries;
     input.deny.front_filter = kind.front;
-    input.generation = 1;
+    input.identity.generation = 1;
     input.seed = 0x5EED;
     build::DenyFilter stack;
     if (kind.role) {

@@ -59,7 +59,7 @@ inline Buffer make_honest_image(bool stack) {
   input.allow_filter = {.params =
                             build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
                         .guarded = guarded};
-  input.generation = 7;
+  input.identity.generation = 7;
   input.seed = 11;
   const std::vector<Address> known{Address::from_host(0x0A000005), Address::from_host(0x0A000006)};
   const std::vector<Prefix> spared{{Address::from_host(0x0A000100), 24}};

@@ -64,7 +64,7 @@ DataplaneClient::DataplaneClient(const std::filesystem::path &socket_path) {
     return;
   }
   hello_ = receive().as<wire::Hello>();
-  store_id = hello_.store_id;
+  store_id = hello_.live.store_id;
 }
 
 DataplaneClient::~DataplaneClient() {

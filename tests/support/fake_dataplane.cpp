@@ -248,19 +248,19 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
 }
 
 Result<std::vector<std::byte>> FakeDataplane::stage(const wire::Stage &claim, int fd) {
-  void *memory = mmap(nullptr, claim.image_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void *memory = mmap(nullptr, claim.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return fail(Errc::bad_image, "the image cannot be mapped");
   auto attached = std::make_unique<Attached>();
-  attached->bytes = {static_cast<std::byte *>(memory), claim.image_bytes};
+  attached->bytes = {static_cast<std::byte *>(memory), claim.bytes};
   auto writer = TRY(image::ImageWriter::attach(attached->bytes, [] {}, image::Check::everything));
   const image::ImageHeader &header = *writer.view().header;
   if (header.store_id != claim.store_id || header.generation != claim.generation ||
-      header.sequence != claim.base_sequence)
+      header.sequence != claim.sequence)
     return fail(Errc::bad_image, "the image is not the one that was announced");
   attached->writer.emplace(std::move(writer));
   attached->store_id = claim.store_id;
   attached->generation = claim.generation;
-  attached->sequence = claim.base_sequence;
+  attached->sequence = claim.sequence;
   staged_ = std::move(attached);
   ++stages_;
   return bytes_of(wire::Staged{claim.generation, 0});
@@ -305,9 +305,9 @@ wire::Hello FakeDataplane::hello() const {
   wire::Hello greeting;
   greeting.process = static_cast<std::uint32_t>(getpid());
   if (!live_) return greeting;
-  greeting.store_id = live_->store_id;
-  greeting.generation = live_->generation;
-  greeting.sequence = live_->sequence;
+  greeting.live.store_id = live_->store_id;
+  greeting.live.generation = live_->generation;
+  greeting.live.sequence = live_->sequence;
   return greeting;
 }
 

@@ -54,13 +54,13 @@ void ImagePusher::push(const RuleSet &rules, const ImageOptions &options) {
   const int fd = sealed_copy(image.bytes());
   wire::Stage stage;
   stage.generation = options.generation;
-  stage.image_bytes = image.bytes().size();
+  stage.bytes = image.bytes().size();
   stage.store_id = image.view().header->store_id;
-  stage.base_sequence = image.view().header->sequence;
+  stage.sequence = image.view().header->sequence;
   send(wire::Type::stage, &stage, sizeof stage, fd);
   close(fd);
   (void)receive(wire::Type::staged);
-  const wire::Commit commit{.generation = options.generation, .sequence = stage.base_sequence};
+  const wire::Commit commit{.generation = options.generation, .sequence = stage.sequence};
   send(wire::Type::commit, &commit, sizeof commit);
   (void)receive(wire::Type::committed);
 }

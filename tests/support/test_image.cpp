@@ -45,7 +45,7 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
                         .cuckoo = options.cuckoo,
                         .stacked = options.stacked,
                         .guarded = options.guarded};
-  input.generation = options.generation;
+  input.identity.generation = options.generation;
   input.seed = options.seed;
   input.family = options.family;
   if (input.allow_filter.params) input.allow_filter.params->family = options.family;

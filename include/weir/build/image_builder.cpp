@@ -295,9 +295,9 @@ private:
     h.format_version = image::format_version;
     h.header_bytes = sizeof h;
     h.total_bytes = total_;
-    h.generation = in_.generation;
-    h.store_id = in_.store_id;
-    h.sequence = in_.sequence;
+    h.generation = in_.identity.generation;
+    h.store_id = in_.identity.store_id;
+    h.sequence = in_.identity.sequence;
     h.build_seed = seed_;
     h.hash_family = static_cast<std::uint32_t>(in_.family);
     h.section_count = static_cast<std::uint32_t>(entries_.size());

@@ -88,9 +88,7 @@ struct BuildInput {
   SideInput allow;
   AllowFilterInput allow_filter;
   DenyFilterInput deny_filter;
-  std::uint64_t generation = 0;
-  image::StoreId store_id{};
-  std::uint64_t sequence = 0;
+  image::ImageIdentity identity; // bytes: what comes of it
   std::uint64_t seed = 0;
   // jhash: chained predictors on both sides, and of filters those alone that image/family_check.hpp names.
   HashFamily family = HashFamily::xxh3;

@@ -9,4 +9,14 @@ namespace weir::image {
 using StoreId = std::array<std::uint8_t, 16>;
 using Digest = std::array<std::uint8_t, 32>;
 
+// What an image is, wherever one is asked for, built, sent, claimed or kept.
+struct ImageIdentity {
+  StoreId store_id{};           // whose rules
+  std::uint64_t generation = 0; // which state of them; 0: no image
+  std::uint64_t sequence = 0;   // the last change of the store's log that is in it
+  std::uint64_t bytes = 0;      // 0: not known yet
+
+  friend bool operator==(const ImageIdentity &, const ImageIdentity &) = default;
+};
+
 } // namespace weir::image

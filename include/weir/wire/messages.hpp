@@ -73,21 +73,13 @@ static_assert(sizeof(Header) == 16);
 inline constexpr std::size_t payload_bytes_max = message_bytes_max - sizeof(Header);
 
 struct Hello {
-  image::StoreId store_id{};           // zero when nothing is attached
-  std::uint64_t generation = 0;        // live; 0 when nothing is attached
-  std::uint64_t sequence = 0;          // last delta applied to the live image
-  std::uint64_t staged_generation = 0; // always 0: what is staged concerns its own peer alone
-  std::uint32_t process = 0;           // pid, for people
+  image::ImageIdentity live{}; // with the last delta applied; zero when nothing is attached, bytes always
+  std::uint32_t process = 0;   // pid, for people
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(Hello) == 48);
 
-struct Stage { // one file descriptor comes along
-  image::StoreId store_id{};
-  std::uint64_t generation = 0;
-  std::uint64_t base_sequence = 0;
-  std::uint64_t image_bytes = 0;
-};
+using Stage = image::ImageIdentity; // one file descriptor comes along
 static_assert(sizeof(Stage) == 40);
 
 struct Staged {

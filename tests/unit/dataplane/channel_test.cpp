@@ -49,7 +49,7 @@ protected:
     EXPECT_EQ(name_of(judge("10.1.2.3")), name_of(Reason::deny));
     EXPECT_EQ(name_of(judge("192.0.2.3")), name_of(Reason::fallthrough));
     const DataplaneClient other(gate_->socket());
-    EXPECT_EQ(other.hello().generation, 7u);
+    EXPECT_EQ(other.hello().live.generation, 7u);
   }
 
   // Stages an image that `spoil` changed; the answer must be a refusal that contains `reason`.
@@ -196,7 +196,7 @@ TEST_F(ChannelTest, every_other_peer_hears_of_a_commit) {
   ASSERT_TRUE(control_->commit(8, 0).is(wire::Type::committed));
   const WireMessage heard = other.receive();
   ASSERT_TRUE(heard.is(wire::Type::hello));
-  EXPECT_EQ(heard.as<wire::Hello>().generation, 8u);
+  EXPECT_EQ(heard.as<wire::Hello>().live.generation, 8u);
 }
 
 TEST_F(ChannelTest, what_a_peer_has_not_taken_yet_is_sent_before_the_end) {
@@ -220,7 +220,7 @@ TEST_F(ChannelTest, what_a_peer_has_not_taken_yet_is_sent_before_the_end) {
   for (;;) {
     const WireMessage message = slow.receive();
     if (message.header.type == wire::Type{}) break;
-    told |= message.is(wire::Type::hello) && message.as<wire::Hello>().generation == 8;
+    told |= message.is(wire::Type::hello) && message.as<wire::Hello>().live.generation == 8;
   }
   ending.join();
   EXPECT_TRUE(told);

@@ -138,11 +138,11 @@ TEST(SealedP4, image_has_bloom_layers_in_front_where_a_stack_is_asked_for) {
   rules.allow.v4 = c.allow;
   const test::TempDir folder;
   const auto sealed = build::build_sealed(
-      rules, c.config, {.generation = 3, .target = build::Target::p4, .state = folder.path()});
+      rules, c.config, {.identity = {.generation = 3}, .target = build::Target::p4, .state = folder.path()});
   ASSERT_TRUE(sealed) << sealed.error().message;
-  void *memory = mmap(nullptr, sealed->image_bytes, PROT_READ, MAP_SHARED, sealed->fd.get(), 0);
+  void *memory = mmap(nullptr, sealed->identity.bytes, PROT_READ, MAP_SHARED, sealed->fd.get(), 0);
   ASSERT_NE(memory, MAP_FAILED);
-  const auto view = image::attach({static_cast<const std::byte *>(memory), sealed->image_bytes});
+  const auto view = image::attach({static_cast<const std::byte *>(memory), sealed->identity.bytes});
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_EQ(view->family, HashFamily::jhash);
   ASSERT_NE(view->deny_filter.bloom(0), nullptr);
@@ -150,7 +150,7 @@ TEST(SealedP4, image_has_bloom_layers_in_front_where_a_stack_is_asked_for) {
   EXPECT_LE(view->deny_filter.bloom(0)->shape().hashes, p4::limits::stack_hashes);
   for (const build::EntryV4 &e : c.deny)
     ASSERT_NE(image::lookup(*view, Side::deny, Address::from_host(e.host)), 0u);
-  munmap(memory, sealed->image_bytes);
+  munmap(memory, sealed->identity.bytes);
 }
 
 // Eight sources for each denied host ask all of what nothing denies: three layers are too few for them.
@@ -166,13 +166,15 @@ TEST(SealedP4, stack_has_the_layers_and_functions_that_the_program_has_room_for)
     negatives.hottest.push_back({Address::from_host(0x0B000000 + 20'000 + i), 10});
   for (const auto &hot : negatives.hottest) negatives.total += hot.cost;
   const test::TempDir folder;
-  const auto sealed = build::build_sealed(
-      rules, c.config,
-      {.generation = 3, .target = build::Target::p4, .state = folder.path(), .negatives = negatives});
+  const auto sealed = build::build_sealed(rules, c.config,
+                                          {.identity = {.generation = 3},
+                                           .target = build::Target::p4,
+                                           .state = folder.path(),
+                                           .negatives = negatives});
   ASSERT_TRUE(sealed) << sealed.error().message;
-  void *memory = mmap(nullptr, sealed->image_bytes, PROT_READ, MAP_SHARED, sealed->fd.get(), 0);
+  void *memory = mmap(nullptr, sealed->identity.bytes, PROT_READ, MAP_SHARED, sealed->fd.get(), 0);
   ASSERT_NE(memory, MAP_FAILED);
-  const auto view = image::attach({static_cast<const std::byte *>(memory), sealed->image_bytes});
+  const auto view = image::attach({static_cast<const std::byte *>(memory), sealed->identity.bytes});
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_GT(view->deny_filter.depth(), 3u);
   EXPECT_LE(view->deny_filter.depth(), p4::limits::stack_layers);
@@ -182,7 +184,7 @@ TEST(SealedP4, stack_has_the_layers_and_functions_that_the_program_has_room_for)
   EXPECT_GT(hashes, 8u) << "a power of two of words is more than planned, and has use for them";
   const Status fits = p4::check_fit(*view, {});
   EXPECT_TRUE(fits) << fits.error().message;
-  munmap(memory, sealed->image_bytes);
+  munmap(memory, sealed->identity.bytes);
 }
 
 TEST(EngineP4, sends_images_of_family_jhash_and_changes_them_by_deltas) {

@@ -55,7 +55,8 @@ protected:
   [[nodiscard]] bool swap(std::uint64_t generation) {
     const TestImage image(some_rules(), {.generation = generation});
     std::optional<Result<push::Swapped>> done;
-    pusher_->swap({make_memfd(image.bytes(), usual_seals()), generation, 0, image.bytes().size()},
+    pusher_->swap({.fd = make_memfd(image.bytes(), usual_seals()),
+                   .identity = {.generation = generation, .bytes = image.bytes().size()}},
                   [&](const Result<push::Swapped> &swapped) { done = swapped; });
     return run_until([&] { return done.has_value(); }) && done->has_value();
   }

@@ -31,7 +31,7 @@ struct Example {
     in.lists = {{"bans", bans}, {"other", other}};
     in.deny = {v4, v6};
     in.seed = 3;
-    in.generation = 4;
+    in.identity.generation = 4;
     return in;
   }
   [[nodiscard]] test::ImageMemory build(DenyFilterRole role, test::StackKind kind = {}) const {

@@ -56,10 +56,11 @@ TEST(Image, bytes_of_format_version_4_are_what_they_were) {
       {"drop", 0, Side::deny}, {"all", 1, Side::deny}, {"bans", 3, Side::deny}, {"ops", 7, Side::allow}};
   in.deny = {deny4, deny6, true};
   in.allow = {allow4, {}, false};
-  in.generation = 42;
-  in.sequence = 1234;
+  in.identity.generation = 42;
+  in.identity.sequence = 1234;
   in.seed = 0xC0FFEE;
-  for (std::size_t i = 0; i < in.store_id.size(); ++i) in.store_id[i] = static_cast<std::uint8_t>(i);
+  for (std::size_t i = 0; i < in.identity.store_id.size(); ++i)
+    in.identity.store_id[i] = static_cast<std::uint8_t>(i);
   expect_bytes(in, golden_file);
 }
 
@@ -77,7 +78,7 @@ TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
   in.allow = {allow4, allow6};
   in.allow_filter = {.params = build::SeesawParams{.planned_keys = 8, .cell_words = 5, .modulator_words = 2},
                      .guarded = guarded};
-  in.generation = 42;
+  in.identity.generation = 42;
   in.seed = 0xC0FFEE;
   expect_bytes(in, golden_seesaw_file);
   in.allow_filter = {};
@@ -100,7 +101,7 @@ TEST(Image, bytes_of_a_stack_that_judges_are_what_they_were) {
   build::BuildInput in;
   in.lists = {{"bans", 3, Side::deny}};
   in.deny = {deny4, deny6};
-  in.generation = 42;
+  in.identity.generation = 42;
   in.seed = 0xC0FFEE;
   build::DenyFilterSizes plan = test::plan_of({.fuse_below = true}, image::DenyFilterRole::judge);
   plan.known = known;

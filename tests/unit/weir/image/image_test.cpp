@@ -27,10 +27,10 @@ build::BuildInput input_of(const Rules &rules, bool front = false) {
   in.allow = {rules.allow4, rules.allow6, false};
   if (front)
     in.allow_filter.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 9};
-  in.generation = 42;
-  in.sequence = 1234;
+  in.identity.generation = 42;
+  in.identity.sequence = 1234;
   in.seed = 0xC0FFEE;
-  in.store_id[0] = 9;
+  in.identity.store_id[0] = 9;
   return in;
 }
 

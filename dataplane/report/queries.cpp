@@ -148,7 +148,7 @@ Json deny_filter_json(const image::ImageWriter &writer) {
   const filter::StackHeader built = stack.built();
   return {{"role", image::name_of(static_cast<image::DenyFilterRole>(planned.role))},
           {"base", filter::name_of(stack.kind())},
-          {"fuse_below", stack.fuse_below()},
+          {"fuse_below", stack.kind_below() == filter::FilterKind::binary_fuse},
           {"depth", stack.depth()},
           {"hosts", built.positives},
           {"hosts_now", std::max(built.positives, writer.deny_filter().keys())},

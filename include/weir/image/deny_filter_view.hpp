@@ -8,13 +8,13 @@
 //   judge   compact mode: what it accepts is denied, under the list number `compact_list`, unless the address
 //           lies in a spared range. The overlay is asked before it and has the last word
 //
-// Odd layers are split-block Bloom filters, which the kernels of a burst can ask, Bloom filters, or binary
-// fuse filters, which do not change in place. Even layers are of the same kind, or binary fuse filters.
+// Odd layers are of one base filter, even ones of the same or another (filter/any.hpp). The kernels of a
+// burst ask split-block Bloom filters; split-block and plain Bloom filters take additions in place.
 //
 // Cost: one line for most absent hosts, two for most present ones. Errors of attach(): bad_image, and why.
 #pragma once
 
-#include "weir/filter/binary_fuse.hpp"
+#include "weir/filter/any.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/split_block_filter.hpp"
 #include "weir/filter/stacked_view.hpp"
@@ -29,7 +29,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <variant>
 #include <vector>
 
 namespace weir::image {
@@ -99,36 +98,32 @@ public:
     view.spared_v6_ = open.spared_v6;
     view.judges_ = open.header->role == static_cast<std::uint8_t>(DenyFilterRole::judge);
     const std::vector<Bytes> &layers = parts.layers;
-    view.kind_ = kind_of(layers[0]);
-    TRY(view.attach_layers(open.stack, kind_of(layers[layers.size() > 1 ? 1 : 0])));
+    view.layers_ = TRY(Layers::attach(open.stack));
+    if (!of_one_kind(view.layers_.odd()) || !of_one_kind(view.layers_.even()))
+      return fail(Errc::bad_image, "odd layers are of different kinds, or even ones are, build it again");
     for (std::size_t i = 0; i < std::min(layers.size(), view.blocks_.size()); ++i)
-      if (kind_of(layers[i]) == filter::FilterKind::split_block_bloom) view.blocks_[i] = blocks_of(layers[i]);
+      if (view.layer(i).kind() == filter::FilterKind::split_block_bloom)
+        view.blocks_[i] = blocks_of(layers[i]);
     return view;
   }
 
   [[nodiscard]] bool empty() const noexcept { return header_ == nullptr; }
   [[nodiscard]] bool judges() const noexcept { return judges_; }
-  // Of odd layers and of even ones.
-  [[nodiscard]] filter::FilterKind kind() const noexcept { return kind_; }
-  [[nodiscard]] bool fuse_below() const noexcept { return fuse_below_; }
+  // Of odd layers, and of even ones; of one layer alone: the same.
+  [[nodiscard]] filter::FilterKind kind() const noexcept { return layer(0).kind(); }
+  [[nodiscard]] filter::FilterKind kind_below() const noexcept { return layer(depth() > 1 ? 1 : 0).kind(); }
   // Of what it was planned for; in the section, where nothing of it changes.
   [[nodiscard]] const DenyFilterHeader &planned() const noexcept { return *header_; }
   [[nodiscard]] const filter::StackHeader &built() const noexcept { return built_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] unsigned depth() const noexcept { return built_.depth; }
 
-  [[nodiscard]] bool contains(KeyHash key) const noexcept {
-    return of_layers(false, [&](const auto &stack) noexcept { return stack.contains(key); });
-  }
+  [[nodiscard]] bool contains(KeyHash key) const noexcept { return layers_.contains(key); }
   [[nodiscard]] filter::HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    return of_layers(filter::HitMask{0},
-                     [&](const auto &stack) noexcept { return stack.contains_batch(keys); });
+    return layers_.contains_batch(keys);
   }
-
   // The answer for a key that layer 1 accepts.
-  [[nodiscard]] bool settles(KeyHash key) const noexcept {
-    return of_layers(false, [&](const auto &stack) noexcept { return stack.settles(key); });
-  }
+  [[nodiscard]] bool settles(KeyHash key) const noexcept { return layers_.settles(key); }
 
   // Layers 1 and 2 for the kernels of a burst, with the number that their mixed hashes are made with.
   struct Blocks {
@@ -140,9 +135,8 @@ public:
 
   // Layer `i`, counted from 0, where all layers are Bloom filters; else null.
   [[nodiscard]] const filter::BloomView *bloom(unsigned i) const noexcept {
-    const auto *stack = std::get_if<filter::StackedView<filter::BloomView>>(&layers_);
-    if (stack == nullptr || i >= stack->depth()) return nullptr;
-    return i % 2 == 0 ? &stack->odd()[i / 2] : &stack->even()[i / 2];
+    const bool all = kind() == filter::FilterKind::bloom && kind_below() == kind();
+    return all && i < depth() ? layer(i).as<filter::BloomView>() : nullptr;
   }
 
   // Does a rule say that this address is never to be denied by a filter?
@@ -165,30 +159,13 @@ public:
   static constexpr std::uint32_t denial = table::value::make(compact_list, address_bits(Line::family));
 
 private:
-  // A kind that there is none of, for a layer that is cut.
-  [[nodiscard]] static filter::FilterKind kind_of(Bytes layer) noexcept {
-    if (layer.size() < sizeof(filter::FilterHeader)) return {};
-    return static_cast<filter::FilterKind>(load_unaligned<filter::FilterHeader>(layer.data()).kind);
+  using Layers = filter::StackedView<filter::AnyFilter>;
+
+  [[nodiscard]] const filter::AnyFilter &layer(std::size_t i) const noexcept {
+    return i % 2 == 0 ? layers_.odd()[i / 2] : layers_.even()[i / 2];
   }
-  [[nodiscard]] Status attach_layers(Bytes stack, filter::FilterKind even) {
-    switch (kind_) {
-    case filter::FilterKind::split_block_bloom: return attach_over<filter::SplitBlockView>(stack, even);
-    case filter::FilterKind::bloom: return attach_over<filter::BloomView>(stack, even);
-    case filter::FilterKind::binary_fuse: return attach_over<filter::BinaryFuseView>(stack, even);
-    default:
-      return fail(Errc::bad_image,
-                  "layer 1 is no split-block Bloom, Bloom or binary fuse filter, build it again");
-    }
-  }
-  template <class Odd> [[nodiscard]] Status attach_over(Bytes stack, filter::FilterKind even) {
-    fuse_below_ = even == filter::FilterKind::binary_fuse;
-    return fuse_below_ ? attach_as<filter::StackedView<Odd, filter::BinaryFuseView>>(stack)
-                       : attach_as<filter::StackedView<Odd>>(stack);
-  }
-  template <class Stack> [[nodiscard]] Status attach_as(Bytes stack) {
-    const auto attached = TRY(Stack::attach(stack));
-    layers_.template emplace<Stack>(attached);
-    return {};
+  [[nodiscard]] static bool of_one_kind(std::span<const filter::AnyFilter> layers) noexcept {
+    return std::ranges::all_of(layers, [&](const auto &layer) { return layer.kind() == layers[0].kind(); });
   }
   [[nodiscard]] static Blocks blocks_of(Bytes layer) noexcept {
     const auto header = load_unaligned<filter::FilterHeader>(layer.data());
@@ -197,32 +174,14 @@ private:
             filter::hash_family(filter::SplitBlockBloom::layer, header.layer)};
   }
 
-  template <class Answer> [[nodiscard]] Answer of_layers(Answer none, const auto &ask) const noexcept {
-    return std::visit(
-        [&]<class Stack>(const Stack &stack) noexcept -> Answer {
-          if constexpr (std::is_same_v<Stack, std::monostate>)
-            return none;
-          else
-            return ask(stack);
-        },
-        layers_);
-  }
-
   const DenyFilterHeader *header_ = nullptr;
   filter::StackHeader built_{};
   std::uint64_t bytes_ = 0; // of the section
   bool judges_ = false;
-  bool fuse_below_ = false;
-  filter::FilterKind kind_{};
   std::array<Blocks, 2> blocks_;
   std::span<const SparedV4> spared_v4_;
   std::span<const SparedV6> spared_v6_;
-  std::variant<std::monostate, filter::StackedView<filter::SplitBlockView>,
-               filter::StackedView<filter::SplitBlockView, filter::BinaryFuseView>,
-               filter::StackedView<filter::BloomView>,
-               filter::StackedView<filter::BloomView, filter::BinaryFuseView>,
-               filter::StackedView<filter::BinaryFuseView>>
-      layers_;
+  Layers layers_;
 };
 static_assert(std::is_trivially_copyable_v<DenyFilterView>);
 

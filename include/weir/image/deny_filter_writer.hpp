@@ -5,7 +5,7 @@
 // a host that it accepts already needs nothing, and one that is removed stays - in front of a table a false
 // positive that the table refutes, for a judge one that the overlay has to deny.
 //
-// Binary fuse filters take nothing; their additions belong into the overlay.
+// Split-block and plain Bloom filters take hosts; additions to any other kind belong into the overlay.
 #pragma once
 
 #include "weir/image/deny_filter_view.hpp"
@@ -30,9 +30,9 @@ public:
     writer.planned_ = open.header->planned_keys;
     Status on;
     if (view.kind() == filter::FilterKind::split_block_bloom)
-      on = writer.adopt_over<filter::SplitBlockFilter>(open.stack, view.fuse_below());
+      on = writer.adopt_as<filter::SplitBlockFilter>(open.stack);
     else if (view.kind() == filter::FilterKind::bloom)
-      on = writer.adopt_over<filter::Bloom>(open.stack, view.fuse_below());
+      on = writer.adopt_as<filter::Bloom>(open.stack);
     if (!on) return std::unexpected(on.error());
     return writer;
   }
@@ -50,13 +50,9 @@ public:
   [[nodiscard]] bool is_saturated() const { return keys() > planned_ + planned_ / 10; }
 
 private:
-  template <class Odd> [[nodiscard]] Status adopt_over(MutableBytes stack, bool fuse_below) {
-    return fuse_below ? adopt_as<Odd, filter::BinaryFuseView>(stack)
-                      : adopt_as<Odd, typename Odd::View>(stack);
-  }
-  template <class Odd, class Even> [[nodiscard]] Status adopt_as(MutableBytes stack) {
-    auto adopted = TRY(filter::adopt_stack<Odd, Even>(stack));
-    stack_.template emplace<filter::Stacked<Odd, Even>>(std::move(adopted));
+  template <class Odd> [[nodiscard]] Status adopt_as(MutableBytes stack) {
+    auto adopted = TRY((filter::adopt_stack<Odd, filter::AnyFilter>(stack)));
+    stack_.template emplace<filter::Stacked<Odd, filter::AnyFilter>>(std::move(adopted));
     return {};
   }
 
@@ -78,10 +74,8 @@ private:
   }
 
   std::uint64_t planned_ = 0;
-  std::variant<std::monostate, filter::Stacked<filter::SplitBlockFilter, filter::SplitBlockView>,
-               filter::Stacked<filter::SplitBlockFilter, filter::BinaryFuseView>,
-               filter::Stacked<filter::Bloom, filter::BloomView>,
-               filter::Stacked<filter::Bloom, filter::BinaryFuseView>>
+  std::variant<std::monostate, filter::Stacked<filter::SplitBlockFilter, filter::AnyFilter>,
+               filter::Stacked<filter::Bloom, filter::AnyFilter>>
       stack_;
 };
 

@@ -108,7 +108,8 @@ TEST_F(DenyFilterSection, is_refused_when_a_field_is_impossible) {
   const std::size_t stack = image::deny_filter_offset(1, 1), layers = stack + filter::stack_layers_offset(3);
   with(stack, std::uint8_t{0}, "does not begin as stacks do");
   with(stack + 8, std::uint32_t{2}, "the number of layers is not an odd one");
-  with(layers + 8, static_cast<std::uint32_t>(FilterKind::cuckoo), "layer 1 is no split-block Bloom");
+  with(layers + 8, static_cast<std::uint32_t>(FilterKind::cuckoo), "layer 1: cuckoo filter");
+  with(layers + 8, std::uint32_t{99}, "layer 1: filter: kind 99 is unknown to this program");
   with(layers + 8, static_cast<std::uint32_t>(FilterKind::bloom), "layer 1: Bloom filter");
   with(layers + 16, std::uint32_t{0}, "there is no block");
 }

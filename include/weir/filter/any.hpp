@@ -1,0 +1,78 @@
+// Any base filter, opened by what its own header says (base_filter.hpp): who holds one need not know which.
+//
+//   a new kind    its own file, a number in FilterKind and a row in any.cpp
+//   cost          one indirect call for each question or batch beside what the filter itself costs
+//   errors        bad_image: those of the kind's attach(), and a kind that no row has
+//
+// Trivially copyable: the view of the kind lies in the object. attach() is the trust border, as that of the
+// kind is; cells are not looked at, and whatever they hold, a probe stays inside them.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/filter/base_filter.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <type_traits>
+
+namespace weir::filter {
+
+inline constexpr std::size_t any_view_bytes = 88; // of the largest view, a cuckoo filter's
+
+// A kind: how it is opened and asked. `view` is where its view lies.
+struct FilterOps {
+  FilterKind kind;
+  Status (*attach)(Bytes section, void *view);
+  bool (*contains)(const void *view, KeyHash key) noexcept;
+  HitMask (*contains_batch)(const void *view, std::span<const KeyHash> keys) noexcept;
+};
+
+template <Filter View> [[nodiscard]] constexpr FilterOps ops_of(FilterKind kind) noexcept {
+  static_assert(sizeof(View) <= any_view_bytes && alignof(View) <= alignof(std::uint64_t));
+  return {.kind = kind,
+          .attach = [](Bytes section, void *view) -> Status {
+            auto attached = TRY(View::attach(section));
+            new (view) View(attached);
+            return {};
+          },
+          .contains = [](const void *view, KeyHash key) noexcept -> bool {
+            return static_cast<const View *>(view)->contains(key);
+          },
+          .contains_batch = [](const void *view, std::span<const KeyHash> keys) noexcept -> HitMask {
+            return static_cast<const View *>(view)->contains_batch(keys);
+          }};
+}
+
+// A row for each kind of FilterKind.
+[[nodiscard]] std::span<const FilterOps> filter_kinds() noexcept;
+
+class AnyFilter {
+public:
+  AnyFilter() = default; // of no filter: attach one before use
+
+  // `kinds` must outlive the filter.
+  [[nodiscard]] static Result<AnyFilter> attach(Bytes section, std::span<const FilterOps> kinds);
+  [[nodiscard]] static Result<AnyFilter> attach(Bytes section) { return attach(section, filter_kinds()); }
+
+  [[nodiscard]] FilterKind kind() const noexcept { return ops_->kind; }
+  [[nodiscard]] bool contains(KeyHash key) const noexcept { return ops_->contains(view_.data(), key); }
+  [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    return ops_->contains_batch(view_.data(), keys);
+  }
+
+  // The view itself, if the filter is of this kind.
+  template <Filter View> [[nodiscard]] const View *as() const noexcept {
+    return ops_ != nullptr && ops_->kind == View::Shape::kind ? reinterpret_cast<const View *>(view_.data())
+                                                              : nullptr;
+  }
+
+private:
+  const FilterOps *ops_ = nullptr;
+  alignas(std::uint64_t) std::array<std::byte, any_view_bytes> view_;
+};
+static_assert(Filter<AnyFilter>);
+
+} // namespace weir::filter

@@ -15,8 +15,6 @@ struct ImageIdentity {
   std::uint64_t generation = 0; // which state of them; 0: no image
   std::uint64_t sequence = 0;   // the last change of the store's log that is in it
   std::uint64_t bytes = 0;      // 0: not known yet
-
-  friend bool operator==(const ImageIdentity &, const ImageIdentity &) = default;
 };
 
 } // namespace weir::image

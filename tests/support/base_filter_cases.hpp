@@ -14,6 +14,10 @@
 
 namespace weir::test {
 
+using AllBaseFilters =
+    ::testing::Types<filter::Bloom, filter::CuckooFilter, filter::QuotientFilter, filter::CountingBloom,
+                     filter::SplitBlockFilter, build::XorFilter, build::BinaryFuse>;
+
 // Kinds that can make something of any number of bits return no optional.
 template <class F>
 [[nodiscard]] std::optional<typename F::Shape> shape_within(std::uint64_t keys, std::uint64_t bits) {

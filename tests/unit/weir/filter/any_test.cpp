@@ -15,9 +15,7 @@ using test::absent_keys;
 using test::random_keys;
 
 template <class F> class AnyFilters : public ::testing::Test {};
-using All = ::testing::Types<Bloom, CuckooFilter, QuotientFilter, CountingBloom, SplitBlockFilter,
-                             build::XorFilter, build::BinaryFuse>;
-TYPED_TEST_SUITE(AnyFilters, All);
+TYPED_TEST_SUITE(AnyFilters, test::AllBaseFilters);
 
 TYPED_TEST(AnyFilters, answer_as_the_kind_does_by_itself) {
   const std::uint64_t seed = test::seed_or(61);

@@ -18,9 +18,7 @@ static_assert(ErasingFilter<CountingBloom> && ErasingFilter<CuckooFilter> && Era
 static_assert(StaticFilter<build::XorFilter> && StaticFilter<build::BinaryFuse>);
 
 template <class F> class BaseFilters : public ::testing::Test {};
-using All = ::testing::Types<Bloom, CuckooFilter, QuotientFilter, CountingBloom, SplitBlockFilter,
-                             build::XorFilter, build::BinaryFuse>;
-TYPED_TEST_SUITE(BaseFilters, All);
+TYPED_TEST_SUITE(BaseFilters, test::AllBaseFilters);
 
 TYPED_TEST(BaseFilters, miss_no_key_and_err_as_often_as_predicted) {
   const std::uint64_t seed = test::seed_or(51);

@@ -1,6 +1,5 @@
 #include "control/engine/engine.hpp"
 
-#include "control/engine/engine_entries.hpp"
 #include "weir/wire/sockets.hpp"
 
 #include <fmt/format.h>
@@ -13,8 +12,8 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
     : loop_(loop), store_(std::move(store)), options_(std::move(options)),
       pusher_(
           loop, options_.run / wire::dataplane_socket_name,
-          {.first_sequence = [this] { return log_first_; },
-           .last_sequence = [this] { return log_first_ + log_.size() - 1; },
+          {.first_sequence = [this] { return log_.first(); },
+           .last_sequence = [this] { return log_.last(); },
            .delta = [this](std::uint64_t sequence, wire::Target target) { return delta(sequence, target); }},
           {.needs_image = [this](const std::string &why) { want_image(why); },
            .connected = {},
@@ -26,7 +25,19 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
                },
            .displaced = [this](const std::string &why) { say(why); },
            .filling = [this] { image_fills(); }}),
-      clock_(options_.clock), started_at_(now_s()), entries_(std::make_unique<Entries>(loop)),
+      clock_(options_.clock), started_at_(now_s()),
+      entries_({.loop = loop_,
+                .pusher = pusher_,
+                .store = store_,
+                .clock = clock_,
+                .dynamic = dynamic_,
+                .log = log_,
+                .last_error = last_error_,
+                .live = live_,
+                .staged = staged_,
+                .at_hand = [this] { return change_ ? change_->rules.get() : nullptr; },
+                .target = options_.target,
+                .log_entries_max = options_.store.log_entries_max}),
       background_(loop, 2) {
   pusher_.channel().retry_wait = options_.retry_wait;
 }
@@ -34,13 +45,14 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
 Status Engine::start(OnChange first_load) {
   TRY(load_store());
   clock_.resume(store_.note("clock"));
-  note_clock();
+  if (const Status noted = store_.set_note("clock", clock_.note()); !noted)
+    last_error_ = noted.error().message;
   spent_ = std::make_shared<const rules::ChangeAccount>(
       rules::ChangeAccount::resume(store_.note(changes_note), clock_.now_s()));
   pusher_.expect(store_.id(), live_record_.id);
   if (live_ == nullptr) load_first(std::move(first_load));
   traffic_.resume(deny_watch_);
-  expire(); // what ran out while nobody looked
+  entries_.expire(); // what ran out while nobody looked
   pusher_.start();
   watch_filter();
   watch_deny_filter();
@@ -116,28 +128,18 @@ Status Engine::load_store() {
     dynamic_.put(entry.key.list, entry.key.prefix, {entry.added_at, entry.expires_at});
   });
   if (!read) return read;
-  log_first_ = store_.sequence() + 1;
-  const Status log = store_.read_log([this](std::uint64_t sequence, const store::Touched &touched) {
-    if (log_.empty()) log_first_ = sequence;
-    log_.push_back(touched);
-  });
-  if (!log) return log;
-  if (log_first_ + log_.size() != store_.sequence() + 1) { // holes would make deltas lie
-    log_.clear();
-    log_first_ = store_.sequence() + 1;
-  }
+  std::vector<store::Touched> touched;
+  TRY(store_.read_log([&](std::uint64_t sequence, const store::Touched &one) {
+    if (touched.empty()) log_.restart(sequence);
+    touched.push_back(one);
+  }));
+  if (!touched.empty()) log_.append(log_.first() + touched.size() - 1, touched);
+  if (log_.last() != store_.sequence()) log_.restart(store_.sequence() + 1); // holes would make deltas lie
   return {};
 }
 
-void Engine::trim_log() {
-  while (log_.size() > options_.store.log_entries_max) {
-    log_.pop_front();
-    ++log_first_;
-  }
-}
-
 image::Delta Engine::delta(std::uint64_t sequence, wire::Target target) const {
-  const store::Touched &touched = log_[sequence - log_first_];
+  const store::Touched &touched = log_.at(sequence);
   const RuleSet &rules = target == wire::Target::staged && staged_ ? *staged_ : *live_;
   return rules::make_delta(touched.side, touched.prefix,
                            effective_list(rules, dynamic_, touched.side, touched.prefix));
@@ -147,8 +149,6 @@ void Engine::say(const std::string &sentence) const {
   if (options_.log) fmt::print(stderr, "weir-control: {}\n", sentence);
 }
 
-// ---- time to live ------------------------------------------------------------------------------
-
 void Engine::watch_traffic() {
   loop_.after(options_.traffic_save_wait, [this] {
     save_traffic();
@@ -156,31 +156,14 @@ void Engine::watch_traffic() {
   });
 }
 
-void Engine::schedule_expiry() {
-  loop_.cancel(expiry_timer_);
-  expiry_timer_ = 0;
-  if (clock_.has_moved()) note_clock();
-  const auto next = dynamic_.next_expiry();
-  if (!next) return;
-  const std::uint64_t now = clock_.now_s();
-  // The loop's own clock stands still while the machine sleeps: look again at least every minute.
-  constexpr std::uint64_t wait_s_max = 60;
-  const std::chrono::seconds wait(*next > now ? std::min(*next - now, wait_s_max) : 0);
-  expiry_timer_ = loop_.after(std::max<push::Clock::duration>(wait, std::chrono::milliseconds(1)), [this] {
-    expiry_timer_ = 0;
-    expire();
-  });
+void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force,
+                 push::Clock::time_point since) {
+  entries_.add(std::move(list), std::move(entries), std::move(done), force, since);
 }
 
-void Engine::note_clock() {
-  if (const Status noted = store_.set_note("clock", clock_.note()); !noted)
-    last_error_ = noted.error().message;
-}
-
-void Engine::expire() {
-  EntryWork work;
-  work.kind = EntryWork::Kind::expire;
-  queue_entries(std::move(work));
+void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
+                    push::Clock::time_point since) {
+  entries_.remove(std::move(list), std::move(prefixes), std::move(done), since);
 }
 
 std::string Engine::doing() const { return change_ ? change_->cause : std::string(); }

@@ -2,10 +2,7 @@
 // them, and carries out what people ask for. Everything runs on the loop; what takes long is handed
 // to Background and comes back.
 //
-// Dynamic entries (engine_entries.cpp, engine_groups.cpp): requests wait in a line and are taken in groups,
-// one group at a time: never_deny asked -> one synced write with the log records, on a thread of its own
-// -> memory -> stream. Each is answered when the dataplane has it in force. What comes in during a write is
-// the next group, so that many clients share what a synced write costs.
+// Entries that people add and delete go in groups (entry_groups.hpp).
 //
 // Changes (engine_changes.cpp), one at a time, others wait in line:
 //
@@ -33,7 +30,7 @@
 #include "control/build/sealed_image.hpp"
 #include "control/engine/background.hpp"
 #include "control/engine/candidate.hpp"
-#include "control/engine/entry_request.hpp"
+#include "control/engine/entry_groups.hpp"
 #include "control/engine/last_error.hpp"
 #include "control/engine/outcome.hpp"
 #include "control/engine/relief.hpp"
@@ -49,7 +46,6 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -80,11 +76,13 @@ inline constexpr const char *changes_note =
 
 class Engine {
 public:
-  using OnEntries = std::function<void(Result<EntriesDone>)>;
+  using OnEntries = EntryGroups::Done;
   using OnChange = std::function<void(Result<ChangeDone>)>;
 
   Engine(push::EventLoop &loop, store::Store store, EngineOptions options);
-  ~Engine();
+  Engine(const Engine &) = delete;
+  Engine &operator=(const Engine &) = delete;
+  ~Engine() = default;
 
   // Takes up what the store says, or loads the configuration when it says nothing yet.
   [[nodiscard]] Status start(OnChange first_load = {});
@@ -125,7 +123,7 @@ public:
   // What of each list has changed within the day; another object after each change.
   [[nodiscard]] std::shared_ptr<const rules::ChangeAccount> spent() const { return spent_; }
   [[nodiscard]] const RuleClock &clock() const { return clock_; }
-  [[nodiscard]] std::uint64_t entry_writes() const { return entry_writes_; } // groups written so far
+  [[nodiscard]] std::uint64_t entry_writes() const { return entries_.writes(); } // groups written so far
   [[nodiscard]] const watch::DenyFilterWatch &deny_watch() const { return deny_watch_; }
   [[nodiscard]] const Relief &relief() const { return relief_; }
   [[nodiscard]] double build_ns_per_key() const {
@@ -186,45 +184,8 @@ private:
   void load_first(OnChange done);
   void load_first_again();
   void keep_off_workers();
-  void schedule_expiry();
-  void expire();
-  void note_clock();
   void watch_traffic();
-  void trim_log();
   [[nodiscard]] image::Delta delta(std::uint64_t sequence, wire::Target target) const;
-
-  // engine_entries.cpp: what a request means
-  struct Entries; // the requests that wait, and the group under way
-  struct EntryWork;
-  [[nodiscard]] Status begin_request(EntryWork &work) const;
-  [[nodiscard]] static Status check_guards(const RuleSet &rules, const EntryWork &work); // any thread
-  void take_entry(EntryWork &work);
-  [[nodiscard]] Status check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const;
-  void touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
-  void answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done);
-
-  // engine_groups.cpp: when its turn comes
-  void queue_entries(EntryWork work);
-  void next_group();
-  void gather_small();
-  [[nodiscard]] Status take_small(EntryWork &work);
-  void gather_large();
-  void check_large(const std::shared_ptr<EntryWork> &work);
-  void take_slice();
-  void gather_expired();
-  void write_group();
-  void group_written(const Result<std::uint64_t> &sequence);
-  void apply_slice();
-  void put_slice();
-  void tell_dataplane();
-  void answer_group(std::vector<EntryWork> answered);
-  void answer_refused();
-  void end_group();
-  void run_step(void (Engine::*step)());
-  void abandon_group(const std::string &why);
-  void log_touched(std::uint64_t last, const std::vector<store::Touched> &touched);
-  // Calls `then` while no group is under way: now, or before the next one begins.
-  void at_rest(std::function<void()> then);
 
   // engine_overlay.cpp
   void image_fills();
@@ -294,13 +255,12 @@ private:
   RuleClock clock_;
   std::shared_ptr<const rules::ChangeAccount> spent_ = std::make_shared<const rules::ChangeAccount>();
   DynamicEntries dynamic_;
-  std::deque<store::Touched> log_;
-  std::uint64_t log_first_ = 1; // sequence of log_.front()
+  TouchedLog log_;
 
   std::deque<Change> waiting_;
   std::unique_ptr<Change> change_;          // the one at hand
   std::optional<build::SealedImage> ready_; // of the live generation, built while no dataplane was there
-  push::EventLoop::TimerId retry_timer_ = 0, expiry_timer_ = 0, confirm_timer_ = 0, first_load_timer_ = 0;
+  push::EventLoop::TimerId retry_timer_ = 0, confirm_timer_ = 0, first_load_timer_ = 0;
   push::Clock::duration push_retry_wait_ = std::chrono::milliseconds(500);
   std::uint64_t revert_to_ = 0, confirm_deadline_s_ = 0;
   unsigned reverts_tried_ = 0;
@@ -313,7 +273,6 @@ private:
   SwapNote last_swap_;
   Traffic traffic_{store_};
   bool looking_at_image_ = false, reading_counters_ = false;
-  std::uint64_t entry_writes_ = 0;
   std::set<Address> told_late_; // in generation told_generation_
   std::uint64_t told_generation_ = 0;
   watch::ImageBudget image_budget_;
@@ -327,7 +286,7 @@ private:
   push::Clock::time_point deny_replan_not_before_{};
   double build_ns_per_key_ = 0;
   std::uint64_t started_at_ = 0;
-  std::unique_ptr<Entries> entries_;
+  EntryGroups entries_;
   Relief relief_{{loop_, pusher_, store_, live_, staged_, live_record_, dynamic_, deny_watch_}};
   Background background_; // these two last, so that their threads have ended before anything else goes
 };

@@ -81,14 +81,13 @@ void Engine::want_image(const std::string &why) {
   if (hello.live.store_id == store_.id() && hello.live.sequence > store_.sequence()) {
     if (const Status skipped = store_.skip_to(hello.live.sequence); !skipped)
       last_error_ = skipped.error().message;
-    log_.clear();
-    log_first_ = store_.sequence() + 1;
+    log_.restart(store_.sequence() + 1);
   }
   Change change;
   change.cause = "push: " + why;
   change.force = true;
-  const bool usable =
-      ready_ && ready_->identity.generation == live_record_.id && ready_->identity.sequence + 1 >= log_first_;
+  const bool usable = ready_ && ready_->identity.generation == live_record_.id &&
+                      ready_->identity.sequence + 1 >= log_.first();
   if (usable) change.image = std::move(ready_);
   ready_.reset();
   submit(std::move(change));
@@ -193,14 +192,14 @@ struct Engine::Joint { // image and contents are made side by side
 
 // Entries that are being written would be missing from the snapshot, and were told to the rules before.
 void Engine::build() {
-  at_rest([this] { in_change([this] { build_now(); }); });
+  entries_.at_rest([this] { in_change([this] { build_now(); }); });
 }
 
 void Engine::build_now() {
   if (const Status taken = take_number(); !taken) return finish(taken.error());
   ++change_->builds;
   auto joint = std::make_shared<Joint>();
-  const Snapshot snapshot = take_snapshot(change_->rules, dynamic_, log_first_ + log_.size() - 1);
+  const Snapshot snapshot = take_snapshot(change_->rules, dynamic_, log_.last());
   const build::ImageRequest request{
       .identity = {.store_id = store_.id(), .generation = change_->generation, .sequence = snapshot.sequence},
       .target = options_.target,

@@ -169,7 +169,7 @@ std::set<std::uint64_t> Engine::pinned() const {
 
 // Between two groups of entries: one under way may be for a list that has just left.
 void Engine::forget_left_lists() {
-  at_rest([this] {
+  entries_.at_rest([this] {
     const std::vector<std::uint16_t> numbers = store_.numbers_to_forget();
     if (numbers.empty()) return;
     if (const Status forgotten = store_.forget_dynamic(numbers); !forgotten) {

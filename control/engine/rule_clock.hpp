@@ -4,9 +4,8 @@
 //
 //   now       seconds since the epoch, as if nobody had set the system clock since the store was made
 //   offset    the system clock is so much ahead of that
-//   restart   the same boot: the boot clock says how much time has passed. Another one: the system clock
-//   does,
-//             less the offset, and time never runs backwards
+//   restart   in the same boot the boot clock says how much time has passed; in another the system
+//             clock does, less the offset, and time never runs backwards
 //
 // People are shown times of the system clock: to_wall().
 #pragma once

@@ -1,4 +1,4 @@
-#include "control/engine/engine_entries.hpp"
+#include "control/engine/entry_groups.hpp"
 
 #include "p4/export/register_map.hpp"
 #include "weir/key/text.hpp"
@@ -22,9 +22,9 @@ double ms_since(push::Clock::time_point start) {
 
 } // namespace
 
-Status Engine::check_guards(const RuleSet &rules, const EntryWork &work) {
+Status EntryGroups::check_guards(const RuleSet &rules, const Work &work) {
   const RuleList *list = rules.find(work.list_name);
-  if (work.kind != EntryWork::Kind::add || list == nullptr) return {};
+  if (work.kind != Work::Kind::add || list == nullptr) return {};
   if (!work.force) {
     rules::ShortEntries too_short(list->definition,
                                   config::shortest_prefix(rules.config.guard, list->definition));
@@ -43,18 +43,18 @@ Status Engine::check_guards(const RuleSet &rules, const EntryWork &work) {
 
 // The P4 program has room for a few IPv6 prefix lengths a side: an entry of one more would be stored, and
 // never in force.
-Status Engine::check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const {
+Status EntryGroups::check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const {
   const Side side = list.definition.action;
   std::set<unsigned> lengths, more;
   for (const NewEntry &entry : entries)
     if (entry.prefix.family() == Family::ipv6) more.insert(entry.prefix.length);
-  if (options_.target != build::Target::p4 || more.empty()) return {};
-  for (const rules::ListSource &source : live_->sources)
+  if (around_.target != build::Target::p4 || more.empty()) return {};
+  for (const rules::ListSource &source : around_.live->sources)
     if (source.side == side)
       for (const build::EntryV6 &e : source.v6) lengths.insert(e.length);
-  for (const RuleList &other : live_->lists)
+  for (const RuleList &other : around_.live->lists)
     if (other.definition.action == side)
-      dynamic_.visit(other.number, [&lengths](const Prefix &prefix, EntryTimes) {
+      around_.dynamic.visit(other.number, [&lengths](const Prefix &prefix, EntryTimes) {
         if (prefix.family() == Family::ipv6) lengths.insert(prefix.length);
         return true;
       });
@@ -70,10 +70,11 @@ Status Engine::check_lengths(const RuleList &list, const std::vector<NewEntry> &
 }
 
 // A list may change sides between the live and the staged rules: both are told then.
-void Engine::touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const {
+void EntryGroups::touch(std::uint16_t list, const Prefix &prefix,
+                        std::vector<store::Touched> &touched) const {
   std::optional<Side> said;
   const RuleSet *asked = nullptr;
-  for (const RuleSet *rules : {live_.get(), staged_.get(), change_ ? change_->rules.get() : nullptr}) {
+  for (const RuleSet *rules : {around_.live.get(), around_.staged.get(), around_.at_hand()}) {
     if (rules == nullptr || rules == std::exchange(asked, rules)) continue;
     const RuleList *of = rules->find(list);
     if (of == nullptr || said == of->definition.action) continue;
@@ -82,9 +83,9 @@ void Engine::touch(std::uint16_t list, const Prefix &prefix, std::vector<store::
   }
 }
 
-void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point since, OnEntries done) {
+void EntryGroups::answer_when_applied(EntriesDone result, push::Clock::time_point since, Done done) {
   const std::uint64_t sequence = result.sequence;
-  pusher_.when_applied(
+  around_.pusher.when_applied(
       sequence, [result = std::move(result), since, done = std::move(done)](const Status &applied) mutable {
         result.in_force = applied.has_value();
         result.in_force_ms = ms_since(since);
@@ -95,50 +96,50 @@ void Engine::answer_when_applied(EntriesDone result, push::Clock::time_point sin
       });
 }
 
-void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force,
-                 push::Clock::time_point since) {
-  EntryWork work;
+void EntryGroups::add(std::string list, std::vector<NewEntry> entries, Done done, bool force,
+                      push::Clock::time_point since) {
+  Work work;
   work.since = since;
   work.list_name = std::move(list);
   work.entries = std::move(entries);
   work.force = force;
   work.done = std::move(done);
-  queue_entries(std::move(work));
+  queue(std::move(work));
 }
 
-void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
-                    push::Clock::time_point since) {
-  EntryWork work;
+void EntryGroups::remove(std::string list, std::vector<Prefix> prefixes, Done done,
+                         push::Clock::time_point since) {
+  Work work;
   work.since = since;
-  work.kind = EntryWork::Kind::remove;
+  work.kind = Work::Kind::remove;
   work.list_name = std::move(list);
   work.entries.reserve(prefixes.size());
   for (const Prefix &prefix : prefixes)
     work.entries.push_back({.prefix = prefix, .ttl_s = {}, .comment = {}});
   work.done = std::move(done);
-  queue_entries(std::move(work));
+  queue(std::move(work));
 }
 
 // What can be said before its entries are looked at one by one.
-Status Engine::begin_request(EntryWork &work) const {
-  work.list = live_ ? live_->find(work.list_name) : nullptr;
+Status EntryGroups::begin_request(Work &work) const {
+  work.list = around_.live ? around_.live->find(work.list_name) : nullptr;
   if (work.list == nullptr)
     return fail(Errc::not_found,
                 fmt::format("no list is named {}; `weirctl list show` names them", work.list_name));
-  if (work.kind == EntryWork::Kind::add) return check_lengths(*work.list, work.entries);
+  if (work.kind == Work::Kind::add) return check_lengths(*work.list, work.entries);
   return {};
 }
 
 // The next entry of the request joins the group.
-void Engine::take_entry(EntryWork &work) {
+void EntryGroups::take_entry(Work &work) {
   NewEntry &entry = work.entries[work.taken++];
-  store::DynamicChange &change = *entries_->change;
+  store::DynamicChange &change = *change_;
   const std::uint16_t number = work.list->number;
-  const bool known = dynamic_.contains(number, entry.prefix);
-  if (work.kind == EntryWork::Kind::remove) {
+  const bool known = around_.dynamic.contains(number, entry.prefix);
+  if (work.kind == Work::Kind::remove) {
     if (!known) {
       const Side side = work.list->definition.action;
-      const bool in_file = effective_list(*live_, {}, side, entry.prefix) == number;
+      const bool in_file = effective_list(*around_.live, {}, side, entry.prefix) == number;
       if (++work.absent_count > absent_told_max) return;
       if (!work.absent.empty()) work.absent += '\n';
       work.absent +=
@@ -154,7 +155,7 @@ void Engine::take_entry(EntryWork &work) {
   const auto &list_ttl = work.list->definition.ttl;
   const std::uint64_t ttl_s =
       entry.ttl_s.value_or(list_ttl ? static_cast<std::uint64_t>(list_ttl->count()) : 0);
-  const std::uint64_t now = clock_.now_s();
+  const std::uint64_t now = around_.clock.now_s();
   const std::uint64_t expires_at = ttl_s == 0 ? 0 : now + ttl_s;
   known ? ++work.result.refreshed : ++work.result.added;
   work.for_ever |= expires_at == 0;

@@ -135,8 +135,8 @@ public:
 
   // Layer `i`, counted from 0, where all layers are Bloom filters; else null.
   [[nodiscard]] const filter::BloomView *bloom(unsigned i) const noexcept {
-    const bool all = kind() == filter::FilterKind::bloom && kind_below() == kind();
-    return all && i < depth() ? layer(i).as<filter::BloomView>() : nullptr;
+    if (i >= depth() || kind() != filter::FilterKind::bloom || kind_below() != kind()) return nullptr;
+    return layer(i).as<filter::BloomView>();
   }
 
   // Does a rule say that this address is never to be denied by a filter?

@@ -11,7 +11,7 @@
 //   generations  configuration text and content version per list, for the last few generations
 //
 // The log holds keys and not values: a delta is an upsert of effective state, so what has to be
-// prefetched a sequence is what that prefix means now, under the rules of the image it is sent to.
+// sent for a sequence is what that prefix means now, under the rules of the image it is sent to.
 //
 // Every change is one atomic, synced write; one that failed leaves nothing behind, and the next is tried
 // as if there had been none. Content versions that no kept generation refers to are

@@ -15,9 +15,9 @@
 //     shift                 shifts by 64 and more are taken modulo 64
 //     block_end             a block that does not end in tx, drop, jmp or (in an action) return runs on into
 //                           whatever memory follows
-//     empty_branch          a condition that leads to the next instruction either way: p4c 1.2.4.2
-//     takes away
-//                           what a block copies to metadata once and reads once, though other blocks read it
+//     empty_branch          a condition that leads to the next instruction either way: p4c 1.2.4.2 takes
+//                           away what a block copies to metadata once and reads once, though other blocks
+//                           read it
 //   of a path (flow.hpp)
 //     extract_window        extract and lookahead do not look at the packet's length: see below
 //     loop                  extract and emit in a loop: nothing bounds how far they go

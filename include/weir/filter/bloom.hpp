@@ -147,7 +147,7 @@ private:
   [[gnu::always_inline]] void prefetch_line(Positions positions, unsigned count) const noexcept {
 #pragma GCC unroll 8
     for (unsigned i = 0; i < count; ++i)
-      __builtin_prefetch(&words_[place(positions.next()) / 64], 0, into_second_cache);
+      __builtin_prefetch(&words_[place(positions.next()) / 64], 0, into_l2);
   }
   [[nodiscard, gnu::always_inline]] bool all_set(Positions &positions, unsigned count) const noexcept {
     std::uint64_t all = 1;

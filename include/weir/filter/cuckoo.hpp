@@ -114,7 +114,7 @@ private:
     return static_cast<unsigned>(std::countr_zero(highs)) / shape_.fingerprint_bits;
   }
   void prefetch(std::uint32_t bucket) const noexcept {
-    __builtin_prefetch(&words_[bit_of(bucket, 0) / 64], 0, into_second_cache);
+    __builtin_prefetch(&words_[bit_of(bucket, 0) / 64], 0, into_l2);
   }
 
   CuckooShape shape_;

@@ -65,8 +65,8 @@ private:
     std::array<Lane, batch_max> lanes;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       lanes[i] = lane_of(keys[i]);
-      __builtin_prefetch(cells_ + lanes[i].first / 8, 0, into_second_cache);
-      __builtin_prefetch(cells_ + lanes[i].second / 8, 0, into_second_cache);
+      __builtin_prefetch(cells_ + lanes[i].first / 8, 0, into_l2);
+      __builtin_prefetch(cells_ + lanes[i].second / 8, 0, into_l2);
     }
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{holds_either(lanes[i])} << i;

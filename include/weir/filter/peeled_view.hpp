@@ -61,8 +61,7 @@ public:
       mixed[i] = remix(keys[i], family_);
       slots[i] = shape_.slots_of(mixed[i]);
 #pragma GCC unroll 3
-      for (const std::uint32_t slot : slots[i])
-        __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_second_cache);
+      for (const std::uint32_t slot : slots[i]) __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_l2);
     }
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{matches(mixed[i], slots[i])} << i;

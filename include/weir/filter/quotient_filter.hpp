@@ -66,10 +66,9 @@ public:
       places[i] = {place.quotient, place.remainder};
       if (!far) continue;
       const std::byte *block = table_.block(places[i].quotient / 64);
-      __builtin_prefetch(block, 0, into_second_cache);
-      __builtin_prefetch(QuotientTable::remainders(block) +
-                             places[i].quotient % 64 * shape_.remainder_bits / 8,
-                         0, into_second_cache);
+      __builtin_prefetch(block, 0, into_l2);
+      __builtin_prefetch(
+          QuotientTable::remainders(block) + places[i].quotient % 64 * shape_.remainder_bits / 8, 0, into_l2);
     }
     unsigned count = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) {

@@ -48,7 +48,7 @@ public:
     std::array<std::uint64_t, batch_max> mixed;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       mixed[i] = remix(keys[i], family_);
-      __builtin_prefetch(&blocks_.block_for(mixed[i]), 0, into_second_cache);
+      __builtin_prefetch(&blocks_.block_for(mixed[i]), 0, into_l2);
     }
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{blocks_.contains_mixed(mixed[i])} << i;

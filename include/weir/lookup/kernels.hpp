@@ -2,14 +2,15 @@
 // here; forms for AVX2 and AVX-512 stand in kernels/, where one is chosen at start.
 //
 //   hash     keys, seeds        -> hashes     eight keys at a time where the processor can
-//   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor
-//   leads probe    lines, keys        -> values, groups   what stands beside a key; all group bits
-//   of its line settle   values, groups     -> indices    that a group bit sends to table 2 signs    keys ->
-//   masks      of addresses with hosts, and with more, below their /16 cells    keys               -> lengths
-//   in use below an address, and its best short prefix or_else  values, values     -> values     the second
-//   where the first is none listed   values             -> mask       of those that name a list mix hashes,
-//   layer      -> a filter's own view of them bloom    mixed hashes       -> indices    that a split-block
-//   Bloom filter lets through
+//   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
+//   probe    lines, keys        -> values, groups   what stands beside a key; all group bits of its line
+//   settle   values, groups     -> indices    that a group bit sends to table 2
+//   signs    keys               -> masks      of addresses with hosts, and with more, below their /16
+//   cells    keys               -> lengths    in use below an address, and its best short prefix
+//   or_else  values, values     -> values     the second where the first is none
+//   listed   values             -> mask       of those that name a list
+//   mix      hashes, layer      -> a filter's own view of them
+//   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
 // hash(), lines...(), signs(), cells(), or_else(), mix() and settle() may read and write up to the next

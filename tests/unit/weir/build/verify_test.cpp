@@ -21,9 +21,7 @@ TEST(Verify, notices_one_wrong_answer_in_either_half) {
   EXPECT_EQ(memory.report().keys_verified, hosts);
 
   const image::ImageView view = memory.view();
-  const auto ask = [&] {
-    return build::detail::verify_side(view, Side::deny, {.v4 = entries, .v6 = {}}, 2);
-  };
+  const auto ask = [&] { return build::detail::verify_side(view, Side::deny, {.v4 = entries, .v6 = {}}, 2); };
   EXPECT_TRUE(ask().has_value());
   for (const std::uint32_t wrong : {0u, hosts / 4, hosts / 2, hosts - 1}) {
     entries[wrong].list = 2;

@@ -21,7 +21,9 @@ protected:
     const std::string unpack = "tar -xzf tests/golden/store_image4.tar.gz -C " + bench.path("").string();
     ASSERT_EQ(std::system(unpack.c_str()), 0) << unpack;
     bench.adjust = [this](EngineOptions &options) {
-      options.clock = {.wall_s = [this] { return now; }, .boot_s = [] { return 1; }, .boot_id = "another"};
+      options.clock = {.wall_s = [this] { return now; },
+                       .boot_s = [this] { return 1 + now - when_it_was_written; },
+                       .boot_id = "another"};
     };
     bench.restart();
     ASSERT_NE(bench.engine().rules(), nullptr);

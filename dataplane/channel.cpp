@@ -303,7 +303,7 @@ void Channel::learn(Request request, Bytes payload) {
   if (!asked) return refuse(request, malformed("learn"));
   const auto done = generations_.learn(asked->first, asked->second);
   if (!done) return refuse(request, done.error());
-  generations_.after(done->token, [this, request, answer = done->guarded] {
+  generations_.after(done->token, [this, request, answer = done->answer] {
     send(request, wire::Type::learned, bytes_of(answer));
   });
 }

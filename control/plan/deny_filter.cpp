@@ -268,8 +268,7 @@ Result<DenyFilterPlan> plan_front(const DenyFilterTask &task) {
     sizes.depth_max = std::min(sizes.depth_max, image::jhash_stack_layers_max);
   constexpr double bits_min = 8 * 4096; // below a page there is nothing to save
   sizes.bits_total = std::max(8.0 * sizeof(filter::Block) * blocks, bits_min);
-  auto sized = TRY(size_stack(sizes));
-  plan.stack = std::move(sized);
+  plan.stack = TRY(size_stack(sizes));
   list_known(plan, task, {});
   return plan;
 }

@@ -321,11 +321,9 @@ Result<Plan> make_plan(const build::BuildInput &input, const config::Config &con
                  plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target)};
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
-  auto allow_filter =
+  plan.allow_filter =
       TRY(plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot));
-  plan.allow_filter = std::move(allow_filter);
-  auto deny_filter = TRY(plan_deny_filter({input, config, now.negatives, plan.workload.hit_ratio}));
-  plan.deny_filter = std::move(deny_filter);
+  plan.deny_filter = TRY(plan_deny_filter({input, config, now.negatives, plan.workload.hit_ratio}));
   choose_options(plan, in_tables, config, now.calibration);
   weigh_stack(plan, input, config, now);
   name_stack(plan);

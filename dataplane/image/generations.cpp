@@ -68,22 +68,22 @@ void Generations::wait_for_grace() {
   }
 }
 
-Status Generations::lead(const AttachedImage &image) {
+Status Generations::load_follower(const AttachedImage &image) {
   return follower_ != nullptr ? follower_->load(image.view) : Status();
 }
 
-Status Generations::catch_up_changed(const AttachedImage &live) {
-  Status led = lead(live);
-  if (led && follower_ != nullptr) follower_->in_force();
-  return led;
+Status Generations::reload_follower(const AttachedImage &live) {
+  Status loaded = load_follower(live);
+  if (loaded && follower_ != nullptr) follower_->in_force();
+  return loaded;
 }
 
 Status Generations::attach_last() {
   const auto accept = [this](const std::filesystem::path &file) -> Status {
     auto attached = attach_file(file, attach_context());
     if (!attached) return std::unexpected(attached.error());
-    if (Status led = lead(**attached); !led)
-      return fail(led.error().code, file.string() + ": " + led.error().message);
+    if (Status loaded = load_follower(**attached); !loaded)
+      return fail(loaded.error().code, file.string() + ": " + loaded.error().message);
     publish(std::move(*attached), [](const Swap &) {});
     return {};
   };
@@ -169,8 +169,8 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
     image.writer->grace_passed();
   // What the follower judges by has not changed, so nothing was applied: the same deltas may come again.
   if (*image.in_force && batch.applied != 0)
-    if (const Status led = catch_up_changed(image); !led)
-      return fail(Errc::needs_rebuild, led.error().message);
+    if (const Status loaded = reload_follower(image); !loaded)
+      return fail(Errc::needs_rebuild, loaded.error().message);
   image.sequence = reached;
   if (batch.needs_rebuild)
     return fail(Errc::needs_rebuild,
@@ -186,14 +186,14 @@ Result<Generations::Learned> Generations::learn(const wire::Learn &about,
   AttachedImage *image = live();
   if (!std::ranges::all_of(addresses, is_sound))
     return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
-  Learned done{.guarded = {.generation = image->generation}, .token = {}};
+  Learned done{.answer = {.generation = image->generation}, .token = {}};
   for (const wire::HostAddress &a : addresses) {
     const filter::SeesawLearned one = image->writer->learn(Address{a.family, a.address});
-    done.guarded.sealed += one.sealed;
-    done.guarded.waiting += one.waiting;
-    done.guarded.refused += one.refused;
+    done.answer.sealed += one.sealed;
+    done.answer.waiting += one.waiting;
+    done.answer.refused += one.refused;
   }
-  TRY(catch_up_changed(*image));
+  TRY(reload_follower(*image));
   done.token = slot_.start_grace();
   return done;
 }
@@ -224,7 +224,7 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   }
   if (const auto end = std::chrono::steady_clock::now(); begin >= displace_again_)
     displace_again_ = end + displacing_pause * (end - begin);
-  TRY(catch_up_changed(*image));
+  TRY(reload_follower(*image));
   done.token = slot_.start_grace();
   return done;
 }
@@ -243,7 +243,7 @@ Status Generations::commit(const wire::Commit &commit, std::function<void(const 
                 fmt::format("the live image has reached delta {}, the staged one only {}: acknowledged "
                             "entries would be lost",
                             now->sequence.load(), staged_->sequence.load()));
-  TRY(lead(*staged_));
+  TRY(load_follower(*staged_));
   kept_.commit();
   publish(std::move(staged_), std::move(done));
   return {};

@@ -82,7 +82,7 @@ public:
   [[nodiscard]] Result<DeltasDone> apply(const wire::Deltas &about, std::span<const image::Delta> deltas);
 
   struct Learned {
-    wire::Learned guarded;
+    wire::Learned answer;
     GraceToken token; // answer when it has passed
   };
   // The live image's filter should not accept these addresses.
@@ -122,9 +122,9 @@ private:
 
   [[nodiscard]] Result<AttachedImage *> target_of(const wire::Deltas &about);
   [[nodiscard]] Status is_live(const image::StoreId &store, std::uint64_t generation, const char *what);
-  void wait_for_grace();                                 // in the middle of a change; spins
-  [[nodiscard]] Status lead(const AttachedImage &image); // the follower, if there is one
-  [[nodiscard]] Status catch_up_changed(const AttachedImage &live);
+  void wait_for_grace();                                          // in the middle of a change; spins
+  [[nodiscard]] Status load_follower(const AttachedImage &image); // the follower, if there is one
+  [[nodiscard]] Status reload_follower(const AttachedImage &live);
   void publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done);
   void retire(std::unique_ptr<AttachedImage> image);
   void record(const Swap &swap);

@@ -55,6 +55,7 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
   out.entries = out.some;
   return out;
 }
+
 // The fixed order of sections.
 [[nodiscard]] std::vector<PlannedSection> plan_sections(const BuildInput &in) {
   using filter::FrontHeader, table::LengthSetV6, image::ListEntry, image::ListsHeader, table::OverlayHeader;

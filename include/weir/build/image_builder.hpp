@@ -19,10 +19,10 @@ struct BuildReport {
   double build_ms = 0, verify_ms = 0;
   std::uint64_t keys_verified = 0;
   filter::SeesawLoad allow_filter; // of the Seesaw filter in front of the allow tables; all 0: there is none
-  filter::CuckooLoad cuckoo;       // likewise of a cuckoo filter
-  filter::StackedCountingLoad stacked; // and of a stack
+  filter::CuckooLoad cuckoo;       // of a cuckoo filter there
+  filter::StackedCountingLoad stacked; // of a stack there
   double guard_accepts = 0;            // the share of the guarded keys that it accepts all the same
-  double stack_accepts = 0;            // likewise of the known negatives of the stack of denied hosts
+  double stack_accepts = 0;            // the share of known negatives that the filter of denied hosts accepts
   unsigned attempts = 1;               // seeds tried; more than one is a curiosity
 };
 

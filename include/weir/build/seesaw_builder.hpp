@@ -74,13 +74,12 @@ struct SeesawParams {
                                                              std::span<const KeyHash> keys,
                                                              std::span<const KeyHash> guarded,
                                                              MutableBytes section) {
-  const auto header = seesaw_header(params);
-  if (!header) return std::unexpected(header.error());
-  if (section.size() != filter::seesaw_section_bytes(*header))
+  const auto header = TRY(seesaw_header(params));
+  if (section.size() != filter::seesaw_section_bytes(header))
     return fail(Errc::usage, "seesaw filter: the section has " + std::to_string(section.size()) +
                                  " bytes, give it the seesaw_bytes() of its parameters");
   std::memset(section.data(), 0, section.size());
-  std::memcpy(section.data(), &*header, sizeof *header);
+  std::memcpy(section.data(), &header, sizeof header);
   auto writer = TRY(filter::SeesawWriter::attach(section));
   for (const KeyHash negative : guarded) writer.learn(negative);
   for (const KeyHash key : keys) writer.insert(key);

@@ -82,7 +82,7 @@ inline void predict(const WeightedNeeds &needs, WeightedSize &size, const CellsI
   size.weighted /= needs.mass.back();
 }
 
-// The best choice: no stored costs at all is one of them. `in_use` says what its rates are to be least for.
+// The best choice, which may be to store no costs. `in_use` says what its rates are to be least for.
 [[nodiscard]] inline WeightedSize size_weighted_bloom(const WeightedNeeds &needs, unsigned cell_bits = 4,
                                                       const CellsInUse &in_use = in_use_as_built) {
   constexpr unsigned hashes_tried = 16; // of what is in no class

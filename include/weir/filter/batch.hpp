@@ -9,7 +9,7 @@ namespace weir::filter {
 using HitMask = std::uint64_t; // bit i answers key i; a batch holds at most 64
 inline constexpr std::size_t batch_max = 64;
 
-// For __builtin_prefetch, where many lines are prefetched at once: L2 has more miss buffers than L1.
+// For __builtin_prefetch, where many lines are prefetched at once: L2 takes more misses at a time than L1.
 inline constexpr int into_l2 = 2;
 
 // A filter of so many bits stays in the L2 of a core: batches prefetch nothing there.

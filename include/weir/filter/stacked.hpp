@@ -58,7 +58,7 @@ class OpenLanes {
 public:
   explicit OpenLanes(std::span<const KeyHash> keys) noexcept : keys_(keys) {}
 
-  // What to ask: among them some that are settled, or there twice. What those answer is to be left out.
+  // What to ask. May contain keys that are settled, or twice: their answers are to be ignored.
   [[nodiscard]] std::span<const KeyHash> keys() const noexcept { return keys_; }
 
   void accept(HitMask lanes) noexcept { accepted_ |= lanes; }

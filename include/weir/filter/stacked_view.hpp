@@ -112,8 +112,7 @@ public:
 
 private:
   template <class Layer> static Status attach_layer(Bytes section, Layer &layer) {
-    auto attached = TRY(Layer::attach(section));
-    layer = attached;
+    layer = TRY(Layer::attach(section));
     return {};
   }
 

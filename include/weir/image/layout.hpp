@@ -80,8 +80,8 @@ enum class SectionKind : std::uint32_t {
 
   deny_stacked = 37, // DenyFilterHeader, ranges, layers: denied hosts of both families [Stacked]
 
-  allow_cuckoo = 40,  // filter::CuckooHeader, words: another kind of filter there
-  allow_stacked = 41, // StackHeader, three counting layers: another one
+  allow_cuckoo = 40,  // filter::CuckooHeader, words: a second kind of filter there
+  allow_stacked = 41, // StackHeader, three counting layers: a third kind
 
   // Reserved for what is to come; refused today unless flagged optional.
   offender_model = 38, // stable learned filter [SLBF]

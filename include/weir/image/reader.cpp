@@ -96,8 +96,7 @@ private:
     if (e.offset < end) return bad("section " + name + " overlaps what stands before it");
     end = e.offset + e.bytes;
     if (!known) continue;
-    if (Status ok = sections.add(kind, image.subspan(e.offset, e.bytes)); !ok)
-      return std::unexpected(ok.error());
+    TRY(sections.add(kind, image.subspan(e.offset, e.bytes)));
   }
   return sections;
 }
@@ -265,27 +264,21 @@ template <class Line>
 [[nodiscard]] Status read_side(const Sections &s, Side side, HashFamily family, SideView<Line> &out) {
   const auto at = [&](SectionKind deny_v4) { return kind_of(deny_v4, side, Line::family); };
   const SectionKind table = at(SectionKind::deny_v4_table), overlay = at(SectionKind::deny_v4_overlay);
-  auto t = TRY(read_table<Line>(s.of(table), table));
-  auto o = TRY(read_overlay<Line>(s.of(overlay), overlay));
-  out.table = t;
-  out.overlay = o;
+  out.table = TRY(read_table<Line>(s.of(table), table));
+  out.overlay = TRY(read_overlay<Line>(s.of(overlay), overlay));
   const SectionKind chain = at(SectionKind::deny_v4_chained);
-  auto c = TRY(read_chain<Line>(s.of(chain), chain, t, family));
-  out.chain = c;
+  out.chain = TRY(read_chain<Line>(s.of(chain), chain, out.table, family));
   if (side == Side::allow) return {}; // fronts exist on the deny side alone
   const SectionKind front = at(SectionKind::deny_v4_front);
-  auto f = TRY(read_front(s.of(front), front));
-  out.front = f;
+  out.front = TRY(read_front(s.of(front), front));
   return {};
 }
 
 [[nodiscard]] Status read_lengths(const Sections &s, Side side, ImageView &view) {
   const SectionKind kind4 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4);
   const SectionKind kind6 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6);
-  auto l4 = TRY(read_lengths_v4(s.of(kind4), kind4));
-  auto l6 = TRY(read_lengths_v6(s.of(kind6), kind6));
-  view.lengths_v4[side] = l4;
-  view.lengths_v6[side] = l6;
+  view.lengths_v4[side] = TRY(read_lengths_v4(s.of(kind4), kind4));
+  view.lengths_v6[side] = TRY(read_lengths_v6(s.of(kind6), kind6));
   return {};
 }
 
@@ -316,7 +309,7 @@ Result<ImageView> attach(Bytes bytes, Check check) {
   for (const Side side : both_sides) {
     TRY(read_side(sections, side, view.family, view.v4[side]));
     TRY(read_side(sections, side, view.family, view.v6[side]));
-    if (Status ok = read_lengths(sections, side, view); !ok) return std::unexpected(ok.error());
+    TRY(read_lengths(sections, side, view));
   }
   if (const char *why = family_objection(view))
     return bad(std::string("family ") + std::string(name_of(view.family)) + " does not go with " + why);

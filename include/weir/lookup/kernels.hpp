@@ -43,8 +43,8 @@ inline void offer(std::uint32_t &best, std::uint32_t value) noexcept {
   best = value != 0 && (best == 0 || longer) ? value : best;
 }
 
-// Prefetches a line into L2, which has room for more that is under way than the first: twice
-// the lines in the same time (measured; docs/decisions.md).
+// Prefetches a line into L2, which takes more misses at a time than L1: twice the lines in the same time
+// (measured; docs/decisions.md).
 inline void prefetch_line(const void *line) noexcept { __builtin_prefetch(line, 0, 2); }
 
 // What a probe needs to know, as parallel arrays.

@@ -358,7 +358,7 @@ private:
   unsigned asked_table_ = 0; // of them, how many the table was asked
   unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
   unsigned asked_stack_ = 0; // probes for hosts that the stack was asked about
-  unsigned accepted_ = 0;    // of them, by it
+  unsigned accepted_ = 0;    // of these, hosts that the filter accepted
   std::uint64_t judged_ = 0; // questions
   const image::DenyFilterView *stack_ = nullptr;
   bool one_each_ = false;  // probe i is question i

@@ -185,7 +185,7 @@ struct Sample {
   Family family = Family::ipv4;
   std::uint16_t list = 0;   // for denied
   std::uint16_t flags = 0;  // sample_by_...
-  std::uint16_t one_in = 0; // it stands for so many packets of its sort; 0: one in as many as ever
+  std::uint16_t one_in = 0; // it stands for so many packets of its sort; 0: the configured samples.rate
   std::array<std::uint8_t, 16> address{};
 };
 static_assert(sizeof(Sample) == 24);

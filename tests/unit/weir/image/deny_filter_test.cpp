@@ -1,5 +1,6 @@
 // The section of denied hosts as a stacked filter: what its reader refuses, what its header predicts, and
 // what deltas do to it.
+#include "tests/support/base_filter_cases.hpp"
 #include "tests/support/deny_filter_case.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/deny_filter_writer.hpp"
@@ -8,8 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace weir {
@@ -120,6 +124,71 @@ TEST_F(DenyFilterSection, is_refused_at_every_shorter_length) {
     section.assign(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(bytes));
     EXPECT_FALSE(attach().has_value()) << bytes;
   }
+}
+
+// A stack of any layers, behind the header and the ranges of `section`.
+std::vector<std::byte> with_layers(std::span<const std::byte> section, const std::vector<Bytes> &layers) {
+  const auto depth = static_cast<unsigned>(layers.size());
+  std::vector<std::byte> stack(filter::stack_layers_offset(depth));
+  filter::StackHeader header{};
+  header.magic = filter::stack_magic;
+  header.depth = depth;
+  std::memcpy(stack.data(), &header, sizeof header);
+  for (unsigned i = 0; i < depth; ++i) {
+    const filter::StackLayerEntry entry{stack.size(), layers[i].size()};
+    std::memcpy(stack.data() + sizeof header + i * sizeof entry, &entry, sizeof entry);
+    stack.insert(stack.end(), layers[i].begin(), layers[i].end());
+    stack.resize(round_up(stack.size(), cache_line_bytes));
+  }
+  std::vector<std::byte> all(section.begin(), section.begin() + image::deny_filter_offset(1, 1));
+  all.insert(all.end(), stack.begin(), stack.end());
+  return all;
+}
+
+TEST_F(DenyFilterSection, holds_layers_of_any_base_filter) {
+  const std::uint64_t seed = test::seed_or(14);
+  WEIR_TRACE_SEED(seed);
+  const std::vector<KeyHash> hosts = test::random_keys(400, seed), others = test::absent_keys(4'000, seed);
+  const std::span known = std::span(others).first(300);
+  const auto layer = [&]<class F>(std::type_identity<F>, std::span<const KeyHash> keys, unsigned number) {
+    return test::filled<F>(*test::shape_of<F>(keys.size(), 10), keys, number);
+  };
+  const auto one = layer(std::type_identity<filter::CuckooFilter>{}, hosts, 1);
+  const auto two = layer(std::type_identity<build::XorFilter>{}, known, 2);
+  const auto three = layer(std::type_identity<filter::CuckooFilter>{}, hosts, 3);
+  section = with_layers(section, {one.section(), two.section(), three.section()});
+  const auto view = attach();
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->kind(), FilterKind::cuckoo);
+  EXPECT_EQ(view->kind_below(), FilterKind::xor_table);
+  EXPECT_TRUE(view->first().blocks.empty() && view->second().blocks.empty()) << "nothing for the kernels";
+  EXPECT_EQ(view->bloom(0), nullptr);
+  EXPECT_EQ(test::missed(*view, hosts), 0u);
+  EXPECT_TRUE(test::batch_equals_single(*view, test::mixed_keys(hosts, others)));
+  for (const KeyHash key : others)
+    ASSERT_EQ(view->contains(key), one.contains(key) && (!two.contains(key) || three.contains(key)));
+  auto writer = image::DenyFilterWriter::adopt(memory->bytes().first(section.size()), *view);
+  ASSERT_TRUE(writer) << writer.error().message;
+  EXPECT_FALSE(writer->insert(others.back())) << "additions belong into the overlay";
+  EXPECT_EQ(test::missed(*view, hosts), 0u);
+}
+
+TEST_F(DenyFilterSection, is_refused_when_odd_or_even_layers_are_of_several_kinds) {
+  const std::vector<KeyHash> keys = test::random_keys(100, 15);
+  const auto blocks = test::filled<filter::SplitBlockFilter>(
+      *test::shape_of<filter::SplitBlockFilter>(keys.size(), 10), keys, 1);
+  const auto bloom = test::filled<filter::Bloom>(*test::shape_of<filter::Bloom>(keys.size(), 10), keys, 2);
+  const Bytes a = blocks.section(), b = bloom.section();
+  const auto honest = section;
+  const auto taken = [&](const std::vector<Bytes> &layers) {
+    section = with_layers(honest, layers);
+    return attach().has_value();
+  };
+  EXPECT_TRUE(taken({a, b, a, b, a}));
+  EXPECT_FALSE(taken({a, b, b, b, a}));
+  EXPECT_FALSE(taken({a, b, a, a, a}));
+  section = with_layers(honest, {a, b, b});
+  expect_refused("of different kinds");
 }
 
 TEST_F(DenyFilterSection, has_at_most_nine_layers) {

@@ -101,7 +101,7 @@ void measure(const Options &options, std::uint32_t keys, JsonLines &lines, Grid 
                             all[i].role != image::DenyFilterRole::judge});
     by_hits.push_back(compete(contenders, queries.a_round, options.rounds()));
     for (std::size_t i = 0; i < all.size(); ++i)
-      lines.line({{"bench", "deny_stack"},
+      lines.line({{"bench", "deny_filter"},
                   {"contender", all[i].name},
                   {"keys", std::uint64_t{keys}},
                   {"hit_percent", hits == 2 ? 1 : hits},
@@ -123,15 +123,15 @@ void measure(const Options &options, std::uint32_t keys, JsonLines &lines, Grid 
   row("compact, stack of 3 / exact", 0, 5, 0, 1, 1.5);
 }
 
-void bench_deny_stack(const Options &options, std::vector<Standing> &standings) {
-  JsonLines lines(options, "deny_stack");
+void bench_deny_filter(const Options &options, std::vector<Standing> &standings) {
+  JsonLines lines(options, "deny_filter");
   Grid grid{{"keys", "deny side", "bits a key, whole image", "1 % hits", "100 % hits"}, {}};
   measure(options, 10'000'000, lines, grid, standings);
-  show(options, "deny_stack", "denied hosts behind a stacked filter, one core, million lookups a second",
+  show(options, "deny_filter", "denied hosts behind a stacked filter, one core, million lookups a second",
        grid);
 }
 
-const Benchmark deny_stack_benchmark{15, "deny_stack", bench_deny_stack};
+const Benchmark deny_filter_benchmark{15, "deny_filter", bench_deny_filter};
 
 } // namespace
 } // namespace weir::bench

@@ -129,19 +129,22 @@ TEST_F(DenyFilterSection, is_refused_at_every_shorter_length) {
 // A stack of any layers, behind the header and the ranges of `section`.
 std::vector<std::byte> with_layers(std::span<const std::byte> section, const std::vector<Bytes> &layers) {
   const auto depth = static_cast<unsigned>(layers.size());
-  std::vector<std::byte> stack(filter::stack_layers_offset(depth));
+  const std::size_t begin = image::deny_filter_offset(1, 1);
+  std::vector<filter::StackLayerEntry> entries;
+  std::size_t end = filter::stack_layers_offset(depth);
+  for (const Bytes layer : layers) {
+    entries.push_back({end, layer.size()});
+    end = round_up(end + layer.size(), cache_line_bytes);
+  }
   filter::StackHeader header{};
   header.magic = filter::stack_magic;
   header.depth = depth;
+  std::vector<std::byte> all(begin + end);
+  const MutableBytes stack = MutableBytes(all).subspan(begin);
+  std::ranges::copy(section.first(begin), all.begin());
   std::memcpy(stack.data(), &header, sizeof header);
-  for (unsigned i = 0; i < depth; ++i) {
-    const filter::StackLayerEntry entry{stack.size(), layers[i].size()};
-    std::memcpy(stack.data() + sizeof header + i * sizeof entry, &entry, sizeof entry);
-    stack.insert(stack.end(), layers[i].begin(), layers[i].end());
-    stack.resize(round_up(stack.size(), cache_line_bytes));
-  }
-  std::vector<std::byte> all(section.begin(), section.begin() + image::deny_filter_offset(1, 1));
-  all.insert(all.end(), stack.begin(), stack.end());
+  std::ranges::copy(std::as_bytes(std::span(entries)), stack.subspan(sizeof header).begin());
+  for (unsigned i = 0; i < depth; ++i) std::ranges::copy(layers[i], stack.subspan(entries[i].offset).begin());
   return all;
 }
 

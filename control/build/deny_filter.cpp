@@ -46,6 +46,7 @@ Result<StackSection> make_deny_filter(const BuildInput &input, const plan::DenyF
   if (plan.compact) wanted.spared = plan.spared;
   auto stack = TRY(build_deny_filter(input.deny, wanted, input.seed));
   StackSection section;
+  section.role = stack.role;
   section.built = {
       .bytes = stack.section.size(),
       .rates = std::move(stack.rates),

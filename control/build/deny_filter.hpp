@@ -11,6 +11,7 @@
 namespace weir::build {
 
 struct StackSection {
+  image::DenyFilterRole role = image::DenyFilterRole::front;
   std::vector<std::byte> bytes;
   plan::DenyFilterPlan::Built built;
 };

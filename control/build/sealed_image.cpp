@@ -76,7 +76,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     auto made = TRY(make_deny_filter(input, plan->deny_filter));
     stack = std::move(made.bytes);
     plan->deny_filter.built = std::move(made.built);
-    input.deny_filter = {.section = stack, .known = plan->deny_filter.known};
+    input.deny_filter = {.role = made.role, .section = stack, .known = plan->deny_filter.known};
   }
 
   std::optional<image::MemoryFile> file;

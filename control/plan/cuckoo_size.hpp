@@ -20,7 +20,7 @@ struct CuckooPlan {
 // `bits_total` of the section, header and padding included. Nothing when not even short fingerprints fit.
 [[nodiscard]] inline std::optional<CuckooPlan> size_cuckoo(std::uint64_t keys, std::uint64_t planned_keys,
                                                            std::uint64_t bits_total) {
-  constexpr std::uint64_t around = 8 * (sizeof(filter::CuckooHeader) + cache_line_bytes);
+  constexpr std::uint64_t around = 8 * (sizeof(filter::FilterHeader) + cache_line_bytes);
   const auto shape = filter::cuckoo_shape_for(planned_keys, bits_total > around ? bits_total - around : 0,
                                               cuckoo_load_planned);
   if (!shape) return std::nullopt;

@@ -146,7 +146,7 @@ Json deny_filter_json(const image::ImageWriter &writer) {
   if (stack.empty()) return nullptr;
   const image::DenyFilterHeader &planned = stack.planned();
   const filter::StackHeader built = stack.built();
-  return {{"role", image::name_of(static_cast<image::DenyFilterRole>(planned.role))},
+  return {{"role", image::name_of(stack.role())},
           {"base", filter::name_of(stack.kind())},
           {"fuse_below", stack.kind_below() == filter::FilterKind::binary_fuse},
           {"depth", stack.depth()},

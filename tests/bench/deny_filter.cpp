@@ -51,7 +51,7 @@ public:
       auto built = build::build_deny_filter(input.deny, plan, input.seed);
       if (!built) give_up(built.error().message);
       stack = std::move(*built);
-      input.deny_filter.section = stack.section;
+      input.deny_filter = stack.input();
     }
     const std::uint64_t bytes = build::image_bytes(input);
     region_ = std::make_unique<Region>(bytes);

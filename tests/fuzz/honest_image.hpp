@@ -74,7 +74,7 @@ inline Buffer make_honest_image(bool stack) {
     auto made = build::build_deny_filter(input.deny, plan, input.seed);
     require(made.has_value(), "the honest stack is built");
     section = std::move(*made);
-    input.deny_filter.section = section.section;
+    input.deny_filter = section.input();
   }
   Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));
   require(build::build_image(input, bytes.all()).has_value(), "the honest image is built");

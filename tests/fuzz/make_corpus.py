@@ -110,8 +110,8 @@ def images():
         yield f"section_{section}_huge", bytes([REPAIR]) + edit(SECTION, section * 64, 0xFFFFFFFF_FFFFFFFF)
         yield f"section_{section}_stash", bytes([REPAIR]) + edit(SECTION, section * 64 + 8, 0xFFFFFFFF << 32)
     yield "stack_honest", bytes([STACK])
-    stack = 16 * 64  # of deny_stacked among the sections
-    for name, place, value in (("role", 0, 2), ("front", 0, 0), ("rate", 24, 1 << 63), ("ranges", 40, 0xFFFFFFFF),
+    stack = 16 * 64  # of deny_judge among the sections
+    for name, place, value in (("reserved0", 0, 2), ("rate", 24, 1 << 63), ("ranges", 40, 0xFFFFFFFF),
                                ("ranges_one_more", 40, 2), ("reserved", 56, 1 << 40)):
         yield "stack_" + name, bytes([REPAIR | STACK]) + edit(SECTION, stack + place, value)
         yield f"stack_{name}_unrepaired", bytes([STACK]) + edit(SECTION, stack + place, value)
@@ -135,7 +135,7 @@ def filters():
         yield f"{name}_size", first + edit(IN_HEADER, 16, 1 << 31)
         yield f"{name}_widths", first + edit(IN_HEADER, 20, 1 | 1 << 32)
         yield f"{name}_layer", first + edit(IN_HEADER, 32, 9)
-        yield f"{name}_reserved", first + edit(IN_HEADER, 56, 1)
+        yield f"{name}_reserved", first + edit(IN_HEADER, 8, kind + 1 | 1 << 32)
         yield f"{name}_cut", first + edit(CUT_FILTER, 100)
         yield f"{name}_full", first + b"".join(edit(IN_CELLS, place, ONES) for place in range(0, 400, 8))
         yield f"{name}_first_cell", first + edit(IN_CELLS, 0, 0xFE)

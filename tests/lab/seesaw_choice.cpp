@@ -7,7 +7,8 @@
 namespace weir::lab {
 namespace {
 
-constexpr std::uint64_t overhead_bits = 1536; // of a section: its header, and what pads two arrays to lines
+// Of a section: its header, and what pads two arrays to lines.
+constexpr std::uint64_t overhead_bits = 8 * (sizeof(filter::SeesawHeader) + 2 * cache_line_bytes);
 
 Status force(const ForcedShape &forced, const Needs &needs, build::SeesawParams &p, double modulator_share) {
   p.hashes = forced.hashes.value_or(p.hashes);

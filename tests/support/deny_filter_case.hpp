@@ -40,7 +40,7 @@ struct StackKind {
 // `in` with the stack of its deny side; aborts the program on a failure, which no test expects.
 [[nodiscard]] inline ImageMemory build_with_stack(build::BuildInput in, const build::DenyFilterSizes &plan) {
   const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
-  in.deny_filter = {.section = stack.section, .known = plan.known};
+  in.deny_filter = stack.input(plan.known);
   return ImageMemory::build(in);
 }
 

@@ -59,7 +59,7 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
     auto made = build::build_deny_filter(input.deny, plan, input.seed);
     if (!made) throw std::runtime_error(made.error().message);
     stack = std::move(*made);
-    input.deny_filter = {.section = stack.section, .known = options.stack->known};
+    input.deny_filter = stack.input(options.stack->known);
   }
   auto built = build::build_growing(input, [this](std::uint64_t size) -> Result<MutableBytes> {
     size_ = size;

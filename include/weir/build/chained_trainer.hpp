@@ -32,6 +32,8 @@ public:
   // Fills in what a report says of a chain; `keys` as built.
   void train(std::uint64_t keys, ChainReport &report) {
     const auto start = std::chrono::steady_clock::now();
+    header_->magic = filter::filter_magic;
+    header_->kind = static_cast<std::uint32_t>(filter::FilterKind::chained_predictor);
     header_->lines1 = size_.lines1;
     header_->groups = size_.groups;
     header_->deep_words = size_.deep_words;

@@ -21,7 +21,7 @@ struct CuckooParams {
 [[nodiscard]] inline Result<std::uint64_t> cuckoo_bytes(const CuckooParams &params) {
   if (const char *objection = params.shape.objection())
     return fail(Errc::usage, std::string("cuckoo filter: ") + objection + ", choose other parameters");
-  return filter::cuckoo_section_bytes(params.shape);
+  return filter::section_bytes(params.shape);
 }
 
 // Fills `section`, of cuckoo_bytes() bytes, aligned to 64. Errors: usage, when it is of another size;
@@ -33,9 +33,10 @@ build_cuckoo(const CuckooParams &params, std::span<const KeyHash> keys, MutableB
     return fail(Errc::usage, "cuckoo filter: the section has " + std::to_string(section.size()) +
                                  " bytes, give it the cuckoo_bytes() of its parameters");
   std::memset(section.data(), 0, section.size());
-  filter::CuckooHeader header{};
-  header.buckets = params.shape.buckets;
-  header.fingerprint_bits = static_cast<std::uint8_t>(params.shape.fingerprint_bits);
+  filter::FilterHeader header{};
+  header.magic = filter::filter_magic;
+  header.kind = static_cast<std::uint32_t>(filter::CuckooShape::kind);
+  header.shape = params.shape.as_words();
   header.planned_keys = params.planned_keys;
   std::memcpy(section.data(), &header, sizeof header);
   auto writer = TRY(filter::CuckooWriter::attach(section));

@@ -1,4 +1,4 @@
-// Denied hosts to a stacked filter, as the image's section deny_stacked has it [Stacked Alg. 1].
+// Denied hosts to a stacked filter, as an image's section deny_front or deny_judge has it [Stacked Alg. 1].
 //
 // Positives are the hosts among the deny entries: IPv4 /32, IPv6 /128. Their hashes are the tables', so the
 // section belongs to one image seed and has to be made again for another. Known negatives are addresses; one
@@ -44,10 +44,16 @@ struct DenyFilterSizes {
 };
 
 struct DenyFilter {
+  image::DenyFilterRole role = image::DenyFilterRole::front;
   std::vector<std::byte> section;
   StackCounts counts;
   std::vector<double> rates; // of each layer, as built
   double efpr = 0, efpb = 0; // predicted from them, as in the section's header
+
+  // For the image; `of_known` are the negatives that it was told of. It and they must outlive the build.
+  [[nodiscard]] DenyFilterInput input(std::span<const Address> of_known = {}) const noexcept {
+    return {.role = role, .section = section, .known = of_known};
+  }
 };
 
 namespace detail {
@@ -161,13 +167,13 @@ build_deny_filter_of(std::span<const KeyHash> hosts, std::span<const KeyHash> kn
   const auto depth = static_cast<unsigned>(plan.layers.size());
   auto built = TRY(build_stack<Odd, Even>(depth, DenyFilterShapes(plan), hosts, known, seed));
   DenyFilter out;
+  out.role = plan.role;
   out.rates = rates_of(built);
   out.efpr = stacked_efpr(out.rates, plan.psi);
   out.efpb = unknown_rate(out.rates);
   out.counts = std::move(built.counts);
   const image::DenyFilterHeader header{
-      .role = static_cast<std::uint8_t>(plan.role),
-      .reserved0 = {},
+      .reserved0 = 0,
       .planned_keys = static_cast<std::uint64_t>(static_cast<double>(hosts.size()) * plan.room),
       .psi = image::stack_rate_parts(plan.psi),
       .efpr = image::stack_rate_parts(out.efpr),

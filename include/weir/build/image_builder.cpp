@@ -6,6 +6,7 @@
 #include "weir/build/input_check.hpp"
 #include "weir/build/keys.hpp"
 #include "weir/build/table_builder.hpp"
+#include "weir/filter/split_block_filter.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/address.hpp"
@@ -56,10 +57,15 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
   return out;
 }
 
+// Of a front filter before a table of so many keys.
+[[nodiscard]] filter::SplitBlockShape front_shape(std::uint64_t keys) noexcept {
+  return {filter::SplitBlockBloom::blocks_for(keys, front_bits_per_key)};
+}
+
 // The fixed order of sections.
 [[nodiscard]] std::vector<PlannedSection> plan_sections(const BuildInput &in) {
-  using filter::FrontHeader, table::LengthSetV6, image::ListEntry, image::ListsHeader, table::OverlayHeader;
   using image::section_mutable;
+  using table::LengthSetV6, image::ListEntry, image::ListsHeader, table::OverlayHeader;
   std::vector<PlannedSection> out;
   out.push_back({SectionKind::policy, 0, sizeof(Policy)});
   out.push_back({SectionKind::lists, 0, sizeof(ListsHeader) + in.lists.size() * sizeof(ListEntry)});
@@ -72,13 +78,11 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
     out.push_back({kind(SectionKind::deny_v4_lengths), section_mutable, lengths});
     out.push_back({kind(SectionKind::deny_v4_overlay), section_mutable, overlay_bytes});
     if (front)
-      out.push_back({kind(SectionKind::deny_v4_front), section_mutable,
-                     sizeof(filter::FrontHeader) +
-                         std::uint64_t{filter::SplitBlockBloom::blocks_for(keys, front_bits_per_key)} *
-                             sizeof(filter::Block)});
+      out.push_back(
+          {kind(SectionKind::deny_v4_front), section_mutable, filter::section_bytes(front_shape(keys))});
     if (chain_bytes != 0)
       out.push_back(
-          {kind(SectionKind::deny_v4_chained), section_mutable | image::section_optional, chain_bytes});
+          {kind(SectionKind::deny_v4_predictor), section_mutable | image::section_optional, chain_bytes});
   };
   const SizeRule rule = in.size_rule();
   for (const Side side : {Side::deny, Side::allow}) {
@@ -97,17 +101,17 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
                front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6, rule).bytes() : 0);
   }
   if (!in.deny_filter.section.empty())
-    out.push_back({SectionKind::deny_stacked,
+    out.push_back({image::section_of(in.deny_filter.role),
                    section_mutable | (without_hosts(in, Side::deny) ? 0 : image::section_optional),
                    in.deny_filter.section.size()});
   if (in.allow_filter.params)
-    out.push_back({SectionKind::allow_seesaw, section_mutable | image::section_optional,
+    out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
                    seesaw_bytes(*in.allow_filter.params).value_or(0)}); // impossible ones are refused before
   if (in.allow_filter.cuckoo)
-    out.push_back({SectionKind::allow_cuckoo, section_mutable | image::section_optional,
+    out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
                    cuckoo_bytes(*in.allow_filter.cuckoo).value_or(0)});
   if (in.allow_filter.stacked)
-    out.push_back({SectionKind::allow_stacked, section_mutable | image::section_optional,
+    out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
                    stacked_counting_bytes(*in.allow_filter.stacked).value_or(0)});
   return out;
 }
@@ -143,7 +147,8 @@ public:
       write_lengths_v6(side, s.v6);
     }
     if (!write_allow_filter(report)) return false;
-    std::ranges::copy(in_.deny_filter.section, section(SectionKind::deny_stacked).begin());
+    if (!in_.deny_filter.section.empty())
+      std::ranges::copy(in_.deny_filter.section, section(image::section_of(in_.deny_filter.role)).begin());
     seal();
     return true;
   }
@@ -195,7 +200,7 @@ private:
     if (!builder.build(entries.size(), item, threads_for(in_.threads))) return false;
     report = builder.report();
     if (predictor == Predictor::chained)
-      train_chain(builder.view(), side, kind(SectionKind::deny_v4_chained), report);
+      train_chain(builder.view(), side, kind(SectionKind::deny_v4_predictor), report);
     if (in_.family == HashFamily::jhash && (!report.chain.exact() || report.in_stash != 0)) return false;
     auto *overlay =
         reinterpret_cast<table::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
@@ -216,31 +221,33 @@ private:
 
   template <class Entry> void write_front(SectionKind kind, std::span<const Entry> entries) {
     const MutableBytes to = section(kind);
-    auto *header = reinterpret_cast<filter::FrontHeader *>(to.data());
-    header->blocks = filter::SplitBlockBloom::blocks_for(entries.size(), front_bits_per_key);
-    header->keys = entries.size();
-    auto *blocks = reinterpret_cast<filter::Block *>(to.data() + sizeof *header);
+    const filter::SplitBlockShape shape = front_shape(entries.size());
+    auto *header = reinterpret_cast<filter::FilterHeader *>(to.data());
+    header->magic = filter::filter_magic;
+    header->kind = static_cast<std::uint32_t>(shape.kind);
+    header->shape = shape.as_words();
+    header->keys = header->planned_keys = entries.size();
+    auto *blocks = reinterpret_cast<filter::Block *>(header + 1);
     for (const Entry &e : entries)
-      filter::SplitBlockBloom::insert(blocks, header->blocks, hasher()(key_of(e), e.length));
+      filter::SplitBlockBloom::insert(blocks, shape.blocks, hasher()(key_of(e), e.length));
   }
 
   [[nodiscard]] bool write_allow_filter(BuildReport &report) {
     if (in_.allow_filter.filters() == 0) return true;
+    const MutableBytes to = section(SectionKind::allow_filter);
     std::vector<KeyHash> keys, guarded;
     for_each_guarded_key(in_.allow, hasher(), [&](KeyHash key) { keys.push_back(key); });
     if (in_.allow_filter.cuckoo) {
-      const auto load = build_cuckoo(*in_.allow_filter.cuckoo, keys, section(SectionKind::allow_cuckoo));
+      const auto load = build_cuckoo(*in_.allow_filter.cuckoo, keys, to);
       if (load) report.cuckoo = *load;
       return load.has_value();
     }
     for (const VulnerableKey &v : in_.allow_filter.guarded) guarded.push_back(hash_of(v.key, hasher()));
     if (in_.allow_filter.stacked) {
-      const MutableBytes to = section(SectionKind::allow_stacked);
       report.stacked = build_stacked_counting(*in_.allow_filter.stacked, keys, guarded, to).value();
       return true;
     }
-    report.allow_filter =
-        build_seesaw(*in_.allow_filter.params, keys, guarded, section(SectionKind::allow_seesaw)).value();
+    report.allow_filter = build_seesaw(*in_.allow_filter.params, keys, guarded, to).value();
     return true;
   }
 

@@ -6,6 +6,7 @@
 #include "weir/build/entry.hpp"
 #include "weir/build/seesaw_builder.hpp"
 #include "weir/build/stacked_counting_builder.hpp"
+#include "weir/image/deny_filter_role.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
 #include "weir/key/policy.hpp"
@@ -77,6 +78,7 @@ struct AllowFilterInput {
 // Denied hosts as a stacked filter: the section that build_deny_filter() has made of the same entries for the
 // same seed (build/deny_filter_builder.hpp). Where it judges, hosts of the deny side get no table.
 struct DenyFilterInput {
+  image::DenyFilterRole role = image::DenyFilterRole::front;
   Bytes section{};                // empty: no such filter
   std::span<const Address> known; // the negatives that it was told of, to be asked about at the end
 };

@@ -56,10 +56,8 @@ template <class Entry>
 } // namespace
 
 bool without_hosts(const BuildInput &in, Side side) noexcept {
-  const Bytes section = in.deny_filter.section;
-  if (side != Side::deny || section.size() < sizeof(image::DenyFilterHeader)) return false;
-  const auto header = load_unaligned<image::DenyFilterHeader>(section.data());
-  return header.role == static_cast<std::uint8_t>(image::DenyFilterRole::judge);
+  return side == Side::deny && !in.deny_filter.section.empty() &&
+         in.deny_filter.role == image::DenyFilterRole::judge;
 }
 
 Status check_input(const BuildInput &in) {

@@ -47,6 +47,8 @@ struct SeesawParams {
     return fail(Errc::usage, "seesaw filter: more than 2^32 words, divide the keys over several filters");
   const auto byte = [](unsigned v) { return static_cast<std::uint8_t>(std::min(v, 255u)); };
   filter::SeesawHeader h{};
+  h.magic = filter::filter_magic;
+  h.kind = static_cast<std::uint32_t>(filter::FilterKind::seesaw);
   h.cell_words = static_cast<std::uint32_t>(p.cell_words);
   h.modulator_words = static_cast<std::uint32_t>(p.modulator_words);
   h.hashes = byte(p.hashes);

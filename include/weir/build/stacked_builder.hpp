@@ -245,12 +245,9 @@ template <class Odd, class Even>
 // `to` has stack_section_bytes() and is all zero.
 template <class Odd, class Even>
 void write_stack(const filter::Stacked<Odd, Even> &stack, const StackCounts &counts, MutableBytes to) {
-  const filter::StackHeader header{.magic = filter::stack_magic,
-                                   .depth = stack.depth(),
-                                   .reserved0 = 0,
-                                   .positives = counts.keys[0],
-                                   .known = counts.known,
-                                   .reserved = {}};
+  filter::StackHeader header = filter::stack_header(stack.depth());
+  header.positives = counts.keys[0];
+  header.known = counts.known;
   std::memcpy(to.data(), &header, sizeof header);
   std::uint64_t at = filter::stack_layers_offset(stack.depth());
   std::size_t table = sizeof header;

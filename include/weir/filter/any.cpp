@@ -10,35 +10,33 @@
 #include "weir/filter/xor_filter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 namespace weir::filter {
 namespace {
 
-template <class View> constexpr FilterOps row = ops_of<View>(View::Shape::kind);
-
-constexpr std::array rows{row<BloomView>,       row<SplitBlockView>, row<CountingBloomView>,
-                          row<CuckooLayerView>, row<QuotientView>,   row<XorView>,
-                          row<BinaryFuseView>};
+constexpr std::array rows{ops_of<BloomView>(),       ops_of<SplitBlockView>(), ops_of<CountingBloomView>(),
+                          ops_of<CuckooLayerView>(), ops_of<QuotientView>(),   ops_of<XorView>(),
+                          ops_of<BinaryFuseView>()};
+static_assert(std::ranges::all_of(rows, [](auto &row) { return row.view_bytes <= any_view_bytes; }));
 
 } // namespace
 
 std::span<const FilterOps> filter_kinds() noexcept { return rows; }
 
-Result<AnyFilter> AnyFilter::attach(Bytes section, std::span<const FilterOps> kinds) {
+Result<const FilterOps *> row_of(Bytes section, std::span<const FilterOps> kinds, std::size_t view_bytes) {
   if (section.size() < sizeof(FilterHeader))
     return fail(Errc::bad_image, "filter: the section has no room for its header, build it again");
   const auto header = load_unaligned<FilterHeader>(section.data());
   if (header.magic != filter_magic)
     return fail(Errc::bad_image, "filter: the section does not begin as filters do, build it again");
-  const auto kind = std::ranges::find(kinds, static_cast<FilterKind>(header.kind), &FilterOps::kind);
-  if (kind == kinds.end())
-    return fail(Errc::bad_image, "filter: kind " + std::to_string(header.kind) +
-                                     " is unknown to this program, build it again");
-  AnyFilter any;
-  any.ops_ = &*kind;
-  TRY(kind->attach(section, any.view_.data()));
-  return any;
+  const auto row = std::ranges::find(kinds, static_cast<FilterKind>(header.kind), &FilterOps::kind);
+  if (row != kinds.end() && row->view_bytes <= view_bytes) return &*row;
+  const std::string_view name = name_of(static_cast<FilterKind>(header.kind));
+  return fail(Errc::bad_image, "filter: kind " + std::to_string(header.kind) + " (" + std::string(name) +
+                                   ") does not serve here, build it again");
 }
 
 } // namespace weir::filter

@@ -25,14 +25,25 @@ inline constexpr std::size_t any_view_bytes = 88; // of the largest view, a cuck
 // A kind: how it is opened and asked. `view` is where its view lies.
 struct FilterOps {
   FilterKind kind;
+  std::size_t view_bytes;
   Status (*attach)(Bytes section, void *view);
   bool (*contains)(const void *view, KeyHash key) noexcept;
   HitMask (*contains_batch)(const void *view, std::span<const KeyHash> keys) noexcept;
 };
 
-template <Filter View> [[nodiscard]] constexpr FilterOps ops_of(FilterKind kind) noexcept {
-  static_assert(sizeof(View) <= any_view_bytes && alignof(View) <= alignof(std::uint64_t));
-  return {.kind = kind,
+// Views say it themselves, or their shapes do.
+template <class View> [[nodiscard]] constexpr FilterKind kind_of_view() noexcept {
+  if constexpr (requires { View::kind; })
+    return View::kind;
+  else
+    return View::Shape::kind;
+}
+
+// The row of a view.
+template <Filter View> [[nodiscard]] constexpr FilterOps ops_of() noexcept {
+  static_assert(alignof(View) <= alignof(std::uint64_t));
+  return {.kind = kind_of_view<View>(),
+          .view_bytes = sizeof(View),
           .attach = [](Bytes section, void *view) -> Status {
             auto attached = TRY(View::attach(section));
             new (view) View(attached);
@@ -46,17 +57,27 @@ template <Filter View> [[nodiscard]] constexpr FilterOps ops_of(FilterKind kind)
           }};
 }
 
-// A row for each kind of FilterKind.
+// A row for each base filter, to be read while nobody writes, unless the filter itself says otherwise.
 [[nodiscard]] std::span<const FilterOps> filter_kinds() noexcept;
 
-class AnyFilter {
+// The row of a section's kind whose views have room. Errors: see above.
+[[nodiscard]] Result<const FilterOps *> row_of(Bytes section, std::span<const FilterOps> kinds,
+                                               std::size_t view_bytes);
+
+template <std::size_t ViewBytes> class OpenedFilter {
 public:
-  AnyFilter() = default; // of no filter: attach one before use
+  OpenedFilter() = default; // of no filter: attach one before use
 
   // `kinds` must outlive the filter.
-  [[nodiscard]] static Result<AnyFilter> attach(Bytes section, std::span<const FilterOps> kinds);
-  [[nodiscard]] static Result<AnyFilter> attach(Bytes section) { return attach(section, filter_kinds()); }
+  [[nodiscard]] static Result<OpenedFilter> attach(Bytes section, std::span<const FilterOps> kinds) {
+    OpenedFilter opened{};
+    opened.ops_ = TRY(row_of(section, kinds, ViewBytes));
+    TRY(opened.ops_->attach(section, opened.view_.data()));
+    return opened;
+  }
+  [[nodiscard]] static Result<OpenedFilter> attach(Bytes section) { return attach(section, filter_kinds()); }
 
+  [[nodiscard]] bool empty() const noexcept { return ops_ == nullptr; } // of no filter: do not ask it
   [[nodiscard]] FilterKind kind() const noexcept { return ops_->kind; }
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return ops_->contains(view_.data(), key); }
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
@@ -65,14 +86,16 @@ public:
 
   // The view itself, if the filter is of this kind.
   template <Filter View> [[nodiscard]] const View *as() const noexcept {
-    return ops_ != nullptr && ops_->kind == View::Shape::kind ? reinterpret_cast<const View *>(view_.data())
-                                                              : nullptr;
+    return ops_ != nullptr && ops_->kind == kind_of_view<View>()
+               ? reinterpret_cast<const View *>(view_.data())
+               : nullptr;
   }
 
 private:
   const FilterOps *ops_ = nullptr;
-  alignas(std::uint64_t) std::array<std::byte, any_view_bytes> view_;
+  alignas(std::uint64_t) std::array<std::byte, ViewBytes> view_;
 };
+using AnyFilter = OpenedFilter<any_view_bytes>;
 static_assert(Filter<AnyFilter>);
 
 } // namespace weir::filter

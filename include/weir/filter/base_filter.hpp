@@ -67,6 +67,9 @@ enum class FilterKind : std::uint32_t {
   quotient = 5,
   xor_table = 6,
   binary_fuse = 7,
+  seesaw = 8,             // seesaw_shape.hpp
+  stack = 9,              // of layers that have headers of their own: stacked_view.hpp
+  chained_predictor = 10, // table/sections.hpp
 };
 
 [[nodiscard]] constexpr const char *name_of(FilterKind kind) noexcept {
@@ -78,6 +81,9 @@ enum class FilterKind : std::uint32_t {
   case FilterKind::quotient: return "counting quotient filter";
   case FilterKind::xor_table: return "XOR filter";
   case FilterKind::binary_fuse: return "binary fuse filter";
+  case FilterKind::seesaw: return "Seesaw filter";
+  case FilterKind::stack: return "stacked filter";
+  case FilterKind::chained_predictor: return "chained predictor";
   }
   return "unknown filter";
 }
@@ -86,18 +92,27 @@ inline constexpr std::array<char, 8> filter_magic{'W', 'E', 'I', 'R', 'F', 'L', 
 
 using ShapeWords = std::array<std::uint32_t, 4>;
 
+// How every filter of an image begins, whatever it is.
 struct FilterHeader {
   std::array<char, 8> magic;
   std::uint32_t kind; // FilterKind
   std::uint32_t reserved0;
-  ShapeWords shape;    // as the kind's Shape::as_words() has them
-  std::uint64_t layer; // which hash functions
-  std::uint64_t seed;  // of static filters: the one that succeeded; otherwise 0
-  std::uint64_t keys;  // in the filter (mutable, for people: readers do not use it)
-  std::uint64_t reserved1;
+  ShapeWords shape;           // as the kind's Shape::as_words() has them
+  std::uint64_t layer;        // which hash functions
+  std::uint64_t seed;         // of static filters: the one that succeeded; otherwise 0
+  std::uint64_t keys;         // in the filter (mutable, for people: readers do not use it)
+  std::uint64_t planned_keys; // the sizes were chosen for so many; 0: nobody said
 };
 static_assert(sizeof(FilterHeader) == 64 && std::has_unique_object_representations_v<FilterHeader>);
 static_assert(offsetof(FilterHeader, shape) == 16 && offsetof(FilterHeader, keys) == 48);
+
+// What is wrong with the fields that mean the same in every filter; empty: nothing.
+[[nodiscard]] inline std::string header_objection(const FilterHeader &header, FilterKind kind) {
+  if (header.magic != filter_magic) return "the section does not begin as filters do";
+  if (header.kind != static_cast<std::uint32_t>(kind))
+    return std::string("the section holds a ") + name_of(static_cast<FilterKind>(header.kind));
+  return header.reserved0 != 0 ? "reserved bytes are not zero" : "";
+}
 
 template <class F>
 concept Filter =
@@ -184,13 +199,11 @@ template <SectionShape Shape> [[nodiscard]] Result<OpenSection<Shape>> open_sect
   if (reinterpret_cast<std::uintptr_t>(section.data()) % cache_line_bytes != 0)
     return bad("the section does not begin at a multiple of 64 bytes");
   std::memcpy(&header, section.data(), sizeof header);
-  if (header.magic != filter_magic) return bad("the section does not begin as filters do");
-  if (header.kind != static_cast<std::uint32_t>(Shape::kind))
-    return bad("the section holds a " + std::string(name_of(static_cast<FilterKind>(header.kind))));
+  if (const std::string objection = header_objection(header, Shape::kind); !objection.empty())
+    return bad(objection);
   const Shape shape = Shape::of(header.shape);
   if (const char *objection = shape.objection()) return bad(objection);
-  if (header.reserved0 != 0 || header.reserved1 != 0 || shape.as_words() != header.shape)
-    return bad("reserved bytes are not zero");
+  if (shape.as_words() != header.shape) return bad("reserved bytes are not zero");
   if (section.size() != section_bytes(shape))
     return bad(std::to_string(section.size()) + " bytes where the header asks for " +
                std::to_string(section_bytes(shape)));
@@ -300,7 +313,7 @@ private:
             .layer = layer,
             .seed = seed,
             .keys = 0,
-            .reserved1 = 0};
+            .planned_keys = 0};
   }
 
   FilterHeader header_; // as made: what the section says may change

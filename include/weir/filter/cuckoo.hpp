@@ -27,6 +27,8 @@ namespace weir::filter {
 
 class CuckooView {
 public:
+  static constexpr FilterKind kind = FilterKind::cuckoo;
+
   CuckooView() = default;
   CuckooView(CuckooShape shape, const std::uint64_t *words,
              std::uint64_t family = CuckooShape::own_view) noexcept
@@ -37,10 +39,12 @@ public:
     highs_ = ones_ << (shape.fingerprint_bits - 1);
   }
 
-  // Errors: see open_cuckoo_section().
+  // Errors: see open_section().
   [[nodiscard]] static Result<CuckooView> attach(Bytes section) {
-    const auto opened = TRY(open_cuckoo_section(section));
-    return CuckooView(opened.shape, opened.words);
+    const auto opened = TRY(open_section<CuckooShape>(section));
+    return CuckooView(opened.shape,
+                      reinterpret_cast<const std::uint64_t *>(section.data() + sizeof(FilterHeader)),
+                      hash_family(CuckooShape::own_view, opened.header.layer));
   }
 
   [[nodiscard]] bool empty() const noexcept { return words_ == nullptr; } // no filter: do not ask it

@@ -1,5 +1,5 @@
 // A cuckoo filter as a base filter, for one thread at a time: a layer of other filters, and a rival in the
-// laboratory. filter/cuckoo.hpp says what it is; images hold the same cells behind another header.
+// laboratory. filter/cuckoo.hpp says what it is, and reads the same bytes beside a writer.
 //
 //   errors    accepts an absent key with 1 - (1 - load/(2^f - 1))^8; never misses a present one
 //   bits      f / 0.95 a key, more where fingerprints have fewer than nine bits: cuckoo_load_max()

@@ -1,7 +1,8 @@
 // The dimensions of a cuckoo filter, where a key belongs in it, and how often it errs. filter/cuckoo.hpp
 // says what the filter is; the reader, the writer and the builder hold copies of this.
 //
-//   CuckooHeader | words of 64 bits: buckets side by side, and one more word; padded to 64 bytes
+//   FilterHeader | words of 64 bits: buckets of four fingerprints side by side, from the lowest bit up, and
+//                  one more word
 //
 // A copy is taken at attach: nothing that a section holds later can lead a reader out of it.
 #pragma once
@@ -9,7 +10,6 @@
 #include "weir/base/hash.hpp"
 #include "weir/base/result.hpp"
 #include "weir/filter/base_filter.hpp"
-#include "weir/filter/sections.hpp"
 
 #include <algorithm>
 #include <array>
@@ -120,39 +120,6 @@ struct CuckooShape {
     if (!best || shape.bits() < best->bits()) best = shape;
   }
   return best;
-}
-
-// ---- as a section ------------------------------------------------------------------------------
-
-[[nodiscard]] inline std::uint64_t cuckoo_section_bytes(CuckooShape shape) noexcept {
-  return sizeof(CuckooHeader) + 8 * round_up(shape.words(), 8);
-}
-
-// A section taken apart; Byte is std::byte, const for readers.
-template <class Byte> struct CuckooSection {
-  using Word = std::conditional_t<std::is_const_v<Byte>, const std::uint64_t, std::uint64_t>;
-  CuckooShape shape;
-  Word *words = nullptr;
-};
-
-// Errors: the section is cut, misaligned or its parameters are impossible.
-template <class Byte> [[nodiscard]] Result<CuckooSection<Byte>> open_cuckoo_section(std::span<Byte> section) {
-  const auto bad = [](const std::string &what) {
-    return fail(Errc::bad_image, "cuckoo filter: " + what + ", build the image again");
-  };
-  CuckooHeader header;
-  if (section.size() < sizeof header || reinterpret_cast<std::uintptr_t>(section.data()) % 8 != 0)
-    return bad("the section has no room for its header");
-  std::memcpy(&header, section.data(), sizeof header);
-  const CuckooShape shape{header.buckets, header.fingerprint_bits};
-  if (const char *objection = shape.objection()) return bad(objection);
-  const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
-  if (!std::ranges::all_of(header.reserved0, is_zero) || !std::ranges::all_of(header.reserved, is_zero))
-    return bad("reserved bytes are not zero");
-  if (const std::uint64_t bytes = cuckoo_section_bytes(shape); bytes != section.size())
-    return bad(std::to_string(section.size()) + " bytes where the header asks for " + std::to_string(bytes));
-  using Word = typename CuckooSection<Byte>::Word;
-  return CuckooSection<Byte>{shape, reinterpret_cast<Word *>(section.data() + sizeof header)};
 }
 
 } // namespace weir::filter

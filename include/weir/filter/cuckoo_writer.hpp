@@ -51,11 +51,12 @@ public:
     full,  // no slot can be freed: build a larger one
   };
 
-  // Errors: see open_cuckoo_section().
+  // Errors: see open_section().
   [[nodiscard]] static Result<BasicCuckooWriter> attach(MutableBytes section) {
-    const auto opened = TRY(open_cuckoo_section(section));
-    auto *header = reinterpret_cast<CuckooHeader *>(section.data());
-    BasicCuckooWriter writer(opened.shape, opened.words, &header->keys);
+    const auto opened = TRY(open_section<CuckooShape>(section));
+    auto *header = reinterpret_cast<FilterHeader *>(section.data());
+    BasicCuckooWriter writer(opened.shape, reinterpret_cast<std::uint64_t *>(header + 1), &header->keys,
+                             hash_family(CuckooShape::own_view, opened.header.layer));
     writer.planned_keys_ = header->planned_keys;
     return writer;
   }

@@ -67,6 +67,8 @@ struct AsPrinted : VacanciesOnly { // and any position may be the vacant one
 
 template <class Rounds> class BasicSeesawView {
 public:
+  static constexpr FilterKind kind = FilterKind::seesaw;
+
   BasicSeesawView() = default;
 
   // Errors: see open_seesaw_section().

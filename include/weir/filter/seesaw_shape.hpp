@@ -1,6 +1,6 @@
 // The parameters of a Seesaw counting filter as its reader and its writer hold them [SSCF Table 2].
 //
-//   SeesawHeader | cells, padded to 64 bytes | modulator, padded to 64 bytes
+//   SeesawHeader, 128 bytes | cells, padded to 64 bytes | modulator, padded to 64 bytes
 //
 //   cell            pc: positive count, low bits | nc: negative count | one adaptive bit, if asked for
 //   modulator cell  count, low bits | index of the stored backup function
@@ -19,8 +19,8 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/filter/base_filter.hpp"
 #include "weir/filter/packed_cells.hpp"
-#include "weir/filter/sections.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -32,6 +32,38 @@ inline constexpr unsigned seesaw_hashes_max = 16;
 inline constexpr unsigned seesaw_backups_max = 16;
 inline constexpr std::uint32_t lean_adaptive = 8; // flags lean_hashes
 inline constexpr std::uint32_t any_jhash = 16;    // in its place
+
+// Begins as a FilterHeader does: the parameters are its shape words.
+struct SeesawHeader {
+  std::array<char, 8> magic;
+  std::uint32_t kind; // FilterKind::seesaw
+  std::uint32_t reserved0;
+  std::uint32_t cell_words;      // of 64 bits, at least 1; a multiple of 8 serves best
+  std::uint32_t modulator_words; // of 64 bits, at least 1
+  std::uint8_t hashes;           // k
+  std::uint8_t backups;          // functions that a key may be moved to
+  std::uint8_t negative_bits;    // of a cell
+  std::uint8_t positive_bits;    // of a cell
+  std::uint8_t adaptive;         // 1: a cell has one bit more, for negatives learnt late
+  std::uint8_t count_bits;       // of a modulator cell
+  std::uint8_t index_bits;       // of a modulator cell
+  std::uint8_t hash_family;      // 0: xxh3; 2: jhash, for one kind of shape alone
+  std::array<std::uint64_t, 2> reserved1;
+  std::uint64_t keys;         // present now (mutable)
+  std::uint64_t planned_keys; // the sizes were chosen for so many
+
+  std::uint32_t guarded;         // negatives guarded (mutable)
+  std::uint32_t modulator_used;  // modulator cells with a count (mutable)
+  std::uint32_t modulator_stuck; // of these, at their maximum for ever (mutable)
+  std::uint32_t cells_stuck;     // cells at their maximum for ever (mutable)
+  std::array<std::uint8_t, 48> reserved;
+};
+static_assert(sizeof(SeesawHeader) == 128 && std::has_unique_object_representations_v<SeesawHeader>);
+static_assert(offsetof(SeesawHeader, cell_words) == offsetof(FilterHeader, shape) &&
+              offsetof(SeesawHeader, reserved1) == offsetof(FilterHeader, layer) &&
+              offsetof(SeesawHeader, keys) == offsetof(FilterHeader, keys) &&
+              offsetof(SeesawHeader, planned_keys) == offsetof(FilterHeader, planned_keys) &&
+              offsetof(SeesawHeader, guarded) == sizeof(FilterHeader));
 
 struct SeesawShape {
   CellArray cells, modulator;
@@ -257,7 +289,7 @@ inline constexpr std::uint64_t seesaw_words_aligned(std::uint64_t words) noexcep
     return "family jhash wants cells of 2 + 1 + 1 bits, a modulator of 2 bits, one backup, 2 to 6 hashes, "
            "and "
            "powers of two of words, a line of cells at least";
-  if (std::ranges::any_of(h.reserved, [](std::uint8_t b) { return b != 0; }))
+  if (h.reserved1 != decltype(h.reserved1){} || h.reserved != decltype(h.reserved){})
     return "reserved bytes are not zero";
   return nullptr;
 }
@@ -300,6 +332,10 @@ template <class Byte> [[nodiscard]] Result<SeesawSection<Byte>> open_seesaw_sect
     return fail(Errc::bad_image,
                 "seesaw filter: the section has no room for its header, build the image again");
   std::memcpy(&header, section.data(), sizeof header);
+  if (const std::string objection =
+          header_objection(load_unaligned<FilterHeader>(section.data()), FilterKind::seesaw);
+      !objection.empty())
+    return fail(Errc::bad_image, "seesaw filter: " + objection + ", build the image again");
   if (const char *objection = seesaw_objection(header))
     return fail(Errc::bad_image, std::string("seesaw filter: ") + objection + ", build the image again");
   if (seesaw_section_bytes(header) != section.size())

@@ -5,14 +5,13 @@
 // specification). Answers are wrong only by accepting an absent key. Keys can be inserted in
 // place, never removed.
 //
-//   FrontHeader | block 0: word 0..7 | block 1 | ...
+//   block 0: word 0..7 | block 1 | ...     behind a FilterHeader (split_block_filter.hpp)
 //
 // Cost: one line a query. At 10 bits a key about 1 % false positives.
 #pragma once
 
 #include "weir/base/hash.hpp"
 #include "weir/filter/batch.hpp"
-#include "weir/filter/sections.hpp"
 
 #include <algorithm>
 #include <array>

@@ -39,6 +39,9 @@ public:
   }
 
   [[nodiscard]] const Shape &shape() const noexcept { return shape_; }
+  // For kernels, which mix hashes themselves, with this number.
+  [[nodiscard]] const SplitBlockBloom &blocks() const noexcept { return blocks_; }
+  [[nodiscard]] std::uint64_t family() const noexcept { return family_; }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
     return blocks_.contains_mixed(remix(key, family_));

@@ -28,6 +28,7 @@
 
 #include "weir/base/hash.hpp"
 #include "weir/base/result.hpp"
+#include "weir/filter/and_not.hpp"
 #include "weir/filter/base_filter.hpp"
 
 #include <array>
@@ -103,11 +104,9 @@ private:
 template <StackLayer Odd, StackLayer Even>
 [[nodiscard]] bool stack_settles(std::span<const Odd> odd, std::span<const Even> even, std::size_t at,
                                  KeyHash key) noexcept {
-  for (; at < even.size(); ++at) {
-    if (!even[at].contains(key)) return true;
-    if (!odd[at + 1].contains(key)) return false;
-  }
-  return true;
+  return and_not(2 * at + 1, odd.size() + even.size(), [&](std::size_t layer) {
+    return layer % 2 == 0 ? odd[layer / 2].contains(key) : even[layer / 2].contains(key);
+  });
 }
 
 // Questions to layers that stand in two rows, one of them longer by one [Stacked Alg. 2].

@@ -13,8 +13,7 @@
 //             the rates do not drift as positives change
 //   cost      layer 1 for an absent key mostly; all three for a present one that layer 2 takes
 //   erase     only of keys that are present
-//   section   as of any stack (stacked_view.hpp), with three layers; `positives` of its header is the number
-//             of keys that the sizes were chosen for
+//   section   as of any stack (stacked_view.hpp), with three layers; how many keys there are layer 1 says
 //
 // One writer, and readers at work all the while. They never miss a present key x:
 //
@@ -67,6 +66,8 @@ struct StackedCountingShape {
 
 class StackedCountingView {
 public:
+  static constexpr FilterKind kind = FilterKind::stack;
+
   StackedCountingView() = default; // of no filter: attach one before use
 
   // Errors: bad_image, for a section that is cut, or holds other layers than these.
@@ -144,7 +145,7 @@ public:
 
   // Any thread may ask.
   [[nodiscard]] StackedCountingLoad load() const noexcept {
-    return {header_->positives, layers_[0].keys(), header_->known,
+    return {header_->planned_keys, layers_[0].keys(), header_->known,
             layers_[0].shape().cells() + layers_[2].shape().cells(),
             layers_[0].cells_stuck() + layers_[2].cells_stuck()};
   }
@@ -166,12 +167,8 @@ private:
     return fail(Errc::usage, "stacked filter: the section has " + std::to_string(section.size()) +
                                  " bytes where the shape asks for " + std::to_string(shape.bytes()));
   std::ranges::fill(section, std::byte{0});
-  const StackHeader header{.magic = stack_magic,
-                           .depth = 3,
-                           .reserved0 = 0,
-                           .positives = planned_keys,
-                           .known = 0,
-                           .reserved = {}};
+  StackHeader header = stack_header(3);
+  header.planned_keys = planned_keys;
   std::memcpy(section.data(), &header, sizeof header);
   std::uint64_t at = stack_layers_offset(3), number = 0;
   for (const CountingBloomShape &layer : shape.layers()) {

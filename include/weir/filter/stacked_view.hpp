@@ -17,17 +17,34 @@
 
 namespace weir::filter {
 
-inline constexpr std::array<char, 8> stack_magic{'W', 'E', 'I', 'R', 'S', 'T', 'K', '1'};
 inline constexpr unsigned stack_layers_max = 25; // of a section; the planner takes nine at most
 
+// Begins as a FilterHeader does: depth and known negatives are its shape words.
 struct StackHeader {
   std::array<char, 8> magic;
-  std::uint32_t depth; // odd
+  std::uint32_t kind; // FilterKind::stack
   std::uint32_t reserved0;
-  std::uint64_t positives, known; // keys that it was built from, for people
-  std::array<std::uint64_t, 4> reserved;
+  std::uint32_t depth; // odd
+  std::uint32_t reserved1;
+  std::uint64_t known; // negatives that it was built from, for people
+  std::array<std::uint64_t, 2> reserved;
+  std::uint64_t positives;    // keys that it was built from, for people; 0 where layer 1 counts them
+  std::uint64_t planned_keys; // the sizes were chosen for so many; 0: nobody said
 };
 static_assert(sizeof(StackHeader) == 64 && std::has_unique_object_representations_v<StackHeader>);
+static_assert(offsetof(StackHeader, depth) == offsetof(FilterHeader, shape) &&
+              offsetof(StackHeader, reserved) == offsetof(FilterHeader, layer) &&
+              offsetof(StackHeader, positives) == offsetof(FilterHeader, keys) &&
+              offsetof(StackHeader, planned_keys) == offsetof(FilterHeader, planned_keys));
+
+// Of a stack without keys.
+[[nodiscard]] constexpr StackHeader stack_header(unsigned depth) noexcept {
+  StackHeader header{};
+  header.magic = filter_magic;
+  header.kind = static_cast<std::uint32_t>(FilterKind::stack);
+  header.depth = depth;
+  return header;
+}
 
 struct StackLayerEntry {
   std::uint64_t offset; // from the start of the section
@@ -57,10 +74,13 @@ template <class Byte> [[nodiscard]] Result<OpenStack<Byte>> open_stack(std::span
   if (reinterpret_cast<std::uintptr_t>(section.data()) % cache_line_bytes != 0)
     return bad("the section does not begin at a multiple of 64 bytes");
   std::memcpy(&header, section.data(), sizeof header);
-  if (header.magic != stack_magic) return bad("the section does not begin as stacks do");
+  if (const std::string objection =
+          header_objection(load_unaligned<FilterHeader>(section.data()), FilterKind::stack);
+      !objection.empty())
+    return bad(objection);
   if (header.depth % 2 == 0 || header.depth > stack_layers_max)
     return bad("the number of layers is not an odd one up to 25: " + std::to_string(header.depth));
-  if (header.reserved0 != 0 || header.reserved != decltype(header.reserved){})
+  if (header.reserved1 != 0 || header.reserved != decltype(header.reserved){})
     return bad("reserved bytes are not zero");
   std::uint64_t end = stack_layers_offset(header.depth);
   if (section.size() < end) return bad("the section has no room for its table of layers");

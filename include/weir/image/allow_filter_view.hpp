@@ -1,10 +1,10 @@
-// The filter in front of the allow tables as a reader sees it: a Seesaw counting filter, a cuckoo filter, a
-// stack of three counting layers, or none. None of them refuses a key that an allow table has.
+// The filter in front of the allow tables as a reader sees it: whatever its section's header says it is, of
+// the kinds that one writer may change beside readers (allow_filter_kinds()), or none. None of them refuses
+// a key that an allow table has.
 #pragma once
 
-#include "weir/filter/cuckoo.hpp"
+#include "weir/filter/any.hpp"
 #include "weir/filter/seesaw.hpp"
-#include "weir/filter/stacked_counting.hpp"
 
 #include <cstdint>
 #include <span>
@@ -23,38 +23,37 @@ enum class AllowFilterKind : std::uint8_t { none, seesaw, cuckoo, stacked };
   return "none";
 }
 
+// Seesaw and cuckoo filter, and a stack of three counting layers.
+[[nodiscard]] std::span<const filter::FilterOps> allow_filter_kinds() noexcept;
+
 class AllowFilterView {
 public:
   AllowFilterView() = default;
-  explicit AllowFilterView(const filter::SeesawView &filter) noexcept
-      : kind_(AllowFilterKind::seesaw), seesaw_(filter) {}
-  explicit AllowFilterView(const filter::CuckooView &filter) noexcept
-      : kind_(AllowFilterKind::cuckoo), cuckoo_(filter) {}
-  explicit AllowFilterView(const filter::StackedCountingView &filter) noexcept
-      : kind_(AllowFilterKind::stacked), stacked_(filter) {}
 
-  [[nodiscard]] AllowFilterKind kind() const noexcept { return kind_; }
-  [[nodiscard]] bool empty() const noexcept { return kind_ == AllowFilterKind::none; } // do not ask it
+  // Errors: bad_image, those of the filter, and a kind that is not among allow_filter_kinds().
+  [[nodiscard]] static Result<AllowFilterView> attach(Bytes section) {
+    AllowFilterView view;
+    view.filter_ = TRY(Opened::attach(section, allow_filter_kinds()));
+    return view;
+  }
+
+  [[nodiscard]] AllowFilterKind kind() const noexcept;
+  [[nodiscard]] bool empty() const noexcept { return filter_.empty(); } // do not ask it
 
   // The filter, if it is of this kind.
-  [[nodiscard]] const filter::SeesawView *seesaw() const noexcept {
-    return kind_ == AllowFilterKind::seesaw ? &seesaw_ : nullptr;
+  [[nodiscard]] const filter::SeesawView *seesaw() const noexcept { return filter_.as<filter::SeesawView>(); }
+
+  [[nodiscard]] bool contains(KeyHash key) const noexcept { return filter_.contains(key); }
+  [[nodiscard]] filter::HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    return filter_.contains_batch(keys);
   }
 
-  [[nodiscard]] bool contains(KeyHash key) const noexcept {
-    if (kind_ == AllowFilterKind::cuckoo) return cuckoo_.contains(key);
-    return kind_ == AllowFilterKind::stacked ? stacked_.contains(key) : seesaw_.contains(key);
-  }
-  [[nodiscard]] filter::HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    if (kind_ == AllowFilterKind::cuckoo) return cuckoo_.contains_batch(keys);
-    return kind_ == AllowFilterKind::stacked ? stacked_.contains_batch(keys) : seesaw_.contains_batch(keys);
-  }
+  static constexpr std::size_t view_bytes = 208; // of the largest, a stack's
 
 private:
-  AllowFilterKind kind_ = AllowFilterKind::none;
-  filter::SeesawView seesaw_;
-  filter::CuckooView cuckoo_;
-  filter::StackedCountingView stacked_;
+  using Opened = filter::OpenedFilter<view_bytes>;
+
+  Opened filter_{};
 };
 
 } // namespace weir::image

@@ -1,8 +1,8 @@
-// Denied hosts as a stacked filter, as a reader sees them [Stacked]: section deny_stacked.
+// Denied hosts as a stacked filter, as a reader sees them [Stacked]: section deny_front or deny_judge.
 //
 // The keys are hashes as the tables have them: of an IPv4 address at /32, of an IPv6 address at /128; one
 // filter serves both families. It never rejects a host that is in it, and accepts others at the rates that
-// planned() tells. Two roles:
+// planned() tells. Two roles, by the section:
 //
 //   front   before the tables of the deny side: what it rejects no table has
 //   judge   compact mode: what it accepts is denied, under the list number `compact_list`, unless the address
@@ -29,7 +29,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 namespace weir::image {
 
@@ -52,10 +51,7 @@ template <class Byte> [[nodiscard]] Result<OpenDenyFilter<Byte>> open_deny_filte
   OpenDenyFilter<Byte> open;
   if (section.size() < sizeof(DenyFilterHeader)) return bad("too short");
   const auto &h = *reinterpret_cast<const DenyFilterHeader *>(section.data());
-  if (h.role > static_cast<std::uint8_t>(DenyFilterRole::judge))
-    return fail(Errc::bad_image, "role " + std::to_string(h.role) + ", known are 0 and 1");
-  if (h.reserved0 != decltype(h.reserved0){} || h.reserved != decltype(h.reserved){})
-    return bad("reserved bytes are not zero");
+  if (h.reserved0 != 0 || h.reserved != decltype(h.reserved){}) return bad("reserved bytes are not zero");
   if (std::max({h.psi, h.efpr, h.efpb}) > stack_rate_max) return bad("a planned rate lies above 1");
   const std::uint64_t begin = deny_filter_offset(h.spared_v4, h.spared_v6);
   if (section.size() < begin) return bad("size does not match its ranges");
@@ -84,7 +80,7 @@ class DenyFilterView {
 public:
   DenyFilterView() = default; // none: do not ask it
 
-  [[nodiscard]] static Result<DenyFilterView> attach(Bytes section) {
+  [[nodiscard]] static Result<DenyFilterView> attach(Bytes section, DenyFilterRole role) {
     const auto open = TRY(open_deny_filter(section));
     const auto parts = TRY(filter::open_stack(open.stack));
     if (parts.header.depth > deny_filter_depth_max)
@@ -96,19 +92,19 @@ public:
     view.bytes_ = section.size();
     view.spared_v4_ = open.spared_v4;
     view.spared_v6_ = open.spared_v6;
-    view.judges_ = open.header->role == static_cast<std::uint8_t>(DenyFilterRole::judge);
-    const std::vector<Bytes> &layers = parts.layers;
+    view.role_ = role;
     view.layers_ = TRY(Layers::attach(open.stack));
     if (!of_one_kind(view.layers_.odd()) || !of_one_kind(view.layers_.even()))
       return fail(Errc::bad_image, "odd layers are of different kinds, or even ones are, build it again");
-    for (std::size_t i = 0; i < std::min(layers.size(), view.blocks_.size()); ++i)
-      if (view.layer(i).kind() == filter::FilterKind::split_block_bloom)
-        view.blocks_[i] = blocks_of(layers[i]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(view.depth(), view.blocks_.size()); ++i)
+      if (const auto *blocks = view.layer(i).as<filter::SplitBlockView>())
+        view.blocks_[i] = {blocks->blocks(), blocks->family()};
     return view;
   }
 
   [[nodiscard]] bool empty() const noexcept { return header_ == nullptr; }
-  [[nodiscard]] bool judges() const noexcept { return judges_; }
+  [[nodiscard]] DenyFilterRole role() const noexcept { return role_; }
+  [[nodiscard]] bool judges() const noexcept { return role_ == DenyFilterRole::judge; }
   // Of odd layers, and of even ones; of one layer alone: the same.
   [[nodiscard]] filter::FilterKind kind() const noexcept { return layer(0).kind(); }
   [[nodiscard]] filter::FilterKind kind_below() const noexcept { return layer(depth() > 1 ? 1 : 0).kind(); }
@@ -167,17 +163,11 @@ private:
   [[nodiscard]] static bool of_one_kind(std::span<const filter::AnyFilter> layers) noexcept {
     return std::ranges::all_of(layers, [&](const auto &layer) { return layer.kind() == layers[0].kind(); });
   }
-  [[nodiscard]] static Blocks blocks_of(Bytes layer) noexcept {
-    const auto header = load_unaligned<filter::FilterHeader>(layer.data());
-    return {{reinterpret_cast<const filter::Block *>(layer.data() + sizeof header),
-             filter::SplitBlockShape::of(header.shape).blocks},
-            filter::hash_family(filter::SplitBlockBloom::layer, header.layer)};
-  }
 
   const DenyFilterHeader *header_ = nullptr;
   filter::StackHeader built_{};
   std::uint64_t bytes_ = 0; // of the section
-  bool judges_ = false;
+  DenyFilterRole role_ = DenyFilterRole::front;
   std::array<Blocks, 2> blocks_;
   std::span<const SparedV4> spared_v4_;
   std::span<const SparedV6> spared_v6_;

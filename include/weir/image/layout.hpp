@@ -11,6 +11,7 @@
 #pragma once
 
 #include "weir/base/bits.hpp"
+#include "weir/image/deny_filter_role.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/image/lists.hpp"
 #include "weir/key/address.hpp"
@@ -26,7 +27,7 @@
 namespace weir::image {
 
 inline constexpr std::array<char, 8> magic{'W', 'E', 'I', 'R', 'I', 'M', 'G', '1'};
-inline constexpr std::uint32_t format_version = 4;
+inline constexpr std::uint32_t format_version = 5;
 
 struct ImageHeader {
   std::array<char, 8> magic;
@@ -48,7 +49,9 @@ static_assert(sizeof(ImageHeader) == 192 && std::has_unique_object_representatio
 static_assert(offsetof(ImageHeader, store_id) == 32 && offsetof(ImageHeader, rules_digest) == 72 &&
               offsetof(ImageHeader, header_checksum) == 184);
 
-// Numbers are for ever: a kind is never reused for something else.
+// Where a section is asked. What stands there, where that may differ, says the header that it begins with: a
+// FilterHeader, by its kind. Numbers are for ever: a kind is never reused for something else; 36, 37, 40 and 41
+// named filters of formats up to 4.
 enum class SectionKind : std::uint32_t {
   policy = 1, // Policy
   lists = 2,  // ListsHeader, ListEntry[]
@@ -68,24 +71,25 @@ enum class SectionKind : std::uint32_t {
   allow_v4_overlay = 26,
   allow_v6_overlay = 27,
 
-  deny_v4_front = 28, // filter::FrontHeader, split-block Bloom blocks
+  deny_v4_front = 28, // a filter that every key of the table is in
   deny_v6_front = 29,
 
-  deny_v4_chained = 32, // table::ChainHeader, layers: location predictor [Chained §5.3]
-  deny_v6_chained = 33,
-  allow_v4_chained = 34,
-  allow_v6_chained = 35,
+  deny_v4_predictor = 32, // which line of the table has a key [Chained §5.3]
+  deny_v6_predictor = 33,
+  allow_v4_predictor = 34,
+  allow_v6_predictor = 35,
 
-  allow_seesaw = 36, // filter::SeesawHeader, cells, modulator: filter in front of the allow tables [SSCF]
+  allow_filter = 42, // a filter that changes, in front of the allow tables of both families [SSCF]
 
-  deny_stacked = 37, // DenyFilterHeader, ranges, layers: denied hosts of both families [Stacked]
-
-  allow_cuckoo = 40,  // filter::CuckooHeader, words: a second kind of filter there
-  allow_stacked = 41, // StackHeader, three counting layers: a third kind
+  // DenyFilterHeader, ranges, a filter: denied hosts of both families [Stacked].
+  deny_front = 43, // what it rejects no table has
+  deny_judge = 44, // compact mode: what it accepts is denied, no table has hosts
 
   // Reserved for what is to come; refused today unless flagged optional.
   offender_model = 38, // stable learned filter [SLBF]
-  class_map = 39,      // names the list of an address in compact mode
+  list_name = 39,      // names the list of an address in compact mode
+  deny_v4_ranges = 48, // prefixes as lines of ranges, 48 to 51 in the order of the tables
+  deny_v4_hosts = 52,  // lines of hosts alone, of another kind than those of the tables, 52 to 55
 };
 
 // What a kind is called in messages; empty for numbers that are none.
@@ -94,16 +98,15 @@ enum class SectionKind : std::uint32_t {
       "deny_v4_table",    "deny_v6_table",    "allow_v4_table",   "allow_v6_table",  "deny_v4_lengths",
       "deny_v6_lengths",  "allow_v4_lengths", "allow_v6_lengths", "deny_v4_overlay", "deny_v6_overlay",
       "allow_v4_overlay", "allow_v6_overlay", "deny_v4_front",    "deny_v6_front"};
-  constexpr std::array<std::string_view, 4> chains{"deny_v4_chained", "deny_v6_chained", "allow_v4_chained",
-                                                   "allow_v6_chained"};
+  constexpr std::array<std::string_view, 4> predictors{"deny_v4_predictor", "deny_v6_predictor",
+                                                       "allow_v4_predictor", "allow_v6_predictor"};
   const auto n = static_cast<std::uint32_t>(kind);
   if (kind == SectionKind::policy) return "policy";
   if (kind == SectionKind::lists) return "lists";
-  if (kind == SectionKind::allow_seesaw) return "allow_seesaw";
-  if (kind == SectionKind::deny_stacked) return "deny_stacked";
-  if (kind == SectionKind::allow_cuckoo) return "allow_cuckoo";
-  if (kind == SectionKind::allow_stacked) return "allow_stacked";
-  if (n >= 32 && n < 32 + chains.size()) return chains[n - 32];
+  if (kind == SectionKind::allow_filter) return "allow_filter";
+  if (kind == SectionKind::deny_front) return "deny_front";
+  if (kind == SectionKind::deny_judge) return "deny_judge";
+  if (n >= 32 && n < 32 + predictors.size()) return predictors[n - 32];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
 }
 
@@ -125,15 +128,10 @@ struct SectionEntry {
 };
 static_assert(sizeof(SectionEntry) == 32 && std::has_unique_object_representations_v<SectionEntry>);
 
-// ---- denied hosts as a stacked filter ------------------------------------------------------------
+// ---- denied hosts as a filter --------------------------------------------------------------------
 
-// Its word about a host of the deny side: IPv4 /32, IPv6 /128. Shorter prefixes are not in it.
-enum class DenyFilterRole : std::uint8_t {
-  front = 0, // rejects: absent; accepts: ask the table
-  judge = 1, // compact mode: the last word, there is no table of hosts
-};
-[[nodiscard]] constexpr std::string_view name_of(DenyFilterRole role) noexcept {
-  return role == DenyFilterRole::judge ? "judge" : "front";
+[[nodiscard]] constexpr SectionKind section_of(DenyFilterRole role) noexcept {
+  return role == DenyFilterRole::judge ? SectionKind::deny_judge : SectionKind::deny_front;
 }
 
 // Rates in the image are whole numbers of these parts.
@@ -151,8 +149,7 @@ inline constexpr std::uint64_t stack_rate_max = 1'000'000'000'000;
 // Then the ranges, IPv4 first, padded to 64 bytes, then a stack as filter/stacked_view.hpp has it.
 inline constexpr unsigned deny_filter_depth_max = 9;
 struct DenyFilterHeader {
-  std::uint8_t role; // DenyFilterRole
-  std::array<std::uint8_t, 7> reserved0;
+  std::uint64_t reserved0;
   std::uint64_t planned_keys;         // hosts that there is room for
   std::uint64_t psi, efpr, efpb;      // as planned, in stack_rate_unit
   std::uint32_t spared_v4, spared_v6; // ranges: addresses that a judge never denies

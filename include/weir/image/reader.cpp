@@ -47,7 +47,9 @@ private:
   if (h.magic != magic) return bad("the first bytes are not those of an image");
   if (h.format_version != format_version)
     return bad("format version " + number(h.format_version) + ", this program reads " +
-               number(format_version));
+               number(format_version) + ": " +
+               (h.format_version < format_version ? "an earlier" : "a later") +
+               " weir wrote it, and weir-control builds it again from the rules");
   if (h.header_bytes != sizeof(ImageHeader)) return bad("header of " + number(h.header_bytes) + " bytes");
   if (checksum(bytes.first(offsetof(ImageHeader, header_checksum))) != h.header_checksum)
     return bad("the header's checksum does not match");
@@ -137,16 +139,18 @@ template <class Line>
                                   h->lines};
 }
 
-// An absent front filter is an empty one.
+// An absent front filter is an empty one. The kernels of a burst ask split-block Bloom filters, and take their
+// hash functions to be those of layer 0.
 [[nodiscard]] Result<filter::SplitBlockBloom> read_front(Bytes section, SectionKind kind) {
   if (section.empty()) return filter::SplitBlockBloom{};
-  const auto *h = header_of<filter::FrontHeader>(section);
-  if (!h || h->blocks == 0) return bad_section(kind, "too short or without blocks");
-  if (section.size() != sizeof *h + std::uint64_t{h->blocks} * sizeof(filter::Block))
-    return bad_section(kind, "size does not match its blocks");
-  if (h->reserved0 != 0 || !all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
-  return filter::SplitBlockBloom(reinterpret_cast<const filter::Block *>(section.data() + sizeof *h),
-                                 h->blocks);
+  const auto filter = filter::AnyFilter::attach(section);
+  if (!filter) return bad_section(kind, filter.error().message);
+  const auto *blocks = filter->as<filter::SplitBlockView>();
+  if (blocks == nullptr)
+    return bad_section(kind, std::string("a ") + filter::name_of(filter->kind()) +
+                                 " does not serve here: this program asks split-block Bloom filters");
+  if (blocks->family() != filter::SplitBlockBloom::layer) return bad_section(kind, "its layer is not 0");
+  return blocks->blocks();
 }
 
 // An absent chain is an empty one. Its bits can send a reader to either table, never out of one.
@@ -157,10 +161,15 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
   if (section.empty()) return ChainedPredictor{};
   const auto *h = header_of<table::ChainHeader>(section);
   if (!h) return bad_section(kind, "too short");
+  if (const std::string why = filter::header_objection(load_unaligned<filter::FilterHeader>(section.data()),
+                                                       filter::FilterKind::chained_predictor);
+      !why.empty())
+    return bad_section(kind, why);
   if (h->lines1 != table.count1) return bad_section(kind, "does not belong to its table");
   if (h->groups != 2 && h->groups != 4 && h->groups != 8)
     return bad_section(kind, number(h->groups) + " groups a line, known are 2, 4 and 8");
-  if (h->exact > 1 || !all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  if (h->exact > 1 || !all_zero(h->reserved1) || h->reserved2 != 0 || !all_zero(h->reserved))
+    return bad_section(kind, "reserved bytes are not zero");
   if (h->deep_layers > table::chain_deep_layers_max)
     return bad_section(kind, number(h->deep_layers) + " deeper layers, at most " +
                                  number(table::chain_deep_layers_max));
@@ -180,35 +189,26 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
                           std::span(deep).first(h->deep_layers), &h->exact, family);
 }
 
-template <class Filter>
-[[nodiscard]] Result<AllowFilterView> read_allow_filter_as(Bytes section, SectionKind kind) {
-  const auto filter = Filter::attach(section);
-  if (!filter) return bad_section(kind, filter.error().message);
-  return AllowFilterView(*filter);
-}
-
-// None of the sections: an empty one.
+// No section: an empty one.
 [[nodiscard]] Result<AllowFilterView> read_allow_filter(const Sections &s) {
-  const Bytes seesaw = s.of(SectionKind::allow_seesaw), cuckoo = s.of(SectionKind::allow_cuckoo),
-              stacked = s.of(SectionKind::allow_stacked);
-  if (int{!seesaw.empty()} + int{!cuckoo.empty()} + int{!stacked.empty()} > 1)
-    return bad("two filters stand in front of the allow tables, at most one may");
-  if (!seesaw.empty()) return read_allow_filter_as<filter::SeesawView>(seesaw, SectionKind::allow_seesaw);
-  if (!cuckoo.empty()) return read_allow_filter_as<filter::CuckooView>(cuckoo, SectionKind::allow_cuckoo);
-  if (!stacked.empty())
-    return read_allow_filter_as<filter::StackedCountingView>(stacked, SectionKind::allow_stacked);
-  return AllowFilterView{};
+  const Bytes section = s.of(SectionKind::allow_filter);
+  if (section.empty()) return AllowFilterView{};
+  auto filter = AllowFilterView::attach(section);
+  if (!filter) return bad_section(SectionKind::allow_filter, filter.error().message);
+  return filter;
 }
 
-// An absent section is an empty view.
-[[nodiscard]] Result<DenyFilterView> read_stack(const Sections &s) {
-  const Bytes section = s.of(SectionKind::deny_stacked);
-  if (section.empty()) return DenyFilterView{};
-  if (!s.of(SectionKind::deny_v4_front).empty() || !s.of(SectionKind::deny_v6_front).empty())
+// No section: an empty view.
+[[nodiscard]] Result<DenyFilterView> read_deny_filter(const Sections &s) {
+  const Bytes front = s.of(SectionKind::deny_front), judge = s.of(SectionKind::deny_judge);
+  if (front.empty() && judge.empty()) return DenyFilterView{};
+  const bool fronts = !s.of(SectionKind::deny_v4_front).empty() || !s.of(SectionKind::deny_v6_front).empty();
+  if (fronts || (!front.empty() && !judge.empty()))
     return bad("two filters stand in front of the deny tables, at most one may");
-  auto stack = DenyFilterView::attach(section);
-  if (!stack) return bad_section(SectionKind::deny_stacked, stack.error().message);
-  return stack;
+  const auto role = judge.empty() ? DenyFilterRole::front : DenyFilterRole::judge;
+  auto filter = DenyFilterView::attach(judge.empty() ? front : judge, role);
+  if (!filter) return bad_section(section_of(role), filter.error().message);
+  return filter;
 }
 
 [[nodiscard]] Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
@@ -266,7 +266,7 @@ template <class Line>
   const SectionKind table = at(SectionKind::deny_v4_table), overlay = at(SectionKind::deny_v4_overlay);
   out.table = TRY(read_table<Line>(s.of(table), table));
   out.overlay = TRY(read_overlay<Line>(s.of(overlay), overlay));
-  const SectionKind chain = at(SectionKind::deny_v4_chained);
+  const SectionKind chain = at(SectionKind::deny_v4_predictor);
   out.chain = TRY(read_chain<Line>(s.of(chain), chain, out.table, family));
   if (side == Side::allow) return {}; // fronts exist on the deny side alone
   const SectionKind front = at(SectionKind::deny_v4_front);
@@ -305,7 +305,7 @@ Result<ImageView> attach(Bytes bytes, Check check) {
   view.policy = TRY(read_policy(sections.of(SectionKind::policy)));
   view.lists = TRY(read_lists(sections.of(SectionKind::lists)));
   view.allow_filter = TRY(read_allow_filter(sections));
-  view.deny_filter = TRY(read_stack(sections));
+  view.deny_filter = TRY(read_deny_filter(sections));
   for (const Side side : both_sides) {
     TRY(read_side(sections, side, view.family, view.v4[side]));
     TRY(read_side(sections, side, view.family, view.v6[side]));

@@ -29,22 +29,20 @@ template <class Filter> Result<AllowFilterWriter> open_allow_filter_as(MutableBy
 }
 
 Result<AllowFilterWriter> open_allow_filter(MutableBytes image, const ImageView &view) {
+  const MutableBytes section = section_of(image, view, SectionKind::allow_filter);
   switch (view.allow_filter.kind()) {
   case AllowFilterKind::none: break;
-  case AllowFilterKind::seesaw:
-    return open_allow_filter_as<filter::SeesawWriter>(section_of(image, view, SectionKind::allow_seesaw));
-  case AllowFilterKind::cuckoo:
-    return open_allow_filter_as<filter::CuckooWriter>(section_of(image, view, SectionKind::allow_cuckoo));
-  case AllowFilterKind::stacked:
-    return open_allow_filter_as<filter::StackedCountingWriter>(
-        section_of(image, view, SectionKind::allow_stacked));
+  case AllowFilterKind::seesaw: return open_allow_filter_as<filter::SeesawWriter>(section);
+  case AllowFilterKind::cuckoo: return open_allow_filter_as<filter::CuckooWriter>(section);
+  case AllowFilterKind::stacked: return open_allow_filter_as<filter::StackedCountingWriter>(section);
   }
   return AllowFilterWriter{};
 }
 
 Result<DenyFilterWriter> open_deny_filter_writer(MutableBytes image, const ImageView &view) {
   if (view.deny_filter.empty()) return DenyFilterWriter{};
-  return DenyFilterWriter::adopt(section_of(image, view, SectionKind::deny_stacked), view.deny_filter);
+  const MutableBytes section = section_of(image, view, section_of(view.deny_filter.role()));
+  return DenyFilterWriter::adopt(section, view.deny_filter);
 }
 
 } // namespace

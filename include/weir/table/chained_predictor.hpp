@@ -21,6 +21,7 @@
 // the group bits in the lines, which are kept in any case. Nothing else of a chain ever changes in place.
 #pragma once
 
+#include "weir/filter/and_not.hpp"
 #include "weir/table/line.hpp"
 #include "weir/table/sections.hpp"
 
@@ -102,9 +103,11 @@ public:
 
   // What the deeper layers say of a key that the first one took.
   [[nodiscard]] Home settle(KeyHash h) const noexcept {
-    for (unsigned i = 0; i < deep_count_; ++i)
-      if (!holds(deep_[i], i, h)) return i % 2 == 0 ? Home::table2 : Home::table1;
-    return deep_count_ % 2 == 0 ? Home::table2 : Home::table1;
+    const auto accepts = [&](std::size_t layer) {
+      const auto deep = static_cast<unsigned>(layer - 1);
+      return holds(deep_[deep], deep, h);
+    };
+    return filter::and_not(1, deep_count_ + 1, accepts) ? Home::table2 : Home::table1;
   }
 
   // Where and as what a key stands in deep layer `layer` of `words` words; shared with the trainer.

@@ -2,6 +2,8 @@
 // docs/image-format.md has the same for people.
 #pragma once
 
+#include "weir/filter/base_filter.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -53,15 +55,24 @@ static_assert(sizeof(OverlayHeader) == 64);
 // A location predictor: the first layer's bits, padded to 64 bytes, then the deeper layers, each of
 // `deep_words` words of 64 bits. Flagged optional: a reader may follow the lines' group bits instead.
 inline constexpr unsigned chain_deep_layers_max = 6;
+// Begins as a FilterHeader does: the first four numbers are its shape words.
 struct ChainHeader {
+  std::array<char, 8> magic; // filter::filter_magic
+  std::uint32_t kind;        // filter::FilterKind::chained_predictor
+  std::uint32_t reserved0;
   std::uint32_t lines1;      // as in the table's header
   std::uint32_t groups;      // bits a line: 2, 4 or 8
   std::uint32_t exact;       // 1 while right for every stored key; falls, never rises (mutable)
   std::uint32_t deep_layers; // in use
+  std::array<std::uint64_t, 2> reserved1;
+  std::uint64_t keys; // as built
+  std::uint64_t reserved2;
   std::array<std::uint32_t, chain_deep_layers_max> deep_words; // of every layer there is room for
-  std::uint64_t keys;                                          // as built
-  std::array<std::uint8_t, 16> reserved;
+  std::array<std::uint8_t, 40> reserved;
 };
-static_assert(sizeof(ChainHeader) == 64 && std::has_unique_object_representations_v<ChainHeader>);
+static_assert(sizeof(ChainHeader) == 128 && std::has_unique_object_representations_v<ChainHeader>);
+static_assert(offsetof(ChainHeader, lines1) == offsetof(filter::FilterHeader, shape) &&
+              offsetof(ChainHeader, keys) == offsetof(filter::FilterHeader, keys) &&
+              offsetof(ChainHeader, deep_words) == sizeof(filter::FilterHeader));
 
 } // namespace weir::table

@@ -170,12 +170,12 @@ TEST(SeesawSize, late_negatives_get_a_size_of_their_own_and_the_rates_that_are_p
 }
 
 TEST(SeesawSize, the_smallest_budgets_still_make_a_filter) {
-  SeesawTask task = task_for(10, 1'536 / 10.0);
-  task.bits_total = 1'536;
+  SeesawTask task = task_for(10, 2'048 / 10.0);
+  task.bits_total = 2'048;
   const auto plan = size_seesaw(task);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_LE(8 * build::seesaw_bytes(plan->params).value(), task.bits_total);
-  task.bits_total = 1'535;
+  task.bits_total = 2'047;
   EXPECT_FALSE(size_seesaw(task));
   task.keys = 0;
   EXPECT_FALSE(size_seesaw(task));

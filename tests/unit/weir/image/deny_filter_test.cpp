@@ -69,7 +69,7 @@ protected:
   [[nodiscard]] Result<image::DenyFilterView> attach() {
     memory = std::make_unique<test::ImageMemory>(section.size());
     std::ranges::copy(section, memory->bytes().begin());
-    return image::DenyFilterView::attach(memory->bytes().first(section.size()));
+    return image::DenyFilterView::attach(memory->bytes().first(section.size()), DenyFilterRole::judge);
   }
   void expect_refused(std::string_view words) {
     const auto view = attach();
@@ -103,17 +103,19 @@ TEST_F(DenyFilterSection, is_refused_when_a_field_is_impossible) {
     put(at, value);
     expect_refused(words);
   };
-  with(0, std::uint8_t{2}, "role 2, known are 0 and 1");
+  with(0, std::uint8_t{1}, "reserved bytes are not zero");
   with(3, std::uint8_t{1}, "reserved bytes are not zero");
   with(60, std::uint8_t{1}, "reserved bytes are not zero");
   with(24, image::stack_rate_max + 1, "a planned rate lies above 1");
   with(40, std::uint32_t{1} << 30, "size does not match its ranges");
   with(64, std::uint32_t{0xFFFFFFFF}, "its ranges are out of order");
   const std::size_t stack = image::deny_filter_offset(1, 1), layers = stack + filter::stack_layers_offset(3);
-  with(stack, std::uint8_t{0}, "does not begin as stacks do");
-  with(stack + 8, std::uint32_t{2}, "the number of layers is not an odd one");
+  with(stack, std::uint8_t{0}, "stacked filter: the section does not begin as filters do");
+  with(stack + 8, static_cast<std::uint32_t>(FilterKind::bloom), "stacked filter: the section holds a Bloom");
+  with(stack + offsetof(filter::StackHeader, depth), std::uint32_t{2},
+       "the number of layers is not an odd one");
   with(layers + 8, static_cast<std::uint32_t>(FilterKind::cuckoo), "layer 1: cuckoo filter");
-  with(layers + 8, std::uint32_t{99}, "layer 1: filter: kind 99 is unknown to this program");
+  with(layers + 8, std::uint32_t{99}, "layer 1: filter: kind 99 (unknown filter) does not serve here");
   with(layers + 8, static_cast<std::uint32_t>(FilterKind::bloom), "layer 1: Bloom filter");
   with(layers + 16, std::uint32_t{0}, "there is no block");
 }
@@ -136,9 +138,7 @@ std::vector<std::byte> with_layers(std::span<const std::byte> section, const std
     entries.push_back({end, layer.size()});
     end = round_up(end + layer.size(), cache_line_bytes);
   }
-  filter::StackHeader header{};
-  header.magic = filter::stack_magic;
-  header.depth = depth;
+  const filter::StackHeader header = filter::stack_header(depth);
   std::vector<std::byte> all(begin + end);
   const MutableBytes stack = MutableBytes(all).subspan(begin);
   std::ranges::copy(section.first(begin), all.begin());
@@ -206,7 +206,7 @@ TEST(DenyFilter, is_refused_beside_a_front_filter_and_beside_a_list_of_its_name)
   build::BuildInput in = example.input();
   const auto stack =
       build::build_deny_filter(in.deny, test::plan_of({}, DenyFilterRole::judge), in.seed).value();
-  in.deny_filter.section = stack.section;
+  in.deny_filter = stack.input();
   std::vector<std::byte> none;
   in.deny.front_filter = true;
   EXPECT_EQ(build::build_image(in, none).error().message, "two filters for the deny side: give it one");
@@ -220,7 +220,7 @@ TEST(DenyFilter, of_another_seed_does_not_pass_the_check_of_the_image) {
   build::BuildInput in = example.input();
   const auto stack =
       build::build_deny_filter(in.deny, test::plan_of({.bits = 16}, DenyFilterRole::judge), 99).value();
-  in.deny_filter.section = stack.section;
+  in.deny_filter = stack.input();
   test::ImageMemory memory(build::image_bytes(in));
   const auto built = build::build_image(in, memory.bytes());
   ASSERT_FALSE(built.has_value());
@@ -259,7 +259,7 @@ TEST_P(DenyFilterRates, are_those_that_the_header_predicts) {
   plan.known = known;
   plan.psi = 0.5;
   const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
-  in.deny_filter = {.section = stack.section, .known = known};
+  in.deny_filter = stack.input(known);
   const test::ImageMemory memory = test::ImageMemory::build(in);
   const image::ImageView view = memory.view();
   unsigned unknown = 0;

@@ -1,4 +1,4 @@
-// The bytes of format version 4, pinned: header and section table - whose checksums cover every
+// The bytes of format version 5, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
 #include "tests/support/deny_filter_case.hpp"
 
@@ -12,11 +12,11 @@ namespace weir {
 namespace {
 
 // Tests run from the top of the tree.
-constexpr const char *golden_file = "tests/golden/image_v4.hex";
-constexpr const char *golden_seesaw_file = "tests/golden/image_v4_seesaw.hex";
-constexpr const char *golden_cuckoo_file = "tests/golden/image_v4_cuckoo.hex";
-constexpr const char *golden_stack_file = "tests/golden/image_v4_stack.hex";
-constexpr const char *golden_stacked_file = "tests/golden/image_v4_stacked.hex";
+constexpr const char *golden_file = "tests/golden/image_v5.hex";
+constexpr const char *golden_seesaw_file = "tests/golden/image_v5_seesaw.hex";
+constexpr const char *golden_cuckoo_file = "tests/golden/image_v5_cuckoo.hex";
+constexpr const char *golden_stack_file = "tests/golden/image_v5_stack.hex";
+constexpr const char *golden_stacked_file = "tests/golden/image_v5_stacked.hex";
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -42,7 +42,7 @@ void expect_bytes(const build::BuildInput &in, const char *name) {
   EXPECT_EQ(now, pinned.str());
 }
 
-TEST(Image, bytes_of_format_version_4_are_what_they_were) {
+TEST(Image, bytes_of_format_version_5_are_what_they_were) {
   using test::entry_v4, test::entry_v6;
   const std::vector<build::EntryV4> deny4{entry_v4("0.0.0.0/0", 1), entry_v4("0.0.0.0", 0),
                                           entry_v4("10.0.0.0/8", 0), entry_v4("10.0.0.0/24", 3),
@@ -108,7 +108,7 @@ TEST(Image, bytes_of_a_stack_that_judges_are_what_they_were) {
   plan.spared = spared;
   plan.psi = 0.25;
   const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
-  in.deny_filter.section = stack.section;
+  in.deny_filter = stack.input();
   expect_bytes(in, golden_stack_file);
 }
 

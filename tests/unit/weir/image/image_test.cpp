@@ -157,6 +157,9 @@ TEST_P(ForgedImage, is_refused_although_its_checksums_are_right) {
 template <class T> T &at(const ImageMemory &m, SectionKind kind) {
   return *reinterpret_cast<T *>(m.bytes().data() + section(m, kind).offset);
 }
+filter::FilterHeader &filter_at(const ImageMemory &m, SectionKind kind) {
+  return at<filter::FilterHeader>(m, kind);
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Image, ForgedImage,
@@ -207,46 +210,62 @@ INSTANTIATE_TEST_SUITE_P(
                 [](const ImageMemory &m) {
                   at<table::OverlayHeader>(m, SectionKind::deny_v4_overlay).lines = 0;
                 }},
-        Forgery{
-            "front_blocks", "does not match its blocks",
-            [](const ImageMemory &m) { at<filter::FrontHeader>(m, SectionKind::deny_v4_front).blocks += 1; }},
-        Forgery{"two_guards", "two filters stand in front of the allow tables",
+        Forgery{"front_blocks", "deny_v4_front: split-block Bloom filter: ",
+                [](const ImageMemory &m) { filter_at(m, SectionKind::deny_v4_front).shape[0] += 1; }},
+        Forgery{"front_of_another_kind", "deny_v4_front: Bloom filter: ",
+                [](const ImageMemory &m) { filter_at(m, SectionKind::deny_v4_front).kind = 1; }},
+        Forgery{"front_of_an_unknown_kind",
+                "deny_v4_front: filter: kind 99 (unknown filter) does not serve here",
+                [](const ImageMemory &m) { filter_at(m, SectionKind::deny_v4_front).kind = 99; }},
+        Forgery{"front_of_another_layer", "deny_v4_front: its layer is not 0",
+                [](const ImageMemory &m) { filter_at(m, SectionKind::deny_v4_front).layer = 1; }},
+        Forgery{"two_allow_filters", "allow_filter stands twice",
                 [](const ImageMemory &m) {
                   section(m, SectionKind::deny_v4_front).kind =
-                      static_cast<std::uint32_t>(SectionKind::allow_cuckoo);
+                      static_cast<std::uint32_t>(SectionKind::allow_filter);
                 }},
-        Forgery{"guard_without_cells", "allow_seesaw: ",
+        Forgery{"front_and_judge", "two filters stand in front of the deny tables",
                 [](const ImageMemory &m) {
-                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words = 0;
+                  section(m, SectionKind::allow_filter).kind =
+                      static_cast<std::uint32_t>(SectionKind::deny_judge);
                 }},
-        Forgery{"guard_without_modulator", "allow_seesaw: ",
+        Forgery{"allow_filter_that_never_changes",
+                "allow_filter: filter: kind 2 (split-block Bloom filter) does not serve here",
+                [](const ImageMemory &m) { filter_at(m, SectionKind::allow_filter).kind = 2; }},
+        Forgery{"allow_filter_of_another_kind", "allow_filter: cuckoo filter: ",
+                [](const ImageMemory &m) { filter_at(m, SectionKind::allow_filter).kind = 4; }},
+        Forgery{"guard_without_cells", "allow_filter: ",
                 [](const ImageMemory &m) {
-                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words = 0;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_filter).cell_words = 0;
                 }},
-        Forgery{"guard_of_no_parameters", "allow_seesaw: ",
+        Forgery{"guard_without_modulator", "allow_filter: ",
                 [](const ImageMemory &m) {
-                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw) = filter::SeesawHeader{};
+                  at<filter::SeesawHeader>(m, SectionKind::allow_filter).modulator_words = 0;
                 }},
-        Forgery{"guard_larger_than_its_section", "allow_seesaw: ",
+        Forgery{"guard_of_no_parameters", "allow_filter: ",
                 [](const ImageMemory &m) {
-                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).cell_words += 8;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_filter) = filter::SeesawHeader{};
                 }},
-        Forgery{"guard_smaller_than_its_section", "allow_seesaw: ",
+        Forgery{"guard_larger_than_its_section", "allow_filter: ",
                 [](const ImageMemory &m) {
-                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).modulator_words -= 8;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_filter).cell_words += 8;
                 }},
-        Forgery{"guard_cut_short", "allow_seesaw: ",
-                [](const ImageMemory &m) { section(m, SectionKind::allow_seesaw).bytes = 32; }},
+        Forgery{"guard_smaller_than_its_section", "allow_filter: ",
+                [](const ImageMemory &m) {
+                  at<filter::SeesawHeader>(m, SectionKind::allow_filter).modulator_words -= 8;
+                }},
+        Forgery{"guard_cut_short", "allow_filter: ",
+                [](const ImageMemory &m) { section(m, SectionKind::allow_filter).bytes = 32; }},
         Forgery{
-            "guard_of_too_many_hashes", "allow_seesaw: ",
-            [](const ImageMemory &m) { at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).hashes = 17; }},
-        Forgery{"guard_of_wide_cells", "allow_seesaw: ",
+            "guard_of_too_many_hashes", "allow_filter: ",
+            [](const ImageMemory &m) { at<filter::SeesawHeader>(m, SectionKind::allow_filter).hashes = 17; }},
+        Forgery{"guard_of_wide_cells", "allow_filter: ",
                 [](const ImageMemory &m) {
-                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).positive_bits = 200;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_filter).positive_bits = 200;
                 }},
-        Forgery{"guard_reserved", "allow_seesaw: ",
+        Forgery{"guard_reserved", "allow_filter: ",
                 [](const ImageMemory &m) {
-                  at<filter::SeesawHeader>(m, SectionKind::allow_seesaw).reserved[3] = 1;
+                  at<filter::SeesawHeader>(m, SectionKind::allow_filter).reserved[3] = 1;
                 }},
         Forgery{"lengths", "reserved bytes",
                 [](const ImageMemory &m) {
@@ -365,7 +384,7 @@ TEST(Image, a_stack_that_cannot_be_is_refused) {
   const WithStack with;
   const auto refused = [&](const char *words, const std::function<void(std::byte *)> &forge) {
     const ImageMemory m = ImageMemory::build(with.input);
-    forge(reinterpret_cast<std::byte *>(&at<StackHeader>(m, SectionKind::allow_stacked)));
+    forge(reinterpret_cast<std::byte *>(&at<StackHeader>(m, SectionKind::allow_filter)));
     reseal(m);
     expect_refused(m, words);
   };
@@ -373,9 +392,9 @@ TEST(Image, a_stack_that_cannot_be_is_refused) {
   const auto first = [](std::byte *s) -> FilterHeader & {
     return *reinterpret_cast<FilterHeader *>(s + filter::stack_layers_offset(3));
   };
-  refused("allow_stacked: stacked filter: ", [&](auto *s) { stack(s).depth = 1; });
-  refused("allow_stacked: stacked filter: ", [&](auto *s) { stack(s).depth = 5; });
-  refused("reserved bytes", [&](auto *s) { stack(s).reserved[3] = 1; });
+  refused("allow_filter: stacked filter: ", [&](auto *s) { stack(s).depth = 1; });
+  refused("allow_filter: stacked filter: ", [&](auto *s) { stack(s).depth = 5; });
+  refused("reserved bytes", [&](auto *s) { stack(s).reserved[1] = 1; });
   refused("layer 1: counting Bloom filter: the section holds a Bloom filter",
           [&](auto *s) { first(s).kind = static_cast<std::uint32_t>(filter::FilterKind::bloom); });
   refused("where the header asks for", [&](auto *s) { first(s).shape[0] += 1; });
@@ -410,19 +429,19 @@ TEST(ImageBuilder, refuses_a_cuckoo_filter_that_cannot_be_or_cannot_hold_the_key
 
 TEST(Image, a_cuckoo_section_that_cannot_be_is_refused) {
   const WithCuckoo with;
-  const auto refused = [&](const char *words, const std::function<void(filter::CuckooHeader &)> &forge) {
+  const auto refused = [&](const char *words, const std::function<void(filter::FilterHeader &)> &forge) {
     const ImageMemory m = ImageMemory::build(with.input);
-    forge(at<filter::CuckooHeader>(m, SectionKind::allow_cuckoo));
+    forge(filter_at(m, SectionKind::allow_filter));
     reseal(m);
     expect_refused(m, words);
   };
-  refused("allow_cuckoo: cuckoo filter: there is no bucket", [](auto &h) { h.buckets = 0; });
-  refused("allow_cuckoo: ", [](auto &h) { h.buckets = 0xFFFFFFFF; });
-  refused("fingerprints are not of 1 to 20 bits", [](auto &h) { h.fingerprint_bits = 0; });
-  refused("fingerprints are not of 1 to 20 bits", [](auto &h) { h.fingerprint_bits = 21; });
-  refused("where the header asks for", [](auto &h) { h.buckets += 16; });
-  refused("reserved bytes", [](auto &h) { h.reserved0[2] = 1; });
-  refused("reserved bytes", [](auto &h) { h.reserved[39] = 1; });
+  refused("allow_filter: cuckoo filter: there is no bucket", [](auto &h) { h.shape[0] = 0; });
+  refused("allow_filter: ", [](auto &h) { h.shape[0] = 0xFFFFFFFF; });
+  refused("fingerprints are not of 1 to 20 bits", [](auto &h) { h.shape[1] = 0; });
+  refused("fingerprints are not of 1 to 20 bits", [](auto &h) { h.shape[1] = 21; });
+  refused("where the header asks for", [](auto &h) { h.shape[0] += 16; });
+  refused("reserved bytes", [](auto &h) { h.shape[2] = 1; });
+  refused("reserved bytes", [](auto &h) { h.reserved0 = 1; });
 }
 
 TEST(ImageBuilder, refuses_a_filter_of_impossible_parameters) {

@@ -129,7 +129,7 @@ TEST(JhashImage, takes_another_seed_when_keys_find_no_room_in_their_lines) {
 TEST(JhashImage, doubles_its_tables_where_a_stack_is_bound_to_the_seed) {
   Crowd crowd;
   const auto stack = build::build_deny_filter(crowd.in.deny, rules().stack(), crowd.in.seed);
-  crowd.in.deny_filter.section = stack->section;
+  crowd.in.deny_filter = stack->input();
   const std::uint64_t before = build::image_bytes(crowd.in);
   std::optional<ImageMemory> memory;
   const auto report = build::build_growing(

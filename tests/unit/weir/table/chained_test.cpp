@@ -91,7 +91,7 @@ MutableBytes section_of(const ImageMemory &m, SectionKind kind) {
       return m.bytes().subspan(entries[i].offset, entries[i].bytes);
   throw std::runtime_error("no such section");
 }
-ChainHeader &chain_header(const ImageMemory &m, SectionKind kind = SectionKind::deny_v4_chained) {
+ChainHeader &chain_header(const ImageMemory &m, SectionKind kind = SectionKind::deny_v4_predictor) {
   return *reinterpret_cast<ChainHeader *>(section_of(m, kind).data());
 }
 
@@ -180,7 +180,7 @@ TEST(Chain, without_its_deeper_layers_misleads_the_keys_that_they_hold) {
   const ImageMemory m = hosts.image(8);
   const std::uint64_t in_second = m.report().deny_v6.chain.keys_of_layer[1];
   ASSERT_GT(in_second, 0u);
-  chain_header(m, SectionKind::deny_v6_chained).deep_layers = 0;
+  chain_header(m, SectionKind::deny_v6_predictor).deep_layers = 0;
   const auto view = image::attach(m.bytes(), image::Check::not_the_mutable_checksums).value();
   EXPECT_EQ(misled<table::LineV6>(view, view.v6[Side::deny], std::span(hosts.v6)), in_second);
 }
@@ -188,7 +188,7 @@ TEST(Chain, without_its_deeper_layers_misleads_the_keys_that_they_hold) {
 TEST(Chain, that_is_not_exact_is_left_alone_whatever_its_bits_say) {
   const Hosts hosts(50'000, 20'000, 11);
   const ImageMemory m = hosts.image(12);
-  for (const SectionKind kind : {SectionKind::deny_v4_chained, SectionKind::deny_v6_chained}) {
+  for (const SectionKind kind : {SectionKind::deny_v4_predictor, SectionKind::deny_v6_predictor}) {
     const MutableBytes section = section_of(m, kind);
     for (std::byte &b : section.subspan(sizeof(ChainHeader))) b ^= std::byte{0xFF};
   }
@@ -198,7 +198,7 @@ TEST(Chain, that_is_not_exact_is_left_alone_whatever_its_bits_say) {
   image::ImageView view = attach();
   EXPECT_GT(lost<table::LineV4>(view, view.v4[Side::deny], std::span(hosts.v4)), hosts.v4.size() / 2)
       << "the chain was not asked";
-  for (const SectionKind kind : {SectionKind::deny_v4_chained, SectionKind::deny_v6_chained})
+  for (const SectionKind kind : {SectionKind::deny_v4_predictor, SectionKind::deny_v6_predictor})
     chain_header(m, kind).exact = 0;
   view = attach();
   EXPECT_EQ(lost<table::LineV4>(view, view.v4[Side::deny], std::span(hosts.v4)), 0u);
@@ -258,7 +258,7 @@ TEST_P(DamagedChain, is_refused) {
   GetParam().apply(chain_header(m));
   const auto view = image::attach(m.bytes(), image::Check::not_the_mutable_checksums);
   ASSERT_FALSE(view.has_value());
-  EXPECT_NE(view.error().message.find("deny_v4_chained"), std::string::npos) << view.error().message;
+  EXPECT_NE(view.error().message.find("deny_v4_predictor"), std::string::npos) << view.error().message;
   EXPECT_NE(view.error().message.find(GetParam().words), std::string::npos) << view.error().message;
 }
 
@@ -276,12 +276,15 @@ INSTANTIATE_TEST_SUITE_P(
                            }},
                     Damage{"size does not match", [](ChainHeader &h) { ++h.deep_words[5]; }},
                     Damage{"size does not match", [](ChainHeader &h) { h.deep_words.fill(0xFFFFFFFF); }},
+                    Damage{"does not begin as filters do", [](ChainHeader &h) { h.magic[7] = '2'; }},
+                    Damage{"holds a Bloom filter", [](ChainHeader &h) { h.kind = 1; }},
+                    Damage{"reserved", [](ChainHeader &h) { h.reserved1[1] = 1; }},
                     Damage{"reserved", [](ChainHeader &h) { h.exact = 2; }},
                     Damage{"reserved", [](ChainHeader &h) { h.reserved[3] = 1; }}));
 
 TEST(Chain, with_one_flipped_bit_is_refused_by_its_checksum) {
   const ImageMemory m = Hosts(1000, 0, 17).image(18);
-  const MutableBytes section = section_of(m, SectionKind::deny_v4_chained);
+  const MutableBytes section = section_of(m, SectionKind::deny_v4_predictor);
   for (std::size_t i = 0; i < section.size(); i += 7) {
     section[i] ^= std::byte{4};
     EXPECT_FALSE(image::attach(m.bytes()).has_value()) << "byte " << i;

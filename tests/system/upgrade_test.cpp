@@ -22,8 +22,7 @@ std::string text_of(const std::filesystem::path &file) {
 
 // What becomes of an address, and by which list: "drop bans", "pass none".
 std::string verdict_of(WeirPair &pair, const char *address) {
-  const auto answer =
-      pair.ctl({"explain", address}).json(); // fails where no list has the address
+  const auto answer = pair.ctl({"explain", address}).json(); // fails where no list has the address
   const auto word = [&](const char *member) {
     return answer.contains(member) && answer[member].is_string() ? answer[member].get<std::string>() : "none";
   };

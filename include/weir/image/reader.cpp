@@ -49,7 +49,7 @@ private:
     return bad("format version " + number(h.format_version) + ", this program reads " +
                number(format_version) + ": " +
                (h.format_version < format_version ? "an earlier" : "a later") +
-               " weir wrote it, and weir-control builds it again from the rules");
+               " weir wrote it; a weir-control of this version builds it again from its rules");
   if (h.header_bytes != sizeof(ImageHeader)) return bad("header of " + number(h.header_bytes) + " bytes");
   if (checksum(bytes.first(offsetof(ImageHeader, header_checksum))) != h.header_checksum)
     return bad("the header's checksum does not match");

@@ -226,6 +226,13 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         Forgery{"front_and_judge", "two filters stand in front of the deny tables",
                 [](const ImageMemory &m) {
+                  section(m, SectionKind::deny_v4_front).kind =
+                      static_cast<std::uint32_t>(SectionKind::deny_front);
+                  section(m, SectionKind::deny_v6_front).kind =
+                      static_cast<std::uint32_t>(SectionKind::deny_judge);
+                }},
+        Forgery{"judge_beside_fronts", "two filters stand in front of the deny tables",
+                [](const ImageMemory &m) {
                   section(m, SectionKind::allow_filter).kind =
                       static_cast<std::uint32_t>(SectionKind::deny_judge);
                 }},

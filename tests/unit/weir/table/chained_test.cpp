@@ -279,6 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Damage{"does not begin as filters do", [](ChainHeader &h) { h.magic[7] = '2'; }},
                     Damage{"holds a Bloom filter", [](ChainHeader &h) { h.kind = 1; }},
                     Damage{"reserved", [](ChainHeader &h) { h.reserved1[1] = 1; }},
+                    Damage{"reserved", [](ChainHeader &h) { h.reserved2 = 1; }},
                     Damage{"reserved", [](ChainHeader &h) { h.exact = 2; }},
                     Damage{"reserved", [](ChainHeader &h) { h.reserved[3] = 1; }}));
 

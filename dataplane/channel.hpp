@@ -46,7 +46,7 @@ public:
   bool send_samples(std::span<const wire::Sample> samples);
 
   // Called with the generation once every worker has seen it.
-  std::function<void(std::uint64_t)> on_live;
+  std::function<void(Generation)> on_live;
 
 private:
   using PeerId = std::uint64_t;

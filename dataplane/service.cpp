@@ -39,7 +39,7 @@ Service::Service(Dataplane &dataplane)
                [&dataplane](std::string_view query) { return answer_query(dataplane, query); }) {
   const sigset_t set = stop_signals();
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  channel_.on_live = [&dataplane](std::uint64_t generation) {
+  channel_.on_live = [&dataplane](Generation generation) {
     dataplane.meter.generation_live(generation, dataplane.counters);
     if (dataplane.replay) dataplane.replay->generation_live(generation);
   };

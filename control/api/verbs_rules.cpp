@@ -265,7 +265,7 @@ void Api::confirm(const Json &, const Caller &, const Reply &reply) {
 }
 
 void Api::rollback(const Json &request, const Caller &caller, const Reply &reply) {
-  engine_.rollback(request.value("generation", std::uint64_t{0}), change_reply(reply),
+  engine_.rollback(Generation(request.value("generation", Generation::rep{0})), change_reply(reply),
                    {.files = nullptr, .by = user_text(caller.peer)});
 }
 

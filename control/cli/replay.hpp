@@ -11,6 +11,7 @@
 
 #include "control/cli/options.hpp"
 #include "weir/base/result.hpp"
+#include "weir/image/identity.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -23,7 +24,7 @@ namespace weir::cli {
 // One configuration to apply. The first generation is 1 and has no step.
 struct ReplayStep {
   std::filesystem::path config;
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint64_t first_packet = 0; // the first packet, over all loops, that it may judge: the gate
   std::uint64_t after = 0;        // apply once so many packets were judged
 };

@@ -15,7 +15,7 @@ Result<std::vector<ReplayStep>> replay_steps(const std::vector<ReplayApply> &app
   std::uint64_t previous = 0;
   for (std::uint64_t i = 0; i < applies.size(); ++i) {
     const ReplayApply &apply = applies[i];
-    ReplayStep step{apply.config, i + 2, 0, 0};
+    ReplayStep step{apply.config, Generation(i + 2), 0, 0};
     if (apply.at) {
       step.first_packet = *apply.at;
       step.after = *apply.at;

@@ -99,9 +99,9 @@ public:
              const Asked &asked = {});
   void replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done,
                const Asked &asked = {});
-  void rollback(std::uint64_t generation, OnChange done, const Asked &asked = {}); // 0: the one before
+  void rollback(Generation generation, OnChange done, const Asked &asked = {}); // 0: the one before
   void replan(OnChange done); // the live rules once more, by what is known now
-  [[nodiscard]] Result<std::uint64_t> confirm();
+  [[nodiscard]] Result<Generation> confirm();
 
   // ---- what is
   [[nodiscard]] const std::shared_ptr<const RuleSet> &rules() const { return live_; } // null: nothing yet
@@ -111,7 +111,7 @@ public:
   [[nodiscard]] std::optional<std::uint64_t> pending_confirm_s() const;
   // While an apply that nobody confirmed is being taken back: how that goes. Empty: it is not.
   [[nodiscard]] std::string taking_back() const;
-  [[nodiscard]] std::uint64_t revert_to() const { return revert_to_; } // 0: nothing is pending
+  [[nodiscard]] Generation revert_to() const { return revert_to_; } // 0: nothing is pending
   [[nodiscard]] const LastError &last_error() const {
     return last_error_;
   } // nothing: the last change went well
@@ -154,14 +154,15 @@ private:
     bool force = false;
     bool is_rollback = false; // to `to`, or the one before (0): looked up when its turn comes
     bool is_revert = false;   // of an apply that was not confirmed in time
-    std::uint64_t confirm_s = 0, to = 0;
+    std::uint64_t confirm_s = 0;
+    Generation to;
     OnChange done;
     [[nodiscard]] bool has_new_rules() const { return is_rollback || static_cast<bool>(prepare); }
 
     push::Clock::time_point started;
     Candidate candidate;
     std::shared_ptr<const RuleSet> rules;
-    std::uint64_t generation = 0, replaces = 0;
+    Generation generation, replaces;
     unsigned builds = 0;
     std::optional<std::vector<std::uint64_t>> versions; // of contents that it wrote
     std::optional<build::SealedImage> image;
@@ -231,14 +232,14 @@ private:
   void go_live(bool in_force);
   void account_for_change();
   void prune();
-  [[nodiscard]] std::set<std::uint64_t> pinned() const;
+  [[nodiscard]] std::set<Generation> pinned() const;
   void forget_left_lists();
 
   // engine_confirm.cpp
   [[nodiscard]] Status look_up_target();
   [[nodiscard]] std::string unconfirmed() const; // the note in the store
   void resume_confirm();
-  void start_confirm(std::uint64_t revert_to, std::uint64_t deadline_s);
+  void start_confirm(Generation revert_to, std::uint64_t deadline_s);
   void wait_for_confirm(push::Clock::duration wait);
   void revert();
   void end_confirm();
@@ -262,10 +263,11 @@ private:
   std::optional<build::SealedImage> ready_; // of the live generation, built while no dataplane was there
   push::EventLoop::TimerId retry_timer_ = 0, confirm_timer_ = 0, first_load_timer_ = 0;
   push::Clock::duration push_retry_wait_ = std::chrono::milliseconds(500);
-  std::uint64_t revert_to_ = 0, confirm_deadline_s_ = 0;
+  Generation revert_to_;
+  std::uint64_t confirm_deadline_s_ = 0;
   unsigned reverts_tried_ = 0;
   std::string revert_error_;
-  std::set<std::uint64_t> undone_; // generations that the store still has to forget
+  std::set<Generation> undone_; // generations that the store still has to forget
   push::EventLoop::TimerId undo_timer_ = 0;
 
   LastError last_error_;
@@ -274,7 +276,7 @@ private:
   Traffic traffic_{store_};
   bool looking_at_image_ = false, reading_counters_ = false;
   std::set<Address> told_late_; // in generation told_generation_
-  std::uint64_t told_generation_ = 0;
+  Generation told_generation_;
   watch::ImageBudget image_budget_;
   push::EventLoop::TimerId image_timer_ = 0; // looks again when the budget allows
   struct Waiting {

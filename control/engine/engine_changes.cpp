@@ -175,12 +175,12 @@ Status Engine::check_left_lists() {
 // A number that the dataplane has not seen: what it runs may come from a store that is gone, or from
 // a commit that was never recorded.
 Status Engine::take_number() {
-  const std::uint64_t seen = pusher_.dataplane_generation();
+  const Generation seen = pusher_.dataplane_generation();
   if (change_->generation > seen) return {};
   const auto number = store_.take_generation_number(seen);
   // The rules in force reach a dataplane even if nothing can be written; the number is above all it has seen.
   if (!number && change_->has_new_rules()) return std::unexpected(number.error());
-  change_->generation = number ? *number : std::max(seen, live_record_.id) + 1;
+  change_->generation = number ? *number : std::max(seen, live_record_.id).next();
   if (!change_->has_new_rules()) change_->replaces = live_record_.id;
   return {};
 }

@@ -15,7 +15,7 @@ constexpr auto revert_wait_first = std::chrono::seconds(1), revert_wait_most = s
 
 } // namespace
 
-void Engine::rollback(std::uint64_t generation, OnChange done, const Asked &asked) {
+void Engine::rollback(Generation generation, OnChange done, const Asked &asked) {
   Change change;
   change.cause = generation == 0 ? std::string("rollback") : fmt::format("rollback to {}", generation);
   change.by = asked.by;
@@ -63,10 +63,11 @@ void Engine::resume_confirm() {
   const char *end = note.data() + note.size();
   const auto first = std::from_chars(note.data(), end, revert_to);
   if (first.ec != std::errc() || first.ptr == end) return;
-  if (std::from_chars(first.ptr + 1, end, deadline_s).ec == std::errc()) start_confirm(revert_to, deadline_s);
+  if (std::from_chars(first.ptr + 1, end, deadline_s).ec == std::errc())
+    start_confirm(Generation(revert_to), deadline_s);
 }
 
-void Engine::start_confirm(std::uint64_t revert_to, std::uint64_t deadline_s) {
+void Engine::start_confirm(Generation revert_to, std::uint64_t deadline_s) {
   revert_to_ = revert_to;
   confirm_deadline_s_ = deadline_s;
   reverts_tried_ = 0;
@@ -104,12 +105,13 @@ void Engine::revert() {
 void Engine::end_confirm() {
   loop_.cancel(confirm_timer_);
   confirm_timer_ = 0;
-  revert_to_ = confirm_deadline_s_ = 0;
+  revert_to_ = 0;
+  confirm_deadline_s_ = 0;
   reverts_tried_ = 0;
   revert_error_.clear();
 }
 
-Result<std::uint64_t> Engine::confirm() {
+Result<Generation> Engine::confirm() {
   if (revert_to_ == 0) return fail(Errc::not_found, "no generation waits for a confirmation");
   if (change_ != nullptr && change_->is_rollback)
     return fail(Errc::refused,

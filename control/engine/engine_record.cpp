@@ -84,7 +84,7 @@ void Engine::take_back() {
 void Engine::take_back_undone() {
   // The record of a change at hand is the live one in the store, and replaces what was to be taken back.
   const bool at_hand = change_ != nullptr && change_->recorded;
-  std::erase_if(undone_, [&](std::uint64_t generation) {
+  std::erase_if(undone_, [&](Generation generation) {
     if (at_hand) return false;
     const Status back = store_.take_back(generation, live_record_, unconfirmed());
     if (!back) last_error_ = back.error().message;
@@ -102,7 +102,7 @@ void Engine::take_back_undone() {
 void Engine::go_live(bool in_force) {
   Change &change = *change_;
   const bool new_rules = change.has_new_rules();
-  const std::uint64_t before = live_record_.id;
+  const Generation before = live_record_.id;
   live_ = change.rules;
   staged_.reset();
   if (change.record.id != 0) live_record_ = std::move(change.record);
@@ -159,8 +159,8 @@ void Engine::prune() {
   forget_left_lists();
 }
 
-std::set<std::uint64_t> Engine::pinned() const {
-  std::set<std::uint64_t> generations;
+std::set<Generation> Engine::pinned() const {
+  std::set<Generation> generations;
   for (const Change &change : waiting_)
     if (change.is_rollback && change.to != 0) generations.insert(change.to);
   if (revert_to_ != 0) generations.insert(revert_to_);

@@ -3,6 +3,7 @@
 
 #include "control/engine/candidate.hpp"
 #include "control/rules/bundle.hpp"
+#include "weir/image/identity.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -21,8 +22,8 @@ struct EntriesDone {
 };
 
 struct ChangeDone {
-  std::uint64_t generation = 0;
-  std::uint64_t from = 0, to = 0; // of a rollback: what was live, whose rules are live now
+  Generation generation{};
+  Generation from, to; // of a rollback: what was live, whose rules are live now
   bool in_force = false;
   double live_ms = 0;
   std::uint64_t swap_ns = 0;

@@ -62,7 +62,7 @@ public:
 private:
   struct CheckedSamples;
   struct KnownSources {
-    std::pair<std::uint64_t, std::uint64_t> at; // generation and sequence
+    std::pair<Generation, std::uint64_t> at; // generation and sequence
     std::vector<Address> sources;
   };
   [[nodiscard]] bool is_denied(const Address &address) const;
@@ -82,7 +82,7 @@ private:
   workload::BusyNetworks left_out_, no_place_;
   std::map<Address, push::Clock::time_point> relieved_at_;
   std::uint64_t relieved_ = 0;
-  std::pair<std::uint64_t, std::uint64_t> known_asked_at_{}; // generation and sequence
+  std::pair<Generation, std::uint64_t> known_asked_at_{}; // generation and sequence
   Background checker_; // last, so that its thread has ended before anything else goes
 };
 

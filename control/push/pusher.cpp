@@ -17,7 +17,7 @@ Pusher::Pusher(EventLoop &loop, std::filesystem::path socket, LogSource log, Eve
                                  }}),
       log_(std::move(log)), events_(std::move(events)) {}
 
-void Pusher::expect(image::StoreId store, std::uint64_t generation) {
+void Pusher::expect(image::StoreId store, Generation generation) {
   store_ = store;
   generation_ = generation;
 }

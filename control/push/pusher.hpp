@@ -37,7 +37,7 @@ struct StagedImage {
 };
 
 struct Swapped {
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint64_t sequence = 0;
   std::uint64_t swap_ns = 0;
   std::uint64_t verify_us = 0;
@@ -62,13 +62,13 @@ public:
 
   void start() { channel_.start(); }
   // What should run; asked again at every hello. Generation 0: nothing yet.
-  void expect(image::StoreId store, std::uint64_t generation);
+  void expect(image::StoreId store, Generation generation);
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool swapping() const { return stage_.has_value(); }
   // Why the dataplane runs the generation of another weir-control; empty: it does not.
   [[nodiscard]] const std::string &displaced() const { return displaced_; }
-  [[nodiscard]] std::uint64_t dataplane_generation() const { return dataplane_generation_; } // 0: none
+  [[nodiscard]] Generation dataplane_generation() const { return dataplane_generation_; } // 0: none
   [[nodiscard]] std::uint64_t applied_sequence() const { return live_.applied; }
   [[nodiscard]] Channel &channel() { return channel_; }
 
@@ -118,7 +118,7 @@ private:
   LogSource log_;
   Events events_;
   image::StoreId store_{};
-  std::uint64_t generation_ = 0, dataplane_generation_ = 0;
+  Generation generation_, dataplane_generation_;
   State state_ = State::absent;
   std::string displaced_;
   std::optional<Error> given_up_;

@@ -4,11 +4,11 @@
 
 namespace weir::store {
 
-Result<std::uint64_t> Store::take_generation_number(std::uint64_t above) {
+Result<Generation> Store::take_generation_number(Generation above) {
   const std::lock_guard lock(state_->mutex);
-  const std::uint64_t id = std::max(state_->next_generation, above + 1);
-  TRY(state_->database.put(meta_key("next_generation"), number_text(id + 1)));
-  state_->next_generation = id + 1;
+  const Generation id = std::max(state_->next_generation, above.next());
+  TRY(state_->database.put(meta_key("next_generation"), number_text(id.next().value())));
+  state_->next_generation = id.next();
   return id;
 }
 
@@ -17,9 +17,9 @@ namespace {
 constexpr const char *unconfirmed_note = "note/unconfirmed";
 
 // Takes what goes from `kept`, oldest first; returns their numbers.
-std::vector<std::uint64_t> make_room(std::vector<GenerationRecord> &kept, unsigned keep,
-                                     const std::set<std::uint64_t> &staying, std::uint64_t replaced) {
-  std::vector<std::uint64_t> gone;
+std::vector<Generation> make_room(std::vector<GenerationRecord> &kept, unsigned keep,
+                                  const std::set<Generation> &staying, Generation replaced) {
+  std::vector<Generation> gone;
   const auto take = [&](const auto &goes) {
     std::erase_if(kept, [&](const GenerationRecord &g) {
       if (staying.contains(g.id) || !goes(g)) return false;
@@ -29,7 +29,7 @@ std::vector<std::uint64_t> make_room(std::vector<GenerationRecord> &kept, unsign
   };
   take([&](const GenerationRecord &g) { return g.id == replaced; });
   const std::size_t newest = std::max(keep, 1u);
-  const std::uint64_t oldest_kept = kept.size() > newest ? kept[kept.size() - newest].id : 0;
+  const Generation oldest_kept = kept.size() > newest ? kept[kept.size() - newest].id : Generation();
   take([&](const GenerationRecord &g) { return g.id < oldest_kept; });
   return gone;
 }
@@ -39,7 +39,7 @@ std::vector<std::uint64_t> make_room(std::vector<GenerationRecord> &kept, unsign
 Status Store::make_live(const GenerationRecord &record, const std::optional<std::string> &unconfirmed) {
   Batch batch(state_->database);
   batch.put(generation_key(record.id), encode(record));
-  batch.put(meta_key("live"), number_text(record.id));
+  batch.put(meta_key("live"), number_text(record.id.value()));
   if (unconfirmed) batch.put_or_erase(meta_key(unconfirmed_note), *unconfirmed);
   {
     const std::lock_guard lock(state_->mutex);
@@ -59,12 +59,11 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
   return {};
 }
 
-Status Store::take_back(std::uint64_t undone, const GenerationRecord &before,
-                        const std::string &unconfirmed) {
+Status Store::take_back(Generation undone, const GenerationRecord &before, const std::string &unconfirmed) {
   Batch batch(state_->database);
   if (undone != before.id) batch.erase(generation_key(undone));
   if (before.id != 0) batch.put(generation_key(before.id), encode(before));
-  batch.put(meta_key("live"), number_text(before.id));
+  batch.put(meta_key("live"), number_text(before.id.value()));
   batch.put_or_erase(meta_key(unconfirmed_note), unconfirmed);
   TRY(state_->database.commit(batch));
   {
@@ -74,12 +73,12 @@ Status Store::take_back(std::uint64_t undone, const GenerationRecord &before,
   return state_->drop_unnamed();
 }
 
-Status Store::prune(unsigned keep, const std::set<std::uint64_t> &pinned, std::uint64_t replaced) {
+Status Store::prune(unsigned keep, const std::set<Generation> &pinned, Generation replaced) {
   auto kept = TRY(state_->read_generations());
-  std::set<std::uint64_t> staying = pinned;
+  std::set<Generation> staying = pinned;
   staying.insert(live());
   Batch batch(state_->database);
-  for (const std::uint64_t id : make_room(kept, keep, staying, replaced)) batch.erase(generation_key(id));
+  for (const Generation id : make_room(kept, keep, staying, replaced)) batch.erase(generation_key(id));
   if (batch.empty()) return {};
   TRY(state_->database.commit(batch));
   return state_->drop_unnamed();

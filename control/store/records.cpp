@@ -6,8 +6,8 @@ std::string meta_key(std::string_view name) { return std::string(1, meta_tag) + 
 std::string log_key(std::uint64_t sequence) {
   return Encoder(std::string_view(&log_tag, 1)).u64(sequence).text;
 }
-std::string generation_key(std::uint64_t id) {
-  return Encoder(std::string_view(&generation_tag, 1)).u64(id).text;
+std::string generation_key(Generation id) {
+  return Encoder(std::string_view(&generation_tag, 1)).u64(id.value()).text;
 }
 std::string dynamic_key(const DynamicKey &key) {
   return Encoder(std::string_view(&dynamic_tag, 1)).u16(key.list).prefix(key.prefix).text;
@@ -56,7 +56,7 @@ std::optional<ContentSum> decode_sum(std::string_view text) {
 
 std::string encode(const GenerationRecord &g) {
   Encoder out;
-  out.u64(g.id)
+  out.u64(g.id.value())
       .u64(g.applied_at)
       .raw(g.digest.data(), g.digest.size())
       .string(g.config_text)
@@ -79,7 +79,7 @@ std::string encode(const GenerationRecord &g) {
 std::optional<GenerationRecord> decode_generation(std::string_view text) {
   Decoder in(text);
   GenerationRecord g;
-  g.id = in.u64();
+  g.id = Generation(in.u64());
   g.applied_at = in.u64();
   in.raw(g.digest.data(), g.digest.size());
   g.config_text = in.string();

@@ -25,7 +25,7 @@ struct ContentSum {
 
 [[nodiscard]] std::string meta_key(std::string_view name);
 [[nodiscard]] std::string log_key(std::uint64_t sequence);
-[[nodiscard]] std::string generation_key(std::uint64_t id);
+[[nodiscard]] std::string generation_key(Generation id);
 [[nodiscard]] std::string dynamic_key(const DynamicKey &key);
 [[nodiscard]] std::string dynamic_range(std::uint16_t list);     // what all its keys begin with
 [[nodiscard]] std::string dynamic_range_end(std::uint16_t list); // above all its keys

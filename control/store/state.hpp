@@ -29,8 +29,10 @@ struct Store::State {
   std::mutex sequencing;    // held while sequences are given and written, before both others
   mutable std::mutex mutex; // guards what follows
   image::StoreId id{};
-  std::uint64_t sequence = 0, log_first = 1, live = 0;
-  std::uint64_t next_generation = 1, next_version = 1;
+  std::uint64_t sequence = 0, log_first = 1;
+  Generation live;
+  Generation next_generation = 1;
+  std::uint64_t next_version = 1;
   std::uint16_t never_deny = 0;
   std::bitset<image::lists_max> taken;      // numbers of lists that kept generations name
   std::set<std::uint16_t> to_forget;        // others that may have dynamic entries

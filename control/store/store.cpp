@@ -31,10 +31,15 @@ Status Store::State::load() {
   } else {
     TRY(create_id());
   }
-  for (const auto &[name, value] :
-       {std::pair{"sequence", &sequence}, std::pair{"log_first", &log_first}, std::pair{"live", &live},
-        std::pair{"next_generation", &next_generation}, std::pair{"next_version", &next_version}})
+  for (const auto &[name, value] : {std::pair{"sequence", &sequence}, std::pair{"log_first", &log_first},
+                                    std::pair{"next_version", &next_version}})
     TRY(read_number(name, *value));
+  for (const auto &[name, value] :
+       {std::pair{"live", &live}, std::pair{"next_generation", &next_generation}}) {
+    Generation::rep number = value->value();
+    TRY(read_number(name, number));
+    *value = Generation(number);
+  }
 
   const auto kept = TRY(read_generations());
   TRY(load_contents(kept));
@@ -100,7 +105,7 @@ std::uint64_t Store::sequence() const {
   return state_->sequence;
 }
 
-std::uint64_t Store::live() const {
+Generation Store::live() const {
   const std::lock_guard lock(state_->mutex);
   return state_->live;
 }

@@ -74,7 +74,7 @@ struct DynamicChange { // one atomic write
 };
 
 struct GenerationRecord {
-  std::uint64_t id = 0;
+  Generation id;
   std::uint64_t applied_at = 0;
   image::Digest digest{};
   std::string config_text, config_source; // and the file it came from, which anchors its relative paths
@@ -158,20 +158,20 @@ public:
   void drop_contents(const std::vector<std::uint64_t> &versions); // those that no make_live() has named
 
   // ---- generations
-  [[nodiscard]] Result<std::uint64_t> take_generation_number(std::uint64_t above = 0); // never given twice
+  [[nodiscard]] Result<Generation> take_generation_number(Generation above = {}); // never given twice
   // Makes a generation the live one, in one write with the note `unconfirmed` when it has a new text.
   // Nothing is forgotten: until prune() it can be taken back by making `before` live again, which forgets
   // `undone` (before.id 0: there was none).
   [[nodiscard]] Status make_live(const GenerationRecord &record,
                                  const std::optional<std::string> &unconfirmed = {});
-  [[nodiscard]] Status take_back(std::uint64_t undone, const GenerationRecord &before,
+  [[nodiscard]] Status take_back(Generation undone, const GenerationRecord &before,
                                  const std::string &unconfirmed);
   // Forgets `replaced` (0: none; a rebuild has the same rules), and all but the newest `keep`; never the
   // live one or those that are pinned since somebody may go back to them.
-  [[nodiscard]] Status prune(unsigned keep, const std::set<std::uint64_t> &pinned = {},
-                             std::uint64_t replaced = 0);
+  [[nodiscard]] Status prune(unsigned keep, const std::set<Generation> &pinned = {},
+                             Generation replaced = {});
   [[nodiscard]] Result<std::vector<GenerationRecord>> generations() const; // oldest first
-  [[nodiscard]] std::uint64_t live() const;                                // 0: the store is new
+  [[nodiscard]] Generation live() const;                                   // 0: the store is new
 
   // Sequences up to `sequence` count as given and the log is forgotten: somebody has seen them, so
   // this store is older than it was (restored from a copy).

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "dataplane/count/counters.hpp"
+#include "weir/image/identity.hpp"
 
 #include <cstdint>
 #include <mutex>
@@ -13,21 +14,20 @@ namespace weir::dataplane {
 
 class GenerationMeter {
 public:
-  void generation_live(std::uint64_t generation, const Counters &counters) {
+  void generation_live(Generation generation, const Counters &counters) {
     const std::lock_guard lock(mutex_);
     since_ = generation;
     before_ = sum(counters);
   }
   // The generation, and the counters under it.
-  [[nodiscard]] std::pair<std::uint64_t, wire::CounterValues>
-  under_generation(const Counters &counters) const {
+  [[nodiscard]] std::pair<Generation, wire::CounterValues> under_generation(const Counters &counters) const {
     const std::lock_guard lock(mutex_);
     return {since_, sum(counters) - before_};
   }
 
 private:
   mutable std::mutex mutex_;
-  std::uint64_t since_ = 0; // the image that was there at the start: everything counts
+  Generation since_; // the image that was there at the start: everything counts
   wire::CounterValues before_;
 };
 

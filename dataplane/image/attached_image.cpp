@@ -56,7 +56,7 @@ Status check_claim(const image::ImageHeader &header, const image::ImageIdentity 
   };
   if (header.total_bytes != claim.bytes) return differs("size", header.total_bytes, claim.bytes);
   if (header.generation != claim.generation)
-    return differs("generation", header.generation, claim.generation);
+    return differs("generation", header.generation.value(), claim.generation.value());
   if (header.sequence != claim.sequence) return differs("sequence", header.sequence, claim.sequence);
   if (header.store_id != claim.store_id)
     return fail(Errc::bad_image, "the image comes from another rule store than announced");

@@ -70,7 +70,7 @@ struct AttachedImage {
   Mapping mapping;
   bool hugepages = false;
   std::uint64_t image_bytes = 0; // of the image, without the rounding of the mapping
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::atomic<std::uint64_t> sequence{0}; // last delta applied; the service thread writes, others look
   image::StoreId store_id{};
   std::optional<image::ImageWriter> writer;

@@ -125,7 +125,7 @@ Result<AttachedImage *> Generations::target_of(const wire::Deltas &about) {
 }
 
 // Whether what was said about this store's generation may be done to the live image.
-Status Generations::is_live(const image::StoreId &store, std::uint64_t generation, const char *what) {
+Status Generations::is_live(const image::StoreId &store, Generation generation, const char *what) {
   const AttachedImage *image = live();
   if (image == nullptr || image->generation != generation)
     return fail(Errc::refused, fmt::format("addresses to be {} in generation {}, but {} is live", what,
@@ -250,7 +250,7 @@ Status Generations::commit(const wire::Commit &commit, std::function<void(const 
 }
 
 void Generations::publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done) {
-  const std::uint64_t generation = image->generation;
+  const Generation generation = image->generation;
   *image->in_force = true;
   const Clock::time_point start = Clock::now();
   ImageSlot::Published published = [&] {
@@ -275,8 +275,8 @@ void Generations::retire(std::unique_ptr<AttachedImage> image) {
   if (!image) return;
   {
     const auto held = lock();
-    const auto known = std::ranges::find(retired_packets_, image->generation,
-                                         &std::pair<std::uint64_t, std::uint64_t>::first);
+    const auto known =
+        std::ranges::find(retired_packets_, image->generation, &std::pair<Generation, std::uint64_t>::first);
     std::uint64_t before = 0; // a generation may come into force again
     if (known != retired_packets_.end()) {
       before = known->second;
@@ -317,9 +317,9 @@ bool Generations::tick() {
   return !waiting_.empty();
 }
 
-std::map<std::uint64_t, std::uint64_t> Generations::packets_by_generation() const {
+std::map<Generation, std::uint64_t> Generations::packets_by_generation() const {
   const auto held = lock();
-  std::map<std::uint64_t, std::uint64_t> packets{retired_packets_.begin(), retired_packets_.end()};
+  std::map<Generation, std::uint64_t> packets{retired_packets_.begin(), retired_packets_.end()};
   if (const AttachedImage *now = slot_.current(); now != nullptr && now->packets() > 0)
     packets[now->generation] += now->packets();
   return packets;

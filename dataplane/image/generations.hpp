@@ -27,7 +27,7 @@
 namespace weir::dataplane {
 
 struct Swap {
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint64_t swap_ns = 0; // publish to quiesced on every worker
 };
 
@@ -109,7 +109,7 @@ public:
   // ---- for readers on other threads
   [[nodiscard]] std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
   // Of the one in force and of the hundred before it; both take the lock.
-  [[nodiscard]] std::map<std::uint64_t, std::uint64_t> packets_by_generation() const;
+  [[nodiscard]] std::map<Generation, std::uint64_t> packets_by_generation() const;
   [[nodiscard]] std::uint64_t earlier_packets() const; // of all others together
   [[nodiscard]] std::vector<Swap> swaps() const;       // takes the lock
   [[nodiscard]] std::uint64_t swap_count() const;      // takes the lock
@@ -121,7 +121,7 @@ private:
   };
 
   [[nodiscard]] Result<AttachedImage *> target_of(const wire::Deltas &about);
-  [[nodiscard]] Status is_live(const image::StoreId &store, std::uint64_t generation, const char *what);
+  [[nodiscard]] Status is_live(const image::StoreId &store, Generation generation, const char *what);
   void wait_for_grace();                                          // in the middle of a change; spins
   [[nodiscard]] Status load_follower(const AttachedImage &image); // the follower, if there is one
   [[nodiscard]] Status reload_follower(const AttachedImage &live);
@@ -140,9 +140,9 @@ private:
   GraceToken last_change_;      // after it, slots freed by deltas to the live image may be refilled
   std::deque<Waiting> waiting_; // tokens never fall
   mutable std::mutex mutex_;
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> retired_packets_; // generation, packets: newest last
-  std::uint64_t earlier_packets_ = 0;                                   // of those that left it
-  std::deque<Swap> swaps_;                                              // the last swaps_kept
+  std::deque<std::pair<Generation, std::uint64_t>> retired_packets_; // generation, packets: newest last
+  std::uint64_t earlier_packets_ = 0;                                // of those that left it
+  std::deque<Swap> swaps_;                                           // the last swaps_kept
   std::uint64_t swap_count_ = 0;
 };
 

@@ -34,7 +34,7 @@ std::uint64_t ImageSlot::report(unsigned worker) noexcept {
 }
 
 ImageSlot::Published ImageSlot::publish(std::unique_ptr<AttachedImage> next) noexcept {
-  const std::uint64_t generation = next ? next->generation : 0;
+  const Generation generation = next ? next->generation : 0;
   AttachedImage *previous = current_.exchange(next.release(), std::memory_order_acq_rel);
   const GraceToken token = start_grace();
   live_generation_.store(generation, std::memory_order_release);

@@ -57,7 +57,7 @@ public:
   [[nodiscard]] AttachedImage *live() noexcept { return current_.load(std::memory_order_relaxed); }
 
   // ---- anybody: 0 while nothing is attached; never falls behind what current() gives
-  [[nodiscard]] std::uint64_t live_generation() const noexcept {
+  [[nodiscard]] Generation live_generation() const noexcept {
     return live_generation_.load(std::memory_order_acquire);
   }
 
@@ -67,7 +67,7 @@ private:
   };
   std::unique_ptr<rte_rcu_qsbr, Free> qsbr_;
   alignas(cache_line_bytes) std::atomic<AttachedImage *> current_{nullptr};
-  std::atomic<std::uint64_t> live_generation_{0};
+  std::atomic<Generation> live_generation_;
 };
 
 } // namespace weir::dataplane

@@ -66,7 +66,7 @@ struct KeptImages::Saving {
   }
 
   fs::path file;
-  std::uint64_t generation = 0;
+  Generation generation;
   Mapping copy; // empty once it is written
   Bytes bytes;  // to be written: the copy's
   State state = State::to_write;
@@ -91,7 +91,7 @@ KeptImages::~KeptImages() {
 }
 
 Status KeptImages::restore(const std::function<Status(const fs::path &)> &accept,
-                           const std::function<std::uint64_t()> &generation) {
+                           const std::function<Generation()> &generation) {
   std::error_code ignored;
   const bool has_last = fs::exists(last_file(), ignored), has_previous = fs::exists(previous_file(), ignored);
   if (!has_last && !has_previous) return fail(Errc::not_found, "no image is kept in " + folder_.string());

@@ -37,9 +37,9 @@ public:
 
   // What a restart would find, for people.
   struct About {
-    std::uint64_t generation = 0; // in last.image, or previous.image if that was refused; 0: none, or unknown
-    std::uint64_t waiting = 0;    // live, and not on the disk yet; 0: none
-    std::string warning;          // what is wrong; empty: nothing
+    Generation generation{}; // in last.image, or previous.image if that was refused; 0: none, or unknown
+    Generation waiting{};    // live, and not on the disk yet; 0: none
+    std::string warning;     // what is wrong; empty: nothing
   };
 
   // `keeps` false: last.image is read, and nothing is written (replay).
@@ -53,7 +53,7 @@ public:
 
   // Hands the newest file that is accepted; says on stderr why it was not the last. not_found: there is none.
   [[nodiscard]] Status restore(const std::function<Status(const std::filesystem::path &)> &accept,
-                               const std::function<std::uint64_t()> &generation);
+                               const std::function<Generation()> &generation);
 
   [[nodiscard]] Handle prepare(const AttachedImage &image); // any thread; no delta was applied yet
   void stage(Handle saving);
@@ -84,7 +84,7 @@ private:
   std::vector<Handle> dropped_;
   bool busy_ = false, stop_ = false;
   bool last_is_good_ = true; // false: refused at the start, so it shall not become previous.image
-  std::uint64_t kept_generation_ = 0;
+  Generation kept_generation_;
   std::string refused_; // why last.image was, until another is kept
   std::uint64_t made_ = 0;
   std::thread thread_;

@@ -1,6 +1,7 @@
 // What travels with a packet of a replay from source to sink, in the mbuf's dynamic field.
 #pragma once
 
+#include "weir/image/identity.hpp"
 #include "weir/key/verdict.hpp"
 
 #include <rte_mbuf.h>
@@ -13,7 +14,7 @@ namespace weir::dataplane {
 struct PacketNote {
   std::uint64_t index = 0; // from 0, over all loops
   std::int64_t timestamp_ns = 0;
-  std::uint64_t generation = 0;     // filled in by the worker: which generation judged it
+  Generation generation{};          // filled in by the worker: which generation judged it
   std::uint32_t original_bytes = 0; // on the wire; the mbuf holds what was captured
   std::uint16_t list = 0;           // worker: counter slot of the list, or no_list
   Verdict verdict = Verdict::drop;  // worker

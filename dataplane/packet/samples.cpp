@@ -93,7 +93,8 @@ void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcep
     if (burst.decisions[i].list != image::compact_list) continue;
     Met &now = met[count++];
     now.sample = sample_of(burst, i, denied_by_the_judge(burst, i));
-    now.place = seen_.place_of({now.sample.family, now.sample.address}, burst.image->generation ^ salt_);
+    now.place =
+        seen_.place_of({now.sample.family, now.sample.address}, burst.image->generation.value() ^ salt_);
     seen_.prefetch(now.place);
   }
   if (count == 0) return;

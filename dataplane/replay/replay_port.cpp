@@ -86,7 +86,9 @@ Result<ReplayGate> parse_gate(const std::string &text) {
   const char *end = text.data() + text.size();
   const auto index = std::from_chars(text.data(), end, gate.index);
   if (index.ec == std::errc{} && index.ptr != end && *index.ptr == ':') {
-    const auto generation = std::from_chars(index.ptr + 1, end, gate.generation);
+    Generation::rep number = 0;
+    const auto generation = std::from_chars(index.ptr + 1, end, number);
+    gate.generation = Generation(number);
     if (generation.ec == std::errc{} && generation.ptr == end) return gate;
   }
   return fail(Errc::usage, "--gate " + text + ": write INDEX:GENERATION, two numbers, for example 1000:2");
@@ -163,7 +165,7 @@ void ReplayPort::start() {
   parts_->source_thread = std::thread([source = &*parts_->source] { source->run(); });
 }
 
-void ReplayPort::generation_live(std::uint64_t generation) noexcept {
+void ReplayPort::generation_live(Generation generation) noexcept {
   parts_->shared.live_generation.store(generation, std::memory_order_release);
 }
 

@@ -28,6 +28,7 @@
 
 #include "dataplane/packet/note.hpp"
 #include "weir/base/result.hpp"
+#include "weir/image/identity.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -41,7 +42,7 @@ namespace weir::dataplane {
 // Holds packet `index` and all after it back until a generation >= `generation` is live.
 struct ReplayGate {
   std::uint64_t index = 0;
-  std::uint64_t generation = 0;
+  Generation generation{};
 };
 
 struct ReplayOptions {
@@ -93,7 +94,7 @@ public:
   void start();
 
   // Tells that `generation` is published and every worker has seen it. Never steps back.
-  void generation_live(std::uint64_t generation) noexcept;
+  void generation_live(Generation generation) noexcept;
 
   // Ends the input at the next packet; what is under way is still judged and written.
   void request_stop() noexcept;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/identity.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -17,7 +18,7 @@ namespace weir::dataplane {
 struct ReplayShared {
   using Clock = std::chrono::steady_clock;
 
-  std::atomic<std::uint64_t> live_generation{0};
+  std::atomic<Generation> live_generation;
   std::atomic<bool> stop{false};    // no more input
   std::atomic<bool> abandon{false}; // leave everything where it is
 

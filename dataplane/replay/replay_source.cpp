@@ -9,7 +9,7 @@ namespace {
 // Gates in order of their index; a gate that asks for less than one before it asks for nothing.
 std::vector<ReplayGate> sorted(std::vector<ReplayGate> gates) {
   std::ranges::stable_sort(gates, {}, &ReplayGate::index);
-  std::uint64_t highest = 0;
+  Generation highest;
   for (ReplayGate &gate : gates) gate.generation = highest = std::max(highest, gate.generation);
   return gates;
 }

@@ -60,7 +60,7 @@ Json stats(const Snapshot &s) {
   json["generations"] = Json::object();
   if (s.generations_earlier > 0) json["generations"]["earlier"] = s.generations_earlier;
   for (const auto &[generation, packets] : s.generations)
-    json["generations"][std::to_string(generation)] = packets;
+    json["generations"][std::to_string(generation.value())] = packets;
   add_counters(json, wire::CounterGroup::whole, s.total);
   add_counters(json["lookups"], wire::CounterGroup::lookups, s.total);
   for (const wire::CounterGroup filter :

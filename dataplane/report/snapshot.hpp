@@ -31,12 +31,12 @@ struct Snapshot {
   std::array<std::array<std::array<std::uint64_t, family_slots>, 2>, reason_count> verdicts{};
   std::vector<std::pair<std::string, std::uint64_t>> lists; // with hits, by slot
   std::map<std::uint16_t, std::uint64_t> ethertypes;        // of non_ip
-  std::map<std::uint64_t, std::uint64_t> generations;       // packets judged under each of the newest
+  std::map<Generation, std::uint64_t> generations;          // packets judged under each of the newest
   std::uint64_t generations_earlier = 0;                    // and under all others
   KeptImages::About kept;                                   // what a restart would begin with
   wire::CounterValues total;                                // since the start
   wire::CounterValues under_generation;                     // since `generation` came into force
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::vector<Swap> swaps; // the last thousand
   std::uint64_t swap_count = 0;
   std::vector<PortSnapshot> ports;

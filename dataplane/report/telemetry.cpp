@@ -59,7 +59,7 @@ int generation(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     const auto lock = d.generations.lock();
     const AttachedImage *live = d.slot.current();
-    add_number(data, "generation", live != nullptr ? live->generation : 0);
+    add_number(data, "generation", live != nullptr ? live->generation.value() : 0);
     add_number(data, "sequence", live != nullptr ? live->sequence.load() : 0);
     add_number(data, "image_bytes", live != nullptr ? live->image_bytes : 0);
     add_number(data, "packets", live != nullptr ? live->packets() : 0);
@@ -124,7 +124,7 @@ int swap(const char *, const char *, rte_tel_data *data) {
     const auto swaps = d.generations.swaps();
     add_number(data, "count", d.generations.swap_count());
     if (!swaps.empty()) {
-      add_number(data, "last_generation", swaps.back().generation);
+      add_number(data, "last_generation", swaps.back().generation.value());
       add_number(data, "last_ns", swaps.back().swap_ns);
     }
     return 0;

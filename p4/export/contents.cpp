@@ -100,7 +100,7 @@ private:
     set(cfg::verdict_too_many_tags, policy.too_many_tags);
     set(cfg::verdict_link_local, policy.link_local);
     set(cfg::verdict_default, policy.fallthrough);
-    set_wide(cfg::generation, view.generation);
+    set_wide(cfg::generation, view.generation.value());
     for (std::uint32_t port = 0; port < limits::ports; ++port) {
       const PortSide side = port < setting_.ports.size() ? setting_.ports[port] : PortSide::none;
       const bool destination =

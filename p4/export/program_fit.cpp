@@ -23,7 +23,7 @@ public:
   template <class... Args> void add(fmt::format_string<Args...> text, Args &&...args) {
     all_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
-  [[nodiscard]] Status status(std::uint64_t generation) const {
+  [[nodiscard]] Status status(Generation generation) const {
     if (all_.empty()) return {};
     return fail(Errc::refused, fmt::format("the P4 program cannot do what generation {} asks for: {}",
                                            generation, fmt::join(all_, "; ")));

@@ -100,7 +100,7 @@ private:
     const auto generation = number(words_[1], 10);
     if (!has_words(2) || words_[0] != "generation" || !generation)
       return fail_here("a generation has to stand here");
-    out_.generation = *generation;
+    out_.generation = Generation(*generation);
     if (!next()) return cut();
     const auto digest = digest_of(words_[1]);
     if (!has_words(2) || words_[0] != "digest" || !digest) return fail_here("a digest has to stand here");
@@ -188,7 +188,7 @@ Status TextSink::flip(unsigned bank) {
   return write(info_of(Array::bank).name, 0, {&value, 1});
 }
 
-std::string TextSink::text(std::uint64_t generation, const image::Digest &digest) const {
+std::string TextSink::text(Generation generation, const image::Digest &digest) const {
   fmt::memory_buffer out;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{} {}\ngeneration {}\ndigest ", first_word, register_text_version, generation);

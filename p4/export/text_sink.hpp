@@ -46,7 +46,7 @@ struct Registers {
 };
 
 struct RegisterText {
-  std::uint64_t generation = 0;
+  Generation generation{};
   image::Digest digest{}; // of the rules
   Registers registers;
 };
@@ -62,7 +62,7 @@ public:
   [[nodiscard]] Status flip(unsigned bank) override;
 
   [[nodiscard]] const Registers &registers() const noexcept { return registers_; }
-  [[nodiscard]] std::string text(std::uint64_t generation, const image::Digest &digest) const;
+  [[nodiscard]] std::string text(Generation generation, const image::Digest &digest) const;
 
 private:
   [[nodiscard]] Result<std::vector<std::uint64_t> *> array_called(std::string_view name);

@@ -123,7 +123,7 @@ unsigned LoopPort::packets_present() const {
   return static_cast<unsigned>(distinct.size());
 }
 
-std::unique_ptr<dataplane::AttachedImage> attached_copy(const Image &image, std::uint64_t generation,
+std::unique_ptr<dataplane::AttachedImage> attached_copy(const Image &image, Generation generation,
                                                         const dataplane::AttachContext &context) {
   const auto header = *image.view().header;
   auto file = image::MemoryFile::make(header.total_bytes, true);

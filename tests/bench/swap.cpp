@@ -37,7 +37,7 @@ struct Swapping {
 // `fresh` images one after the other, then two in turn until a thousand swaps have been.
 void swap_all(RunningGate &gate, const Image &image, unsigned fresh, Swapping &result) {
   const dataplane::AttachContext context = gate.dataplane().generations.attach_context();
-  std::uint64_t generation = 1;
+  Generation generation = 1;
   std::unique_ptr<dataplane::AttachedImage> next;
   const auto start = Clock::now();
   gate.port().times = &result.times;

@@ -119,7 +119,7 @@ WireMessage DataplaneClient::stage(Bytes image, int seals) {
 }
 
 WireMessage DataplaneClient::commit(std::uint64_t generation, std::uint64_t sequence) {
-  const wire::Commit commit{generation, sequence};
+  const wire::Commit commit{Generation(generation), sequence};
   return ask(wire::Type::commit, std::as_bytes(std::span(&commit, 1)));
 }
 

@@ -95,7 +95,7 @@ public:
                      [&](Result<control::ChangeDone> done) { result = std::move(done); });
     return wait_for(result);
   }
-  Result<control::ChangeDone> rollback(std::uint64_t generation = 0) {
+  Result<control::ChangeDone> rollback(Generation generation = {}) {
     std::optional<Result<control::ChangeDone>> result;
     engine_->rollback(generation, [&](Result<control::ChangeDone> done) { result = std::move(done); });
     return wait_for(result);

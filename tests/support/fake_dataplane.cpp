@@ -259,7 +259,7 @@ Result<std::vector<std::byte>> FakeDataplane::stage(const wire::Stage &claim, in
     return fail(Errc::bad_image, "the image is not the one that was announced");
   attached->writer.emplace(std::move(writer));
   attached->store_id = claim.store_id;
-  attached->generation = claim.generation;
+  attached->generation = claim.generation.value();
   attached->sequence = claim.sequence;
   staged_ = std::move(attached);
   ++stages_;
@@ -298,7 +298,7 @@ Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted)
   live_ = std::move(staged_);
   filter_asked_ = filter_wrong_ = 0;
   stack_did_ = {};
-  return bytes_of(wire::Committed{live_->generation, 1000});
+  return bytes_of(wire::Committed{Generation(live_->generation), 1000});
 }
 
 wire::Hello FakeDataplane::hello() const {
@@ -306,7 +306,7 @@ wire::Hello FakeDataplane::hello() const {
   greeting.process = static_cast<std::uint32_t>(getpid());
   if (!live_) return greeting;
   greeting.live.store_id = live_->store_id;
-  greeting.live.generation = live_->generation;
+  greeting.live.generation = Generation(live_->generation);
   greeting.live.sequence = live_->sequence;
   return greeting;
 }

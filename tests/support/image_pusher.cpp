@@ -53,14 +53,14 @@ void ImagePusher::push(const RuleSet &rules, const ImageOptions &options) {
   const TestImage image(rules, options);
   const int fd = sealed_copy(image.bytes());
   wire::Stage stage;
-  stage.generation = options.generation;
+  stage.generation = Generation(options.generation);
   stage.bytes = image.bytes().size();
   stage.store_id = image.view().header->store_id;
   stage.sequence = image.view().header->sequence;
   send(wire::Type::stage, &stage, sizeof stage, fd);
   close(fd);
   (void)receive(wire::Type::staged);
-  const wire::Commit commit{.generation = options.generation, .sequence = stage.sequence};
+  const wire::Commit commit{.generation = stage.generation, .sequence = stage.sequence};
   send(wire::Type::commit, &commit, sizeof commit);
   (void)receive(wire::Type::committed);
 }

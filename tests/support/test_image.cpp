@@ -45,7 +45,7 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
                         .cuckoo = options.cuckoo,
                         .stacked = options.stacked,
                         .guarded = options.guarded};
-  input.identity.generation = options.generation;
+  input.identity.generation = Generation(options.generation);
   input.seed = options.seed;
   input.family = options.family;
   if (input.allow_filter.params) input.allow_filter.params->family = options.family;
@@ -77,7 +77,7 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
 std::vector<std::byte> relabelled(Bytes image, std::uint64_t generation, std::uint64_t sequence) {
   std::vector<std::byte> bytes(image.begin(), image.end());
   auto header = load_unaligned<image::ImageHeader>(bytes.data());
-  header.generation = generation;
+  header.generation = Generation(generation);
   header.sequence = sequence;
   std::memcpy(bytes.data(), &header, sizeof header);
   header.header_checksum = checksum({bytes.data(), offsetof(image::ImageHeader, header_checksum)});

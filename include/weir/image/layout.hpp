@@ -34,7 +34,7 @@ struct ImageHeader {
   std::uint32_t format_version;
   std::uint32_t header_bytes; // sizeof(ImageHeader)
   std::uint64_t total_bytes;  // of the image; the file may be longer (page rounding)
-  std::uint64_t generation;
+  Generation generation{};
   StoreId store_id;          // which rule store this came from
   std::uint64_t sequence;    // the last delta contained
   std::uint64_t build_seed;  // secret; see base/hash.hpp

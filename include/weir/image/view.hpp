@@ -55,7 +55,7 @@ template <class LineType> struct SideView {
 struct ImageView {
   const ImageHeader *header = nullptr;
   Policy policy;
-  std::uint64_t generation = 0;
+  Generation generation{};
   HashFamily family = HashFamily::xxh3;
   PerSide<SideView<table::LineV4>> v4;
   PerSide<SideView<table::LineV6>> v6;

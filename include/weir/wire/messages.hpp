@@ -83,7 +83,7 @@ using Stage = image::ImageIdentity; // one file descriptor comes along
 static_assert(sizeof(Stage) == 40);
 
 struct Staged {
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint64_t verify_us = 0;
 };
 
@@ -116,7 +116,7 @@ static_assert(sizeof(HostAddress) == 24 && std::has_unique_object_representation
 
 struct Learn { // followed by `count` HostAddress
   image::StoreId store_id{};
-  std::uint64_t generation = 0; // that must be live, else refused
+  Generation generation{}; // that must be live, else refused
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;
 };
@@ -124,7 +124,7 @@ static_assert(sizeof(Learn) == 32);
 inline constexpr std::size_t learn_max = 1024; // addresses a message
 
 struct Learned { // positions of the addresses in the filter's cells
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint32_t sealed = 0, waiting = 0; // now or before; once the keys there have gone
   std::uint32_t refused = 0;             // in use, and cells have no bit to remember it
   std::uint32_t reserved = 0;
@@ -136,7 +136,7 @@ static_assert(sizeof(Learned) == 24);
 // them.
 struct Relieve { // followed by `count` RelievedAddress
   image::StoreId store_id{};
-  std::uint64_t generation = 0; // that must be live, else refused
+  Generation generation{}; // that must be live, else refused
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;
 };
@@ -145,7 +145,7 @@ using RelievedAddress = HostAddress;
 inline constexpr std::size_t relieve_max = 1024; // addresses a message
 
 struct Relieved { // addresses
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint32_t relieved = 0;  // were denied by the filter, and are not any more
   std::uint32_t unchanged = 0; // were not, or a rule that came as a delta denies them
   std::uint32_t no_room = 0;   // the overlay is full: an image is due
@@ -154,12 +154,12 @@ struct Relieved { // addresses
 static_assert(sizeof(Relieved) == 24);
 
 struct Commit {
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint64_t sequence = 0; // the staged image must have reached it, else refused bad_sequence
 };
 
 struct Committed {
-  std::uint64_t generation = 0;
+  Generation generation{};
   std::uint64_t swap_ns = 0; // publish to quiesced on every worker
 };
 

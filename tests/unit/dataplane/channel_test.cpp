@@ -88,7 +88,7 @@ TEST_F(ChannelTest, a_truncated_image_is_refused) {
 }
 
 TEST_F(ChannelTest, late_guards_are_taken_for_the_live_generation_alone_and_only_whole) {
-  const auto ask = [&](std::uint64_t generation, std::uint32_t count, std::size_t sent) {
+  const auto ask = [&](Generation generation, std::uint32_t count, std::size_t sent) {
     const wire::Learn head{.store_id = control_->store_id, .generation = generation, .count = count};
     std::vector<wire::HostAddress> addresses(sent);
     std::vector<std::byte> payload(sizeof head + addresses.size() * sizeof(wire::HostAddress));

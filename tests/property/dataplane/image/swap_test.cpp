@@ -87,7 +87,7 @@ void swap_under_full_traffic(std::uint64_t swaps, unsigned workers) {
   std::map<std::uint64_t, std::uint64_t> packets_under;
   const auto look = [&] {
     for (const auto &[generation, packets] : gate.dataplane().generations.packets_by_generation())
-      packets_under[generation] = packets;
+      packets_under[generation.value()] = packets;
   };
   constexpr std::uint64_t swaps_between_looks = 40; // of the newest hundred each has a counter of its own
   for (std::uint64_t g = 2; g <= swaps && !testing::Test::HasFatalFailure(); ++g) {

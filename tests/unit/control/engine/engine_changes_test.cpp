@@ -34,7 +34,7 @@ protected:
     first = live();
   }
 
-  [[nodiscard]] std::uint64_t live() { return bench.engine().live_record().id; }
+  [[nodiscard]] Generation live() { return bench.engine().live_record().id; }
   void apply_drop(const std::string &entry) {
     bench.write_list("drop.txt", entry + "\n");
     const auto applied = bench.apply();
@@ -62,7 +62,7 @@ protected:
 
   EngineBench bench;
   FakeDataplane dataplane;
-  std::uint64_t first = 0;
+  Generation first;
 };
 
 TEST_F(EngineChangesTest, a_replace_whose_content_cannot_be_written_leaves_the_list_even_after_a_restart) {

@@ -30,7 +30,7 @@ protected:
     ASSERT_TRUE(bench.run_until_live());
   }
   void expect_refused(const std::vector<std::string> &words) {
-    const std::uint64_t live = bench.engine().live_record().id;
+    const Generation live = bench.engine().live_record().id;
     const auto applied = bench.apply();
     ASSERT_FALSE(applied);
     EXPECT_EQ(applied.error().code, Errc::refused);
@@ -151,7 +151,7 @@ TEST_F(EngineGuards, a_list_that_is_replaced_counts_beside_those_that_stay) {
   bench.write_list("two.txt", "");
   begin(std::string(drop) + "- {name: two, action: deny, file: two.txt}\n");
   bench.write_list("next.txt", two);
-  const std::uint64_t live = bench.engine().live_record().id;
+  const Generation live = bench.engine().live_record().id;
   const auto refused = bench.replace("two", "next.txt");
   ASSERT_FALSE(refused) << "alone it covers 12%, with the other list 27%";
   for (const char *word :

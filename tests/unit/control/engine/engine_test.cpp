@@ -40,7 +40,7 @@ protected:
 
   EngineBench bench;
   FakeDataplane dataplane;
-  std::uint64_t first = 0;
+  Generation first;
 };
 
 TEST_F(EngineTest, a_list_of_the_configuration_is_enforced_with_allow_above_deny) {

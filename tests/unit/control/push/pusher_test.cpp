@@ -56,7 +56,7 @@ protected:
     const TestImage image(some_rules(), {.generation = generation});
     std::optional<Result<push::Swapped>> done;
     pusher_->swap({.fd = make_memfd(image.bytes(), usual_seals()),
-                   .identity = {.generation = generation, .bytes = image.bytes().size()}},
+                   .identity = {.generation = Generation(generation), .bytes = image.bytes().size()}},
                   [&](const Result<push::Swapped> &swapped) { done = swapped; });
     return run_until([&] { return done.has_value(); }) && done->has_value();
   }

@@ -33,7 +33,7 @@ std::uint64_t write_content(Store &store, const std::vector<std::pair<std::strin
 }
 
 // As a change does: live, then what nobody needs is forgotten.
-Status go_live(Store &store, const GenerationRecord &record, unsigned keep, std::uint64_t replaced = 0) {
+Status go_live(Store &store, const GenerationRecord &record, unsigned keep, Generation replaced = {}) {
   TRY(store.make_live(record));
   return store.prune(keep, {}, replaced);
 }
@@ -52,7 +52,7 @@ bool can_read(const Store &store, std::uint64_t version) {
 
 GenerationRecord generation(std::uint64_t id, std::uint64_t version) {
   GenerationRecord record;
-  record.id = id;
+  record.id = Generation(id);
   record.config_text = "version: 1";
   record.lists.push_back({.number = 3, .name = "bans", .content_version = version});
   return record;
@@ -285,7 +285,7 @@ TEST(Store, the_contents_of_a_change_are_one_file_and_few_descriptors) {
   std::vector<std::uint64_t> versions;
   for (std::uint64_t id = 1; id <= 3; ++id) {
     GenerationRecord record;
-    record.id = id;
+    record.id = Generation(id);
     auto writer = store.begin_contents().value();
     for (std::uint16_t list = 1; list <= 400; ++list) {
       versions.push_back(writer.begin_version());
@@ -309,10 +309,10 @@ TEST(Store, a_pinned_generation_is_not_forgotten) {
     ASSERT_TRUE(store.make_live(generation(id, write_content(store, {{"10.0.0.2", ""}}))));
     ASSERT_TRUE(store.prune(2, {1}));
   }
-  std::vector<std::uint64_t> ids;
+  std::vector<Generation> ids;
   const auto kept = store.generations().value();
   for (const GenerationRecord &record : kept) ids.push_back(record.id);
-  EXPECT_EQ(ids, (std::vector<std::uint64_t>{1, 3, 4}));
+  EXPECT_EQ(ids, (std::vector<Generation>{1, 3, 4}));
   EXPECT_EQ(content_of(store, pinned).size(), 1u);
 }
 

@@ -37,13 +37,13 @@ protected:
     rules.lists = {{"bad", Side::deny, {parse_prefix("10.0.0.0/8").value()}}};
     const TestImage image(rules, {.generation = generation});
     const int fd = make_memfd(image.bytes(), usual_seals());
-    auto attached =
-        dataplane::attach_memfd(fd, {{}, generation, 0, image.bytes().size()}, generations_.attach_context());
+    auto attached = dataplane::attach_memfd(fd, {{}, Generation(generation), 0, image.bytes().size()},
+                                            generations_.attach_context());
     close(fd);
     ASSERT_TRUE(attached) << attached.error().message;
     (*attached)->packets_by_worker[0].packets.add(packets);
     generations_.set_staged(std::move(*attached));
-    ASSERT_TRUE(generations_.commit({generation, 0}, [](const dataplane::Swap &) {}));
+    ASSERT_TRUE(generations_.commit({Generation(generation), 0}, [](const dataplane::Swap &) {}));
     while (generations_.tick()) continue;
   }
 

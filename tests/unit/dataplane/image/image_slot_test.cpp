@@ -15,7 +15,7 @@ constexpr std::uint64_t given_up = 0; // no published image has this generation
 
 std::unique_ptr<AttachedImage> image_of(std::uint64_t generation) {
   auto image = std::make_unique<AttachedImage>();
-  image->generation = generation;
+  image->generation = Generation(generation);
   return image;
 }
 
@@ -48,11 +48,12 @@ private:
   }
 
   void finish_oldest() {
-    const AttachedImage *image = held_[first_];
+    AttachedImage *image = held_[first_];
     first_ = (first_ + 1) % held_.size();
     --in_flight_;
     if (image == nullptr) return;
-    const std::uint64_t generation = __atomic_load_n(&image->generation, __ATOMIC_RELAXED);
+    const std::uint64_t generation =
+        std::atomic_ref(image->generation).load(std::memory_order_relaxed).value();
     if (generation == given_up) dead.fetch_add(1);
     if (generation != given_up && generation < latest) backward.fetch_add(1);
     latest = generation;
@@ -76,7 +77,7 @@ TEST(ImageSlot, nobody_holds_an_image_after_its_grace_period_has_passed) {
     auto published = slot.publish(image_of(g));
     while (!slot.quiesced(published.token)) std::this_thread::yield();
     if (!published.previous) continue;
-    __atomic_store_n(&published.previous->generation, given_up, __ATOMIC_RELAXED);
+    std::atomic_ref(published.previous->generation).store(Generation(given_up), std::memory_order_relaxed);
     graves.push_back(std::move(published.previous)); // its memory must not become another image's
   }
   while (one.latest < generations || two.latest < generations) std::this_thread::yield();

@@ -52,7 +52,7 @@ protected:
     dataplane::Background background;
     dataplane::Generations next(slot, lists, background, 1, gate_->state_dir());
     const Status attached = next.attach_last();
-    return attached ? slot.live_generation() : 0;
+    return attached ? slot.live_generation().value() : 0;
   }
 
   // Every name that an image could be written under for a while is a folder with something in it.

@@ -69,7 +69,7 @@ protected:
   }
   WireMessage relieve(const std::vector<Address> &addresses, std::uint64_t generation) {
     const wire::Relieve about{.store_id = control_->store_id,
-                              .generation = generation,
+                              .generation = Generation(generation),
                               .count = static_cast<std::uint32_t>(addresses.size())};
     std::vector<std::byte> payload(sizeof about);
     std::memcpy(payload.data(), &about, sizeof about);

@@ -1,0 +1,62 @@
+#include "weir/base/number.hpp"
+#include "weir/image/identity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <sstream>
+#include <type_traits>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::test {
+namespace {
+
+using Place = Number<struct PlaceTag, std::uint64_t>;
+
+// What is counted is told apart by the compiler: neither becomes the other, and a variable neither by itself.
+static_assert(!std::is_convertible_v<Place, Generation> && !std::is_constructible_v<Generation, Place>);
+static_assert(!std::is_convertible_v<std::uint64_t, Generation> &&
+              !std::is_convertible_v<Generation, std::uint64_t>);
+static_assert(!std::equality_comparable_with<Place, Generation>);
+// It goes into images and messages as the integer that it is.
+static_assert(sizeof(Generation) == sizeof(std::uint64_t) &&
+              std::has_unique_object_representations_v<Generation> &&
+              std::is_trivially_copyable_v<Generation>);
+
+TEST(Number, begins_at_0_and_counts_up) {
+  Generation g;
+  EXPECT_EQ(g, 0);
+  EXPECT_EQ(++g, 1);
+  EXPECT_EQ(g.next(), 2);
+  EXPECT_EQ(g.value(), 1u);
+}
+
+TEST(Number, compares_as_its_integer) {
+  const Generation five = 5;
+  EXPECT_LT(five, five.next());
+  EXPECT_NE(five, Generation(6u));
+  EXPECT_EQ(five, 5u);
+  EXPECT_NE(five, -5) << "no sign is lost";
+  EXPECT_NE(Generation(UINT64_MAX), -1);
+}
+
+TEST(Number, is_printed_as_its_integer) {
+  const Generation g = 42;
+  EXPECT_EQ(fmt::format("{} {:>4}", g, g), "42   42");
+  std::ostringstream out;
+  out << g << ' ' << Number<struct SmallTag, std::uint8_t>(7);
+  EXPECT_EQ(out.str(), "42 7");
+  EXPECT_EQ(nlohmann::json({{"generation", g}}).dump(), R"({"generation":42})");
+}
+
+TEST(Number, is_found_by_its_hash) {
+  const std::unordered_set<Generation> known{3, 4};
+  EXPECT_TRUE(known.contains(3));
+  EXPECT_FALSE(known.contains(5));
+}
+
+} // namespace
+} // namespace weir::test

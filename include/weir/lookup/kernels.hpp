@@ -10,10 +10,11 @@
 //   or_else  values, values     -> values     the second where the first is none
 //   listed   values             -> mask       of those that name a list
 //   mix      hashes, layer      -> a filter's own view of them
+//   blocks   mixed hashes       -> blocks of a split-block Bloom filter
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
-// hash(), lines...(), signs(), cells(), or_else(), mix() and settle() may read and write up to the next
+// hash(), lines...(), signs(), cells(), or_else(), mix(), blocks() and settle() may read and write up to the next
 // multiple of `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values,
 // then keys, then group bits. It also prefetches the lines of the burst behind, one a probe: prefetched all
 // at once they slow the probes that follow (measured; docs/decisions.md).
@@ -116,6 +117,9 @@ struct Kernels {
   std::uint64_t (*listed)(const std::uint32_t *values, unsigned count) noexcept;
   // mixed[i] = remix(hashes[i], layer)
   void (*mix)(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept;
+  // targets[i] = the block that mixed[i] names.
+  void (*blocks)(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
+                 const void **targets) noexcept;
   // kept[]: the indices, ascending, that the filter contains; returns their number. `mixed` is of the
   // filter's own layer. May write one element more.
   unsigned (*bloom)(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
@@ -215,6 +219,11 @@ inline void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer, std:
   for (unsigned i = 0; i < count; ++i) mixed[i] = remix(hashes[i], layer);
 }
 
+inline void blocks(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
+                   const void **targets) noexcept {
+  for (unsigned i = 0; i < count; ++i) targets[i] = &filter.block_for(mixed[i]);
+}
+
 inline unsigned bloom(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
                       std::uint16_t *kept) noexcept {
   unsigned left = 0;
@@ -261,6 +270,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::signs,
                                           portable::listed,
                                           portable::mix,
+                                          portable::blocks,
                                           portable::bloom};
 
 } // namespace weir::lookup

@@ -205,7 +205,7 @@ private:
   void aim_at_blocks(const filter::SplitBlockBloom &front, std::uint64_t layer,
                      const Kernels &kernels) noexcept {
     kernels.mix(hash_.data(), count_, layer, mixed_.data());
-    for (unsigned i = 0; i < count_; ++i) target_[i] = &front.block_for(mixed_[i]);
+    kernels.blocks(front, mixed_.data(), count_, target_.data());
   }
 
   void probe(const Kernels &kernels, std::uint32_t *answers, std::span<const void *const> behind) noexcept {

@@ -81,15 +81,28 @@ WEIR_TARGET void hash_v6(const KeyV6 *keys, const std::uint64_t *seeds, unsigned
   }
 }
 
+// Where the high half of each hash points to in an array of `size` elements of 2^bytes_log2 bytes.
+template <int bytes_log2>
+WEIR_INLINE void places(const void *hashes, unsigned count, const void *first, std::uint32_t size,
+                        const void **to) noexcept {
+  const __m256i base = same64(reinterpret_cast<std::uintptr_t>(first)), sizes = same64(size);
+  const __m256i whole = same64(~((std::uint64_t{1} << bytes_log2) - 1));
+  for (unsigned i = 0; i < count; i += 4) {
+    const __m256i half = _mm256_srli_epi64(load(static_cast<const std::uint64_t *>(hashes) + i), 32);
+    const __m256i offset =
+        _mm256_and_si256(_mm256_srli_epi64(_mm256_mul_epu32(half, sizes), 32 - bytes_log2), whole);
+    store(to + i, _mm256_add_epi64(base, offset));
+  }
+}
+
 WEIR_TARGET void lines1(const KeyHash *hashes, unsigned count, const void *first, std::uint32_t size,
                         const void **lines) noexcept {
-  const __m256i base = same64(reinterpret_cast<std::uintptr_t>(first)), sizes = same64(size);
-  const __m256i whole_lines = same64(~std::uint64_t{cache_line_bytes - 1});
-  for (unsigned i = 0; i < count; i += 4) {
-    const __m256i product = _mm256_mul_epu32(_mm256_srli_epi64(load(hashes + i), 32), sizes);
-    const __m256i offset = _mm256_and_si256(_mm256_srli_epi64(product, 26), whole_lines);
-    store(lines + i, _mm256_add_epi64(base, offset));
-  }
+  places<6>(hashes, count, first, size, lines);
+}
+
+WEIR_TARGET void blocks(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
+                        const void **targets) noexcept {
+  places<5>(mixed, count, filter.blocks(), filter.count(), targets);
 }
 
 WEIR_TARGET void lines_led(const KeyHash *hashes, unsigned count, const LedTable &table,
@@ -287,7 +300,7 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 namespace kernels {
 const Kernels avx2{"avx2",         hash_v4,        hash_v6, lines1,  lines_led, probe<LineV4>, probe<LineV6>,
                    settle<LineV4>, settle<LineV6>, cells,   or_else, signs,     listed,        mix,
-                   bloom};
+                   blocks,         bloom};
 }
 
 } // namespace weir::lookup

@@ -74,16 +74,29 @@ WEIR_TARGET void hash_v6(const KeyV6 *keys, const std::uint64_t *seeds, unsigned
   }
 }
 
+// Where the high half of each hash points to in an array of `size` elements of 2^bytes_log2 bytes.
+template <int bytes_log2>
+WEIR_INLINE void places(const void *hashes, unsigned count, const void *first, std::uint32_t size,
+                        const void **to) noexcept {
+  const __m512i base = same64(reinterpret_cast<std::uintptr_t>(first)), sizes = same64(size);
+  const __m512i whole = same64(~((std::uint64_t{1} << bytes_log2) - 1));
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m512i half =
+        _mm512_srli_epi64(_mm512_loadu_si512(static_cast<const std::uint64_t *>(hashes) + i), 32);
+    const __m512i product = _mm512_mul_epu32(half, sizes);
+    const __m512i offset = _mm512_and_si512(_mm512_srli_epi64(product, 32 - bytes_log2), whole);
+    _mm512_storeu_si512(to + i, _mm512_add_epi64(base, offset));
+  }
+}
+
 WEIR_TARGET void lines1(const KeyHash *hashes, unsigned count, const void *first, std::uint32_t size,
                         const void **lines) noexcept {
-  const __m512i base = same64(reinterpret_cast<std::uintptr_t>(first)), sizes = same64(size);
-  const __m512i whole_lines = same64(~std::uint64_t{cache_line_bytes - 1});
-  for (unsigned i = 0; i < count; i += 8) {
-    const __m512i half = _mm512_srli_epi64(_mm512_loadu_si512(hashes + i), 32);
-    const __m512i product = _mm512_mul_epu32(half, sizes);
-    const __m512i offset = _mm512_and_si512(_mm512_srli_epi64(product, 26), whole_lines);
-    _mm512_storeu_si512(lines + i, _mm512_add_epi64(base, offset));
-  }
+  places<6>(hashes, count, first, size, lines);
+}
+
+WEIR_TARGET void blocks(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
+                        const void **targets) noexcept {
+  places<5>(mixed, count, filter.blocks(), filter.count(), targets);
 }
 
 WEIR_TARGET void lines_led(const KeyHash *hashes, unsigned count, const LedTable &table,
@@ -280,7 +293,7 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 namespace kernels {
 const Kernels avx512{
     "avx512",       hash_v4, hash_v6, lines1, lines_led, probe<LineV4>, probe<LineV6>, settle<LineV4>,
-    settle<LineV6>, cells,   or_else, signs,  listed,    mix,           bloom};
+    settle<LineV6>, cells,   or_else, signs,  listed,    mix,           blocks,        bloom};
 }
 
 } // namespace weir::lookup

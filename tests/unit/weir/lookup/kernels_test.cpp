@@ -94,6 +94,10 @@ TEST_P(KernelsTest, lines_and_mixed_hashes_are_the_portable_ones) {
     kernels.mix(hashes.data(), room, size * 0x9E3779B97F4A7C15ull, mixed.data());
     lookup::portable_kernels.mix(hashes.data(), room, size * 0x9E3779B97F4A7C15ull, mixed_portable.data());
     EXPECT_EQ(mixed, mixed_portable);
+    const filter::SplitBlockBloom blocks(reinterpret_cast<const filter::Block *>(anchor.data()), size);
+    kernels.blocks(blocks, mixed.data(), room, here.data());
+    lookup::portable_kernels.blocks(blocks, mixed.data(), room, portable.data());
+    EXPECT_EQ(here, portable) << size << " blocks";
   }
 }
 

@@ -1,5 +1,4 @@
-// The three that answer the same questions: weir's burst pipeline, DPDK's rte_hash, and LIMIT, which
-// is no table at all: the same hash, a prefetch, one random line of a table of the same size.
+// The two that answer the same questions about hosts: weir's burst pipeline and DPDK's rte_hash.
 #pragma once
 
 #include "control/plan/calibration.hpp"
@@ -124,26 +123,6 @@ public:
 
 private:
   RteHash table_;
-};
-
-// `lines_a_query` of them are touched, each behind a hash of its own: one for hosts, otherwise as many
-// as there are prefix lengths to ask. Its prefetch asks for the L1, as a prefetch does when
-// nothing is said; run_into_l2() asks for the
-// second one, as the lookup does.
-class LimitLookup {
-public:
-  explicit LimitLookup(std::size_t table_bytes, unsigned lines_a_query = 1);
-  // The count is meaningless and never zero by luck.
-  std::uint64_t run(std::span<const WireV4> queries);
-  std::uint64_t run(std::span<const WireV6> queries);
-  std::uint64_t run_into_l2(std::span<const WireV4> queries);
-
-private:
-  template <int locality, class Wire> std::uint64_t run_all(std::span<const Wire> queries);
-
-  Region region_;
-  std::uint32_t lines_;
-  unsigned lines_a_query_;
 };
 
 } // namespace weir::bench

@@ -1,5 +1,6 @@
 // Lookups of IPv6 hosts beside rte_hash with 16-byte keys and a LIMIT of their own: XXH3 of sixteen
 // bytes and one random line of a table as large as the IPv6 table.
+#include "tests/bench/limit.hpp"
 #include "tests/bench/regret.hpp"
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@ void race_at(const Options &options, std::uint32_t keys, double hits, std::vecto
         {candidate.name(), [&](unsigned r) { return candidate.lookup().run(queries.of(r)); }});
   contenders.push_back({"rte_hash", [&](unsigned r) { return peer.run(queries.of(r)); }});
   contenders.push_back({"LIMIT", [&](unsigned r) { return limit.run(queries.of(r)); }, false});
+  contenders.push_back({"LIMIT, L1", [&](unsigned r) { return limit.run_into_l1(queries.of(r)); }, false});
   const auto outcomes = compete(contenders, queries.a_round, options.rounds());
 
   const std::size_t ours = candidates.size(), best = fastest(outcomes, 0, ours);
@@ -34,6 +36,7 @@ void race_at(const Options &options, std::uint32_t keys, double hits, std::vecto
   }
   cells.insert(cells.end(),
                {outcomes[best].name, short_number(ratio_of(outcomes[best], outcomes[ours + 1]).median),
+                short_number(ratio_of(outcomes[best], outcomes[ours + 2]).median),
                 short_number(ratio_of(outcomes[best], outcomes[ours]).median)});
   grid.rows.push_back(cells);
   regret.at(keys, hits, {outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(ours)},
@@ -47,7 +50,8 @@ void bench_lookup_v6(const Options &options, std::vector<Standing> &standings) {
   Regret regret(options, Family::ipv6, "IPv6");
   Grid grid{{"keys", "hits"}, {}};
   for (const PlanShape &shape : plan_shapes()) grid.columns.emplace_back(shape.name);
-  for (const char *name : {"rte_hash", "LIMIT", "best plan", "/ LIMIT", "/ rte_hash"})
+  for (const char *name :
+       {"rte_hash", "LIMIT", "LIMIT, L1", "best plan", "/ LIMIT", "/ LIMIT, L1", "/ rte_hash"})
     grid.columns.emplace_back(name);
   std::vector<std::uint32_t> sizes{1'000'000};
   if (!options.quick) sizes = {100'000, 1'000'000, 10'000'000};

@@ -6,6 +6,7 @@
 //   mix       3,000 prefixes of ten lengths and 600k hosts, as firehol publishes them, against the
 //             hosts alone.
 #include "tests/bench/candidates.hpp"
+#include "tests/bench/limit.hpp"
 #include "tests/bench/race.hpp"
 
 #include <fmt/core.h>

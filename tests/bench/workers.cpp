@@ -2,6 +2,7 @@
 // its own with queries of its own. A thread counts the time it had a processor, so that other work on
 // the machine takes turns from nobody; what the threads do to each other's memory shows.
 #include "tests/bench/candidates.hpp"
+#include "tests/bench/limit.hpp"
 
 #include <fmt/core.h>
 

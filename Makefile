@@ -86,6 +86,7 @@ DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-d
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps strace
 DEPS.figures := gnuplot-nox python3
+DEPS.bench := tor-geoipdb# its data alone, unpacked: installed it would bring the daemon that it depends on
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
 
 # Does nothing, quickly, when everything is there.
@@ -118,6 +119,16 @@ deps-figures: deps-build
 	$(call install,$(DEPS.figures))
 deps-build: # what `make run` needs
 	$(call install,$(DEPS.build))
+
+GEO := build/geo/usr/share/tor/geoip# ranges of addresses by country, which the benchmark asks about
+.PHONY: deps-bench
+deps-bench: deps-build $(if $(wildcard /usr/share/tor/geoip),,$(GEO))
+$(GEO): | deps-build
+	@mkdir -p build/geo
+	$(Q)cd build/geo; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	{ apt-get download -q $(DEPS.bench) || { $$sudo apt-get update -q && apt-get download -q $(DEPS.bench); }; } && \
+	dpkg-deb -x $(DEPS.bench)_*.deb . && rm -f $(DEPS.bench)_*.deb || \
+	echo "$(DEPS.bench) could not be fetched: the benchmark leaves out what asks about countries"
 
 .PHONY: run
 run: deps-build ## build, and replay a recorded capture while a second generation is applied
@@ -169,7 +180,7 @@ format: ## rewrite the sources as .clang-format says
 	$(Q)clang-format-19 -i $(SOURCES)
 
 .PHONY: bench
-bench: deps-build ## measure beside rte_hash and the memory limit; BENCH_QUICK=1 for a short run
+bench: deps-bench ## measure beside DPDK's tables and the memory limit; BENCH_QUICK=1 for a short run
 	$(again) PROFILE=release bench-now
 
 .PHONY: figures

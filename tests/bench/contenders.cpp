@@ -72,9 +72,12 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
             plan::Option{front_filter ? plan::FrontFilter::split_block_bloom : plan::FrontFilter::none, {}}) {
 }
 
-Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option) {
+Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option,
+             unsigned lists) {
   build::BuildInput input;
-  input.lists = {{.name = "bench", .number = 0, .side = Side::deny}};
+  using Number = decltype(build::ListInput::number);
+  for (unsigned n = 0; n < lists; ++n)
+    input.lists.push_back({fmt::format("list {}", n), Number(static_cast<std::uint16_t>(n)), Side::deny});
   input.deny.v4 = v4;
   input.deny.v6 = v6;
   input.deny.front_filter = option.front_filter == plan::FrontFilter::split_block_bloom;
@@ -150,6 +153,29 @@ template <class Wire> std::uint64_t WeirLookup::run_all(std::span<const Wire> qu
 
 std::uint64_t WeirLookup::run(std::span<const WireV4> queries) { return run_all(queries); }
 std::uint64_t WeirLookup::run(std::span<const WireV6> queries) { return run_all(queries); }
+
+template <class Wire> std::vector<std::uint32_t> WeirLookup::list_words_of(std::span<const Wire> queries) {
+  std::vector<std::uint32_t> words;
+  lookup::BurstLookup &burst = bursts_[0];
+  for (std::size_t at = 0; at + burst_keys <= queries.size(); at += burst_keys) {
+    burst.begin(view_, lookup::best_kernels());
+    ask_all(burst, &queries[at]);
+    burst.send();
+    burst.probe_first();
+    burst.settle();
+    burst.finish();
+    for (unsigned k = 0; k < burst_keys; ++k)
+      words.push_back(answers<Wire>(burst)[k] & table::value::list_mask);
+  }
+  return words;
+}
+
+std::vector<std::uint32_t> WeirLookup::list_words(std::span<const WireV4> queries) {
+  return list_words_of(queries);
+}
+std::vector<std::uint32_t> WeirLookup::list_words(std::span<const WireV6> queries) {
+  return list_words_of(queries);
+}
 
 double WeirLookup::lines_per_lookup() const {
   return asked_ == 0 ? 0 : static_cast<double>(lines_) / static_cast<double>(asked_);

@@ -33,6 +33,12 @@ template <class Wire> struct Queries {
   }
 };
 
+// Reads all of them, so that they lie in a cache as far as they fit.
+template <class Wire> void touch(std::span<const Wire> queries) {
+  const auto *bytes = reinterpret_cast<const volatile std::uint8_t *>(queries.data());
+  for (std::size_t i = 0; i < queries.size_bytes(); i += cache_line_bytes) (void)bytes[i];
+}
+
 // `count` queries of which `hit_percent` ask for one of the first `keys` addresses, the rest for others.
 template <class Wire>
 [[nodiscard]] std::vector<Wire> make_queries_of(std::uint32_t keys, double hit_percent, std::size_t count,
@@ -54,7 +60,9 @@ template <class Wire>
 // An image over `entries` and a view of it.
 class Image {
 public:
-  Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option);
+  // Entries name lists 0 to `lists` - 1.
+  Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option,
+        unsigned lists = 1);
   Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, bool front_filter);
   [[nodiscard]] const image::ImageView &view() const { return view_; }
   [[nodiscard]] const build::BuildReport &report() const { return report_; }
@@ -73,11 +81,16 @@ public:
   std::uint64_t run(std::span<const WireV4> queries);
   std::uint64_t run(std::span<const WireV6> queries);
 
+  // For each of a whole number of bursts the number of the list that has it + 1, 0 for none.
+  [[nodiscard]] std::vector<std::uint32_t> list_words(std::span<const WireV4> queries);
+  [[nodiscard]] std::vector<std::uint32_t> list_words(std::span<const WireV6> queries);
+
   // Lines of tables and front filter touched for a query, over all runs so far.
   [[nodiscard]] double lines_per_lookup() const;
 
 private:
   template <class Wire> std::uint64_t run_all(std::span<const Wire> queries);
+  template <class Wire> std::vector<std::uint32_t> list_words_of(std::span<const Wire> queries);
 
   const image::ImageView &view_;
   std::unique_ptr<lookup::BurstLookup[]> bursts_; // three in flight

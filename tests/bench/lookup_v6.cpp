@@ -19,7 +19,8 @@ void race_at(const Options &options, std::uint32_t keys, double hits, std::vecto
   contenders.push_back({"rte_hash", [&](unsigned r) { return peer.run(queries.of(r)); }});
   contenders.push_back({"LIMIT", [&](unsigned r) { return limit.run(queries.of(r)); }, false});
   contenders.push_back({"LIMIT, L1", [&](unsigned r) { return limit.run_into_l1(queries.of(r)); }, false});
-  const auto outcomes = compete(contenders, queries.a_round, options.rounds());
+  const Prepare prepare = [&](unsigned round) { touch(queries.of(round)); };
+  const auto outcomes = compete(contenders, queries.a_round, options.rounds(), prepare);
 
   const std::size_t ours = candidates.size(), best = fastest(outcomes, 0, ours);
   std::vector<std::string> cells{count_words(keys), fmt::format("{:g} %", hits)};
@@ -41,7 +42,8 @@ void race_at(const Options &options, std::uint32_t keys, double hits, std::vecto
   grid.rows.push_back(cells);
   regret.at(keys, hits, {outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(ours)},
             [&](std::vector<Outcome> &of_plans) {
-              go_on(of_plans, std::span(contenders).first(ours), queries.a_round, 2 * options.rounds());
+              go_on(of_plans, std::span(contenders).first(ours), queries.a_round, 2 * options.rounds(),
+                    prepare);
             });
 }
 

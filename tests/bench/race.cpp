@@ -7,12 +7,13 @@
 namespace weir::bench {
 
 void go_on(std::vector<Outcome> &outcomes, std::span<const Contender> contenders, std::size_t queries_a_round,
-           unsigned rounds) {
+           unsigned rounds, const Prepare &prepare) {
   for (unsigned round = 0; round <= rounds; ++round) { // round 0 warms up
     const Contender *first = nullptr;
     std::uint64_t expected = 0;
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const Contender &contender = contenders[i];
+      if (prepare) prepare(round);
       const double start = cpu_ns();
       const std::uint64_t found = contender.run(round);
       const double ns = cpu_ns() - start;
@@ -31,10 +32,10 @@ void go_on(std::vector<Outcome> &outcomes, std::span<const Contender> contenders
 }
 
 std::vector<Outcome> compete(const std::vector<Contender> &contenders, std::size_t queries_a_round,
-                             unsigned rounds) {
+                             unsigned rounds, const Prepare &prepare) {
   std::vector<Outcome> outcomes;
   for (const Contender &contender : contenders) outcomes.push_back({contender.name, {}, {}});
-  go_on(outcomes, contenders, queries_a_round, rounds);
+  go_on(outcomes, contenders, queries_a_round, rounds, prepare);
   return outcomes;
 }
 

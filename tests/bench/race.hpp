@@ -20,14 +20,19 @@ struct Outcome {
   Figure figure;
 };
 
+// Done before each turn, and not timed. Who comes second finds the queries in a cache where they were not for the
+// first one, which decides between those that answer a thousand million a second: touch() reads them.
+using Prepare = std::function<void(unsigned round)>;
+
 // Outcomes in the order of the contenders. Ends the program when exact contenders disagree.
 [[nodiscard]] std::vector<Outcome> compete(const std::vector<Contender> &contenders,
-                                           std::size_t queries_a_round, unsigned rounds);
+                                           std::size_t queries_a_round, unsigned rounds,
+                                           const Prepare &prepare = {});
 
 // The same race goes on for so many rounds among the first of `outcomes`, whose figures then count all
 // rounds.
 void go_on(std::vector<Outcome> &outcomes, std::span<const Contender> contenders, std::size_t queries_a_round,
-           unsigned rounds);
+           unsigned rounds, const Prepare &prepare = {});
 
 [[nodiscard]] Figure ratio_of(const Outcome &a, const Outcome &b);
 

@@ -126,7 +126,8 @@ std::string count_words(std::uint64_t count) {
 std::string short_number(double value) {
   const double size = std::fabs(value);
   if (value == std::floor(value) && size < 1e15) return fmt::format("{:.0f}", value);
-  const int decimals = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  int decimals = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  for (double rest = size; rest < 0.1 && decimals < 6; rest *= 10) ++decimals;
   return fmt::format("{:.{}f}", value, decimals);
 }
 

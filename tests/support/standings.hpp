@@ -64,7 +64,7 @@ struct Grid {
 // "10k", "1M", "2.5M"; what is no round number stands as it is.
 [[nodiscard]] std::string count_words(std::uint64_t count);
 
-// Three significant digits, never an exponent.
+// Three significant digits, as far as six decimals show them, and never an exponent.
 [[nodiscard]] std::string short_number(double value);
 
 // Is `name` one of the names of a comma-separated list? An empty list names everything.

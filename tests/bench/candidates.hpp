@@ -18,7 +18,9 @@ struct PlanShape {
 
 class Candidate {
 public:
-  Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6);
+  // Entries name lists 0 to `lists` - 1.
+  Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6,
+            unsigned lists = 1);
 
   [[nodiscard]] std::string name() const { return shape_.name; }
   [[nodiscard]] const PlanShape &shape() const { return shape_; }

@@ -1,10 +1,5 @@
-// What prefixes cost. Two questions:
-//
-//   lengths   an address is asked at 1 to 16 prefix lengths, all of them in use below every /16. Beside
-//             rte_hash asked once a length, longest first, and a LIMIT of as many hashes and random
-//             lines as there are lengths.
-//   mix       3,000 prefixes of ten lengths and 600k hosts, as firehol publishes them, against the
-//             hosts alone.
+// What prefix lengths cost: an address is asked at 1 to 16 of them, all in use below every /16. Beside rte_hash
+// asked once a length, longest first, and a LIMIT of as many hashes and random lines as there are lengths.
 #include "tests/bench/candidates.hpp"
 #include "tests/bench/limit.hpp"
 #include "tests/bench/race.hpp"
@@ -148,7 +143,7 @@ void race_lengths(const Options &options, const Question &question, std::vector<
   grid.rows.push_back(cells);
 }
 
-void bench_lengths(const Options &options) {
+void bench_prefixes(const Options &options, std::vector<Standing> &) {
   JsonLines lines(options, "prefixes");
   Grid grid{{"family", "lengths"}, {}};
   for (const PlanShape &shape : plan_shapes()) grid.columns.emplace_back(shape.name);
@@ -175,96 +170,6 @@ void bench_lengths(const Options &options) {
   }
   show(options, "prefixes", "addresses asked at several prefix lengths, one core, million addresses a second",
        grid);
-}
-
-// ---- the mix ------------------------------------------------------------------------------------
-
-struct Mix {
-  static constexpr std::uint32_t hosts = 600'000;
-  std::vector<build::EntryV4> entries, prefixes;
-  std::vector<bool> covered = std::vector<bool>(1u << 24); // by /24
-
-  Mix() : entries(make_entries(hosts)) {
-    struct Share {
-      std::uint8_t length;
-      unsigned count;
-    };
-    constexpr Share shares[] = {{14, 20},  {16, 180}, {17, 80},  {18, 150}, {19, 220},
-                                {20, 350}, {21, 300}, {22, 500}, {23, 200}, {24, 1000}};
-    std::mt19937_64 random(1);
-    for (const Share &share : shares)
-      for (unsigned i = 0; i < share.count; ++i) {
-        const auto host = static_cast<std::uint32_t>(random()) & (~std::uint32_t{0} << (32 - share.length));
-        prefixes.push_back({host, share.length, 0, 0});
-        for (std::uint32_t n = 0; n < 1u << (24 - share.length); ++n) covered[(host >> 8) + n] = true;
-      }
-    entries.insert(entries.end(), prefixes.begin(), prefixes.end());
-    std::ranges::sort(entries);
-    const auto again = std::ranges::unique(entries);
-    entries.erase(again.begin(), again.end());
-  }
-
-  // Of a hundred queries 95 hit nothing and five hit: hosts alone, or hosts and prefixes by halves.
-  [[nodiscard]] std::vector<WireV4> queries(bool with_prefixes, std::size_t count) const {
-    std::mt19937_64 random(2);
-    std::vector<WireV4> out(count);
-    for (WireV4 &query : out) {
-      const std::uint64_t r = random();
-      const auto place = static_cast<std::uint32_t>(r >> 32);
-      const std::uint64_t share = r % 1000;
-      if (share < 25 || (share < 50 && !with_prefixes)) {
-        query = scrambled_address(reduce(place, hosts));
-      } else if (share < 50) {
-        const build::EntryV4 &e = prefixes[reduce(place, static_cast<std::uint32_t>(prefixes.size()))];
-        query = byteswap32(e.host |
-                           (static_cast<std::uint32_t>(random()) & ~(~std::uint32_t{0} << (32 - e.length))));
-      } else {
-        std::uint32_t i = hosts + reduce(place, ~std::uint32_t{0} - hosts);
-        while (covered[byteswap32(scrambled_address(i)) >> 8]) i = std::max(hosts, i + 1);
-        query = scrambled_address(i);
-      }
-    }
-    return out;
-  }
-};
-
-void bench_mix(const Options &options, std::vector<Standing> &standings) {
-  const Mix mix;
-  auto with = make_candidates(mix.entries, {}), alone = make_candidates(make_entries(Mix::hosts), {});
-  const std::size_t a_round = options.quick ? 1u << 18 : 1u << 20, all = a_round * (options.rounds() + 1);
-  const Queries<WireV4> mixed{mix.queries(true, all), a_round}, hosts{mix.queries(false, all), a_round};
-  std::vector<Contender> contenders;
-  for (Candidate &c : with)
-    contenders.push_back({"mix, " + c.name(), [&](unsigned r) { return c.lookup().run(mixed.of(r)); }});
-  for (Candidate &c : alone)
-    contenders.push_back(
-        {"hosts, " + c.name(), [&](unsigned r) { return c.lookup().run(hosts.of(r)); }, false});
-  const auto outcomes = compete(contenders, a_round, options.rounds());
-  const std::size_t n = with.size(), best_mix = fastest(outcomes, 0, n),
-                    best_hosts = fastest(outcomes, n, 2 * n);
-
-  JsonLines lines(options, "mix");
-  Grid grid{{"candidate", "mix", "hosts alone", "mix / hosts alone", "lines, mix", "lines, hosts alone"}, {}};
-  for (std::size_t i = 0; i < n; ++i) {
-    const Figure ratio = ratio_of(outcomes[i], outcomes[n + i]);
-    grid.rows.push_back({with[i].name(), with_spread(outcomes[i].figure), with_spread(outcomes[n + i].figure),
-                         short_number(ratio.median), fmt::format("{:.2f}", with[i].lines_per_lookup()),
-                         fmt::format("{:.2f}", alone[i].lines_per_lookup())});
-    lines.line({{"bench", "mix"},
-                {"contender", with[i].name()},
-                {"mlookups_per_s", outcomes[i].figure.median},
-                {"hosts_mlookups_per_s", outcomes[n + i].figure.median},
-                {"ratio", ratio.median},
-                {"spread_percent", ratio.spread_percent}});
-  }
-  show(options, "mix", "3,000 prefixes of ten lengths and 600k hosts, 5 % hits, million a second", grid);
-  standings.push_back(standing("firehol-like mix / hosts alone, best plan of each", 0.6, 0.85,
-                               ratio_of(outcomes[best_mix], outcomes[best_hosts])));
-}
-
-void bench_prefixes(const Options &options, std::vector<Standing> &standings) {
-  bench_lengths(options);
-  bench_mix(options, standings);
 }
 
 const Benchmark prefixes_benchmark{14, "prefixes", bench_prefixes};

@@ -1,0 +1,155 @@
+// Packets a second through the real worker on a ring port when the prefixes of all countries are denied, beside the
+// same loop without lookup, which drops the same share of the packets (packet_path.cpp, rig.hpp). Sources are the
+// uniform mix of prefix_queries.hpp. Each turn of an IPv6 packet writes the first four bytes of its source; the
+// other twelve are random and stay, different ones in each of the packets that go round.
+#include "tests/bench/prefix_queries.hpp"
+#include "tests/bench/rig.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace weir::bench {
+namespace {
+
+constexpr double ratio_floor_v4 = 0.60, ratio_aim_v4 = 0.75, ratio_floor_v6 = 0.40, ratio_aim_v6 = 0.60;
+constexpr const char *row_v4 = "packet path, geo IPv4 uniform / loop without lookup",
+                     *row_v6 = "packet path, geo IPv6 uniform / loop without lookup";
+
+LoopFrame ipv6_frame(const WireV6 &source) {
+  constexpr std::size_t source_at = 14 + 8;
+  LoopFrame frame{{0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x86, 0xDD, // Ethernet, IPv6
+                   0x60, 0, 0, 0, 0, 8, 17,   64},                       // eight bytes of UDP
+                  source_at};
+  frame.bytes.insert(frame.bytes.end(), source.begin(), source.end());
+  frame.bytes.insert(frame.bytes.end(), {0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, //
+                                         0x04, 0,    0,    53,   0, 8, 0, 0}); // 1024 to 53
+  return frame;
+}
+
+template <class Wire> std::vector<LoopFrame> frames_of(const PrefixQueries<Wire> &queries) {
+  if constexpr (std::is_same_v<Wire, WireV4>) return {plain_frame()};
+  std::mt19937_64 random(6);
+  std::vector<LoopFrame> frames;
+  if constexpr (std::is_same_v<Wire, WireV6>)
+    for (unsigned i = 0; i < loop_packets; ++i) frames.push_back(ipv6_frame(queries.uniform(random)));
+  return frames;
+}
+
+// The first four bytes of each address: all of an IPv4 one.
+template <class Wire> std::vector<std::uint32_t> first_words(const std::vector<Wire> &addresses) {
+  std::vector<std::uint32_t> words(addresses.size());
+  for (std::size_t i = 0; i < words.size(); ++i) std::memcpy(&words[i], &addresses[i], sizeof words[i]);
+  return words;
+}
+
+struct Images {
+  std::unique_ptr<dataplane::AttachedImage> geo, empty;
+};
+
+struct Samples {
+  std::vector<double> worker, empty_lists, plain; // million packets a second, round by round
+};
+
+// A lookup may be so slow that a round takes seconds: rounds are made shorter then.
+template <class Run> std::uint64_t packets_a_round(std::uint64_t most, const Run &run) {
+  constexpr double round_ms_max = 40;
+  std::uint64_t packets = 4096;
+  while (2 * packets <= most && 2e-3 * static_cast<double>(packets) / run(packets).mpps <= round_ms_max)
+    packets *= 2;
+  return packets;
+}
+
+template <class Wire>
+Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &image, Images &images) {
+  constexpr auto family =
+      OfFamily<Wire>::bits == 32 ? dataplane::FamilySlot::ipv4 : dataplane::FamilySlot::ipv6;
+  const PrefixQueries<Wire> queries(set);
+  constexpr std::size_t sample = 1u << 14;
+  const double share =
+      static_cast<double>(WeirLookup(image.view()).run(queries.make(QueryMix::uniform, sample, 1))) /
+      static_cast<double>(sample);
+  const std::uint64_t most = options.quick ? 1u << 19 : 1u << 21;
+  const auto sources = first_words(queries.make(QueryMix::uniform, 8 * most, 77));
+
+  Rig rig(1, frames_of(queries));
+  dataplane::Worker worker(rig.setup(0), rig.slot(), rig.counters());
+  PlainLoop plain(rig, 0, nullptr, share, *images.empty, family);
+  const auto work = [&](std::unique_ptr<dataplane::AttachedImage> &image_of_run, unsigned round,
+                        std::uint64_t packets) {
+    rig.publish(std::move(image_of_run));
+    const auto run = rig.run(std::span(sources).subspan(round % 8 * most, most), packets,
+                             [&](unsigned, const std::atomic<bool> &stop) { worker.run(stop); });
+    image_of_run = rig.publish(nullptr);
+    return run;
+  };
+  const std::uint64_t few = packets_a_round(most, [&](std::uint64_t n) { return work(images.geo, 0, n); });
+
+  Samples samples;
+  for (unsigned round = 0; round <= options.rounds(); ++round) { // round 0 warms up
+    const Rig::Run geo = work(images.geo, round, few), empty = work(images.empty, round, most);
+    const Rig::Run without = rig.run(std::span(sources).subspan(round % 8 * most, most), most,
+                                     [&](unsigned, const std::atomic<bool> &stop) { plain.run(stop); });
+    // Five standard deviations of the packets and of the sample, and what was in flight.
+    const auto packets = static_cast<double>(few);
+    const double slack = 2.5 * (std::sqrt(packets) + packets / std::sqrt(static_cast<double>(sample))) +
+                         4.0 * dataplane::burst_packets_max;
+    if (std::abs(static_cast<double>(geo.drops) - share * packets) > slack)
+      give_up(fmt::format("the worker dropped {} of {} packets, {:.0f} were expected", geo.drops, few,
+                          share * packets));
+    if (round == 0) continue;
+    samples.worker.push_back(geo.mpps);
+    samples.empty_lists.push_back(empty.mpps);
+    samples.plain.push_back(without.mpps);
+  }
+  return samples;
+}
+
+template <class Wire>
+Figure measure(const Options &options, const PrefixSet<Wire> &set, const Image &image, JsonLines &lines,
+               Grid &grid) {
+  const Image nothing({}, {}, false);
+  dataplane::ListSlots lists;
+  const dataplane::AttachContext context{workers_max, &lists, [] {}};
+  Images images{attached_copy(image, 2, context), attached_copy(nothing, 1, context)};
+  const Samples samples = race(options, set, image, images);
+  const Figure worker = figure_of(samples.worker), ratio = ratio_of(samples.worker, samples.plain);
+  grid.rows.push_back({fmt::format("geo, {}", OfFamily<Wire>::name), with_spread(worker),
+                       with_spread(figure_of(samples.empty_lists)), with_spread(figure_of(samples.plain)),
+                       with_spread(ratio), short_number(1e3 / worker.median)});
+  lines.line({{"bench", "packet_path_geo"},
+              {"family", OfFamily<Wire>::name},
+              {"mpps", worker.median},
+              {"plain_mpps", figure_of(samples.plain).median},
+              {"ratio", ratio.median},
+              {"spread_percent", ratio.spread_percent}});
+  return ratio;
+}
+
+void bench_packet_path_geo(const Options &options, std::vector<Standing> &standings) {
+  const auto geo = load_geo();
+  if (!geo) {
+    fmt::print("\npacket path, geo: not measured: {}\n", geo_remedy);
+    standings.push_back(not_measured(row_v4, ratio_floor_v4, ratio_aim_v4, geo_remedy));
+    standings.push_back(not_measured(row_v6, ratio_floor_v6, ratio_aim_v6, geo_remedy));
+    return;
+  }
+  JsonLines lines(options, "packet_path_geo");
+  Grid grid{{"list", "worker", "empty lists", "plain loop", "/ without", "ns a packet"}, {}};
+  constexpr plan::Option plain_plan{plan::FrontFilter::none, plan::Predictor::inline_bits};
+  const Image image(geo->v4.entries, geo->v6.entries, plain_plan, geo->v4.lists);
+  standings.push_back(
+      standing(row_v4, ratio_floor_v4, ratio_aim_v4, measure(options, geo->v4, image, lines, grid)));
+  standings.push_back(
+      standing(row_v6, ratio_floor_v6, ratio_aim_v6, measure(options, geo->v6, image, lines, grid)));
+  show(options, "packet_path_geo",
+       fmt::format("packet path, prefixes of all countries, {} packets round a ring port, million a second",
+                   loop_packets),
+       grid);
+}
+
+const Benchmark packet_path_geo_benchmark{50, "packet_path_geo", bench_packet_path_geo};
+
+} // namespace
+} // namespace weir::bench

@@ -1,0 +1,104 @@
+#include "tests/bench/rig.hpp"
+
+#include "dataplane/packet/stages.hpp"
+
+#include <rte_ethdev.h>
+#include <rte_hash.h>
+
+#include <bit>
+#include <random>
+
+namespace weir::bench {
+
+Rig::Rig(unsigned workers, const std::vector<LoopFrame> &frames)
+    : workers_(workers), counters_(workers), slot_(workers) {
+  for (unsigned i = 0; i < workers; ++i) ports_.push_back(std::make_unique<LoopPort>(frames));
+  auto rings = dataplane::SampleRings::create(workers);
+  if (!rings) give_up(rings.error().message);
+  samples_ = std::move(*rings);
+}
+
+dataplane::WorkerSetup Rig::setup(unsigned id) {
+  dataplane::WorkerSetup setup;
+  setup.id = id;
+  setup.queues = {ports_[id]->way(static_cast<std::uint16_t>(id))};
+  setup.denied = ports_[id]->ring();
+  setup.samples = samples_.of(id);
+  return setup;
+}
+
+std::uint64_t Rig::drops() const {
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < workers_; ++i)
+    for (const auto &family : counters_.worker(i).verdicts[static_cast<std::size_t>(Reason::deny)][1])
+      sum += family.get();
+  return sum;
+}
+
+PlainLoop::PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share,
+                     dataplane::AttachedImage &lists, dataplane::FamilySlot family)
+    : setup_(rig.setup(id)), counters_(rig.counters().worker(id)), table_(table), family_(family) {
+  burst_.image = &lists;
+  burst_.from = &setup_.queues[0];
+  std::mt19937_64 random(id);
+  std::bernoulli_distribution drop(drop_share);
+  for (dataplane::PacketMask &mask : drawn_)
+    for (unsigned i = 0; i < dataplane::burst_packets_max; ++i)
+      mask |= dataplane::PacketMask{drop(random)} << i;
+}
+
+void PlainLoop::run(const std::atomic<bool> &stop) {
+  while (!stop.load(std::memory_order_acquire)) {
+    receive();
+    parse_burst(burst_);
+    for (unsigned i = 0; i < burst_.count; ++i) decide(i, false);
+    burst_.dropped = table_ ? look_up() : drawn_[next_++ % drawn_.size()] & burst_.all();
+    burst_.special = family_ == dataplane::FamilySlot::ipv4 ? burst_.dropped : burst_.all();
+    for (dataplane::PacketMask rest = burst_.dropped; rest != 0; rest &= rest - 1)
+      decide(static_cast<unsigned>(std::countr_zero(rest)), true);
+    counters_[dataplane::CounterId::judged].add(burst_.count);
+    send_burst(burst_, setup_, counters_);
+    count_burst(burst_, counters_);
+  }
+}
+
+void PlainLoop::receive() {
+  burst_.count = rte_eth_rx_burst(burst_.from->port, 0, burst_.packets, dataplane::burst_packets_max);
+  burst_.bytes = 0;
+  for (unsigned i = 0; i < burst_.count; ++i) {
+    burst_.lengths[i] = rte_pktmbuf_pkt_len(burst_.packets[i]);
+    burst_.bytes += burst_.lengths[i];
+  }
+  dataplane::PortCounters &port = counters_.ports[burst_.from->port_index];
+  port[dataplane::PortCounterId::rx_packets].add(burst_.count);
+  port[dataplane::PortCounterId::rx_bytes].add(burst_.bytes);
+  counters_[dataplane::CounterId::received].add(burst_.count);
+  counters_[dataplane::CounterId::bursts].add(1);
+}
+
+void PlainLoop::decide(unsigned place, bool denied) {
+  dataplane::Decision &decision = burst_.decisions[place];
+  decision = {denied ? Verdict::drop : Verdict::pass, denied ? Reason::deny : Reason::fallthrough, family_,
+              0};
+  if (denied) decision.list = {}; // the first
+}
+
+dataplane::PacketMask PlainLoop::look_up() {
+  const void *keys[dataplane::burst_packets_max];
+  void *data[dataplane::burst_packets_max];
+  std::uint8_t place[dataplane::burst_packets_max];
+  unsigned asked = 0;
+  for (unsigned i = 0; i < burst_.count; ++i) {
+    const ParsedPacket &parsed = burst_.parsed_as(i);
+    if (parsed.kind != PacketKind::ipv4) continue;
+    keys[asked] = dataplane::frame_of(burst_.packets[i]) + parsed.source_offset;
+    place[asked++] = static_cast<std::uint8_t>(i);
+  }
+  std::uint64_t hits = 0;
+  if (asked > 0) rte_hash_lookup_bulk_data(table_, keys, asked, &hits, data);
+  dataplane::PacketMask denied = 0;
+  for (; hits != 0; hits &= hits - 1) denied |= dataplane::PacketMask{1} << place[std::countr_zero(hits)];
+  return denied;
+}
+
+} // namespace weir::bench

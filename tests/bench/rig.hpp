@@ -1,0 +1,108 @@
+// One or two packet loops that run at the same time: the real worker, and the same loop around another lookup or none.
+#pragma once
+
+#include "tests/bench/gate.hpp"
+
+#include "dataplane/packet/burst.hpp"
+#include "dataplane/packet/samples.hpp"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+struct rte_hash;
+
+namespace weir::bench {
+
+inline constexpr unsigned workers_max = 2;
+
+// Ports, counters and the image slot of the loops.
+class Rig {
+public:
+  explicit Rig(unsigned workers) : Rig(workers, {plain_frame()}) {}
+  Rig(unsigned workers, const std::vector<LoopFrame> &frames);
+
+  // Hands back what was in force.
+  std::unique_ptr<dataplane::AttachedImage> publish(std::unique_ptr<dataplane::AttachedImage> image) {
+    return slot_.publish(std::move(image)).previous; // no worker runs: there is nothing to wait for
+  }
+  [[nodiscard]] unsigned workers() const { return workers_; }
+  [[nodiscard]] dataplane::ImageSlot &slot() { return slot_; }
+  [[nodiscard]] dataplane::Counters &counters() { return counters_; }
+  [[nodiscard]] dataplane::WorkerSetup setup(unsigned id);
+
+  struct Run {
+    double mpps = 0;
+    std::uint64_t drops = 0;
+  };
+  // `loop(id, stop)` on each worker's thread until its port has given `packets`.
+  template <class Loop>
+  Run run(std::span<const std::uint32_t> sources, std::uint64_t packets, const Loop &loop) {
+    double mpps[workers_max] = {};
+    const std::uint64_t drops_before = drops();
+    const auto one = [&](unsigned id) {
+      std::atomic<bool> stop{false};
+      ports_[id]->feed(sources.subspan(id * sources.size() / workers_, sources.size() / workers_), packets,
+                       &stop);
+      const double start = cpu_ns();
+      loop(id, stop);
+      mpps[id] = static_cast<double>(packets) / (cpu_ns() - start) * 1e3;
+    };
+    if (workers_ == 1) {
+      one(0);
+    } else {
+      std::vector<std::thread> threads;
+      for (unsigned id = 0; id < workers_; ++id)
+        threads.emplace_back([&, id] {
+          run_on_cpu(id);
+          one(id);
+        });
+      for (std::thread &thread : threads) thread.join();
+    }
+    throw_away(samples_);
+    Run result;
+    for (unsigned i = 0; i < workers_; ++i) {
+      result.mpps += mpps[i];
+      if (ports_[i]->packets_present() != loop_packets) give_up("packets were lost in a loop");
+    }
+    result.drops = drops() - drops_before;
+    return result;
+  }
+
+private:
+  [[nodiscard]] std::uint64_t drops() const; // of all workers so far
+
+  unsigned workers_;
+  dataplane::Counters counters_;
+  dataplane::ImageSlot slot_;
+  dataplane::SampleRings samples_;
+  std::vector<std::unique_ptr<LoopPort>> ports_;
+};
+
+// The worker's own stages around rte_hash, as the peer, or around no lookup at all: then it drops as many packets,
+// drawn beforehand. `lists` gives the counter slot of the list that its drops are counted under, as the
+// worker's are.
+class PlainLoop {
+public:
+  PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share, dataplane::AttachedImage &lists,
+            dataplane::FamilySlot family = dataplane::FamilySlot::ipv4);
+  void run(const std::atomic<bool> &stop);
+
+private:
+  void receive();
+  void decide(unsigned place, bool denied);
+  [[nodiscard]] dataplane::PacketMask look_up();
+
+  dataplane::WorkerSetup setup_;
+  dataplane::WorkerCounters &counters_;
+  const rte_hash *table_;
+  dataplane::FamilySlot family_;
+  std::array<dataplane::PacketMask, 1024> drawn_{};
+  std::size_t next_ = 0;
+  dataplane::Burst burst_;
+};
+
+} // namespace weir::bench

@@ -63,15 +63,17 @@ void bench_memory(const Options &options, std::vector<Standing> &standings) {
     const auto report = time_builds(times, totals_ms, [&] { return Image(entries, {}, false); });
     const Figure total = figure_of(totals_ms);
     add_row(to, count_words(keys) + " IPv4", report.deny_v4, report, total);
-    standings.push_back(standing(fmt::format("bytes per IPv4 entry, {}", count_words(keys)), 10.5, 9.5,
-                                 {bytes_per_entry(report.deny_v4), 0}, true));
+    const bool small = keys == 1'000'000;
+    standings.push_back(standing(fmt::format("bytes an IPv4 host, {} random", count_words(keys)),
+                                 small ? 10.5 : 6.5, small ? 9.5 : 5.3, {bytes_per_entry(report.deny_v4), 0},
+                                 true));
   }
   const auto entries = make_entries_v6(1'000'000);
   std::vector<double> totals_ms;
   const auto report = time_builds(times, totals_ms, [&] { return Image({}, entries, false); });
   add_row(to, "1M IPv6", report.deny_v6, report, figure_of(totals_ms));
   standings.push_back(
-      standing("bytes per IPv6 entry, 1M", 28, 24, {bytes_per_entry(report.deny_v6), 0}, true));
+      standing("bytes an IPv6 host, 1M random", 26.5, 24, {bytes_per_entry(report.deny_v6), 0}, true));
   show(options, "memory", "memory and build time of images, one list of hosts", to.grid);
 }
 

@@ -216,9 +216,8 @@ void search(const Options &options, std::size_t lines, std::uint64_t seed, JsonL
              {"ratio_anywhere", figures.of[0].median},
              {"ratio_inside", figures.of[1].median}});
   if (lines != 2000) return;
-  const bool v4 = Family<Wire>::bits == 32;
   standings.push_back(standing(fmt::format("worst feed / random lines, {}, 2,000 lines", Family<Wire>::name),
-                               v4 ? 12 : 160, 1.5, figures.worst(), true));
+                               1.5, 1.2, figures.worst(), true));
 }
 
 // The cost of each further length, for docs/threats.md.

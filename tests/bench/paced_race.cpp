@@ -67,6 +67,7 @@ std::vector<Outcome> compete(std::span<const PacedContender<Wire>> contenders, c
       const auto asked = queries.of(round).first(counts[i]);
       const auto in_common = asked.first(std::min(common, asked.size()));
       touch(asked); // nobody gains from whoever asked them before
+      (void)contenders[i].run(queries.of(round + 1).first(counts[i] / 4 / burst_keys * burst_keys));
       const double start = cpu_ns();
       const std::uint64_t found = contenders[i].run(in_common);
       if (asked.size() > in_common.size()) (void)contenders[i].run(asked.subspan(in_common.size()));

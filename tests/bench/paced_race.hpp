@@ -1,5 +1,7 @@
 // A race between contenders that differ a thousandfold: each is asked as much of a round's queries as it answers in
-// a few milliseconds. What they find is compared over the stretch that all of them are asked, and, before the
+// a few milliseconds. Each turn begins with a quarter as many other queries, which are not timed: a table of a few
+// MiB lies in no cache any more when the turns of the others are over, and to fetch it again would take LIMIT up to
+// half of a round. What contenders find is compared over the stretch that all of them are asked, and, before the
 // race, answer by answer over a stretch at its beginning.
 #pragma once
 

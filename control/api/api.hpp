@@ -176,7 +176,7 @@ private:
   // hang, the answer is that the change is stored.
   [[nodiscard]] Reply in_time(Reply reply);
   void look_after_entries();
-  [[nodiscard]] std::string list_name(std::uint16_t number) const;
+  [[nodiscard]] std::string list_name(ListId number) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
 
   Engine &engine_;

@@ -15,10 +15,10 @@ namespace {
 struct Preview {
   Candidate candidate;
   rules::Effective effective;
-  std::map<std::uint16_t, std::uint64_t> dynamic; // entries added by hand, by number of the live list
-  Result<std::vector<std::string>> guards;        // their warnings, or why apply will refuse this
+  std::map<ListId, std::uint64_t> dynamic; // entries added by hand, by number of the live list
+  Result<std::vector<std::string>> guards; // their warnings, or why apply will refuse this
 
-  [[nodiscard]] std::uint64_t dynamic_of(std::uint16_t list) const {
+  [[nodiscard]] std::uint64_t dynamic_of(ListId list) const {
     const auto at = dynamic.find(list);
     return at == dynamic.end() ? 0 : at->second;
   }
@@ -83,7 +83,7 @@ void run_preview(Engine &engine, const Json &request, const Caller &caller,
       named.empty() ? engine.options().config_file : std::filesystem::path(named);
   const std::shared_ptr<const RuleSet> live = engine.rules();
   Snapshot snapshot;
-  std::map<std::uint16_t, std::uint64_t> dynamic;
+  std::map<ListId, std::uint64_t> dynamic;
   if (live) {
     snapshot = take_snapshot(live, engine.dynamic(), 0);
     for (const RuleList &list : live->lists)
@@ -151,7 +151,7 @@ void Api::check(const Json &request, const Caller &caller, const Reply &reply) {
       answer["conflicts"].push_back(conflict.text());
     show_guards(answer, seen);
     const auto left =
-        check_left(seen.candidate, [&seen](std::uint16_t list) { return seen.dynamic_of(list); }, false);
+        check_left(seen.candidate, [&seen](ListId list) { return seen.dynamic_of(list); }, false);
     if (!left) answer["warnings"].push_back("apply will refuse this: " + left.error().message);
     for (const std::string &warning : left ? *left : std::vector<std::string>{})
       answer["warnings"].push_back(warning);

@@ -126,7 +126,7 @@ void Api::ask_stats(const std::function<void(const Json &)> &then) {
   });
 }
 
-std::string Api::list_name(std::uint16_t number) const {
+std::string Api::list_name(ListId number) const {
   const RuleList *list = engine_.rules() ? engine_.rules()->find(number) : nullptr;
   return list ? list->definition.name : fmt::format("list {}", number);
 }

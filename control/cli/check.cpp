@@ -80,8 +80,8 @@ Result<ReadRules> read_rules(const std::filesystem::path &file) {
   const rules::NeverDeny never_deny(read.config.guard.never_deny);
   std::vector<rules::ListSource> sources{never_deny.source(0)};
   for (std::size_t i = 0; i < read.contents.size(); ++i)
-    sources.push_back({read.config.lists[i].name, static_cast<std::uint16_t>(i + 1),
-                       read.config.lists[i].action, read.contents[i].v4, read.contents[i].v6});
+    sources.push_back({read.config.lists[i].name, ListId(i + 1), read.config.lists[i].action,
+                       read.contents[i].v4, read.contents[i].v6});
   auto effective = TRY(rules::normalise(sources));
   read.effective = std::move(effective);
   if (auto filled = rules::check_not_empty(read.config, read.effective, false); !filled)

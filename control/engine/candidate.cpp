@@ -243,9 +243,8 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
   return candidate;
 }
 
-Result<std::vector<std::string>> check_left(const Candidate &candidate,
-                                            const std::function<std::uint64_t(std::uint16_t)> &entries_of,
-                                            bool force) {
+Result<std::vector<std::string>>
+check_left(const Candidate &candidate, const std::function<std::uint64_t(ListId)> &entries_of, bool force) {
   std::vector<std::string> warnings;
   std::string refusals;
   for (const LeftList &left : candidate.left) {

@@ -30,7 +30,7 @@ struct ListDiff {
 // number for as long as a kept generation names it: for a rollback alone.
 struct LeftList {
   std::string name;
-  std::uint16_t number = 0;
+  ListId number{};
   Side action = Side::deny; // as it was
   bool turned = false;      // the name is there, on the other side and with a new number
 };
@@ -75,8 +75,7 @@ void account(rules::ChangeAccount &spent, const std::vector<ListDiff> &lists, bo
 // What becomes of entries that were added by hand to lists that leave: a warning each, or a refusal for a
 // list that turns from deny to allow, unless forced. `entries_of` counts them.
 [[nodiscard]] Result<std::vector<std::string>>
-check_left(const Candidate &candidate, const std::function<std::uint64_t(std::uint16_t)> &entries_of,
-           bool force);
+check_left(const Candidate &candidate, const std::function<std::uint64_t(ListId)> &entries_of, bool force);
 
 // Writes the contents that the store does not have yet, all or none: the versions of `unwritten`, for
 // enter_versions() on the loop, since rules may be read by others meanwhile.

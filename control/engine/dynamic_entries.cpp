@@ -74,7 +74,7 @@ struct DynamicEntries::Soon {
 DynamicEntries::DynamicEntries() : soon_(std::make_unique<Soon>()) {}
 DynamicEntries::~DynamicEntries() = default;
 
-void DynamicEntries::put(std::uint16_t list, const Prefix &prefix, EntryTimes times) {
+void DynamicEntries::put(ListId list, const Prefix &prefix, EntryTimes times) {
   std::unique_ptr<List> &of = lists_[list];
   if (!of) of = std::make_unique<List>();
   lengths_.add(prefix.family(), prefix.length);
@@ -93,7 +93,7 @@ void DynamicEntries::put(std::uint16_t list, const Prefix &prefix, EntryTimes ti
   soon_->add({now.expires_at, list, prefix});
 }
 
-bool DynamicEntries::erase(std::uint16_t list, const Prefix &prefix) {
+bool DynamicEntries::erase(ListId list, const Prefix &prefix) {
   const auto known = lists_.find(list);
   if (known == lists_.end()) return false;
   List &of = *known->second;
@@ -115,7 +115,7 @@ bool DynamicEntries::erase(std::uint16_t list, const Prefix &prefix) {
   return true;
 }
 
-void DynamicEntries::drop(std::uint16_t list) {
+void DynamicEntries::drop(ListId list) {
   const auto known = lists_.find(list);
   if (known == lists_.end()) return;
   const auto count_timed = [this](const auto &tree) {
@@ -129,24 +129,24 @@ void DynamicEntries::drop(std::uint16_t list) {
     at = at->list == list ? soon_->expiries.erase(at) : std::next(at);
 }
 
-const DynamicEntries::List *DynamicEntries::list_of(std::uint16_t list) const {
+const DynamicEntries::List *DynamicEntries::list_of(ListId list) const {
   const auto at = lists_.find(list);
   return at == lists_.end() ? nullptr : at->second.get();
 }
 
-std::optional<EntryTimes> DynamicEntries::find(std::uint16_t list, const Prefix &prefix) const {
+std::optional<EntryTimes> DynamicEntries::find(ListId list, const Prefix &prefix) const {
   const List *of = list_of(list);
   const Times *times = of == nullptr ? nullptr : of->find(prefix);
   if (times == nullptr) return std::nullopt;
   return times_of(*times);
 }
 
-bool DynamicEntries::contains(std::uint16_t list, const Prefix &prefix) const {
+bool DynamicEntries::contains(ListId list, const Prefix &prefix) const {
   const List *of = list_of(list);
   return of != nullptr && of->find(prefix) != nullptr;
 }
 
-const EntryCounts &DynamicEntries::counts(std::uint16_t list) const {
+const EntryCounts &DynamicEntries::counts(ListId list) const {
   static const EntryCounts none;
   const List *of = list_of(list);
   return of == nullptr ? none : of->counts;
@@ -167,7 +167,7 @@ std::uint64_t DynamicEntries::bytes() const {
   return (all.v4_hosts + all.v4_prefixes) * v4_bytes + all.v6 * v6_bytes;
 }
 
-void DynamicEntries::visit(std::uint16_t list, const Each &each) const {
+void DynamicEntries::visit(ListId list, const Each &each) const {
   const List *of = list_of(list);
   if (of == nullptr) return;
   const auto walk = [&each](const auto &tree) {
@@ -178,7 +178,7 @@ void DynamicEntries::visit(std::uint16_t list, const Each &each) const {
   if (walk(of->v4)) walk(of->v6);
 }
 
-void DynamicEntries::append_to(std::uint16_t list, std::vector<rules::EntryV4> &v4,
+void DynamicEntries::append_to(ListId list, std::vector<rules::EntryV4> &v4,
                                std::vector<rules::EntryV6> &v6) const {
   const List *of = list_of(list);
   if (of == nullptr) return;
@@ -188,8 +188,7 @@ void DynamicEntries::append_to(std::uint16_t list, std::vector<rules::EntryV4> &
   for (const auto &[entry, times] : of->v6) v6.push_back(entry);
 }
 
-void DynamicEntries::holders(const Prefix &prefix,
-                             const std::function<void(std::uint16_t list)> &each) const {
+void DynamicEntries::holders(const Prefix &prefix, const std::function<void(ListId list)> &each) const {
   for (const auto &[number, list] : lists_)
     if (list->find(prefix) != nullptr) each(number);
 }

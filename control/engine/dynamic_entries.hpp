@@ -42,14 +42,14 @@ public:
   DynamicEntries();
   ~DynamicEntries();
 
-  void put(std::uint16_t list, const Prefix &prefix, EntryTimes times);
-  bool erase(std::uint16_t list, const Prefix &prefix);
-  void drop(std::uint16_t list); // with all of its entries
+  void put(ListId list, const Prefix &prefix, EntryTimes times);
+  bool erase(ListId list, const Prefix &prefix);
+  void drop(ListId list); // with all of its entries
 
-  [[nodiscard]] std::optional<EntryTimes> find(std::uint16_t list, const Prefix &prefix) const;
-  [[nodiscard]] bool contains(std::uint16_t list, const Prefix &prefix) const;
-  [[nodiscard]] bool empty(std::uint16_t list) const { return counts(list).total() == 0; }
-  [[nodiscard]] const EntryCounts &counts(std::uint16_t list) const;
+  [[nodiscard]] std::optional<EntryTimes> find(ListId list, const Prefix &prefix) const;
+  [[nodiscard]] bool contains(ListId list, const Prefix &prefix) const;
+  [[nodiscard]] bool empty(ListId list) const { return counts(list).total() == 0; }
+  [[nodiscard]] const EntryCounts &counts(ListId list) const;
   [[nodiscard]] EntryCounts counts() const; // of all lists
   [[nodiscard]] std::uint64_t bytes() const;
   // Of the entries there are, and perhaps of some that have gone.
@@ -57,15 +57,15 @@ public:
 
   // The entries of a list, IPv4 first, in order, until `each` returns false.
   using Each = std::function<bool(const Prefix &, EntryTimes)>;
-  void visit(std::uint16_t list, const Each &each) const;
+  void visit(ListId list, const Each &each) const;
   // The same as sorted entries, at the end of the vectors.
-  void append_to(std::uint16_t list, std::vector<rules::EntryV4> &v4, std::vector<rules::EntryV6> &v6) const;
+  void append_to(ListId list, std::vector<rules::EntryV4> &v4, std::vector<rules::EntryV6> &v6) const;
   // The lists that hold exactly this prefix.
-  void holders(const Prefix &prefix, const std::function<void(std::uint16_t list)> &each) const;
+  void holders(const Prefix &prefix, const std::function<void(ListId list)> &each) const;
 
   struct Expiry {
     std::uint64_t at = 0;
-    std::uint16_t list = 0;
+    ListId list{};
     Prefix prefix;
     friend auto operator<=>(const Expiry &, const Expiry &) = default;
   };
@@ -75,10 +75,10 @@ public:
 private:
   struct List;
   struct Soon; // the expiries at hand
-  [[nodiscard]] const List *list_of(std::uint16_t list) const;
+  [[nodiscard]] const List *list_of(ListId list) const;
   void look_ahead();
 
-  std::map<std::uint16_t, std::unique_ptr<List>> lists_; // none of them is empty
+  std::map<ListId, std::unique_ptr<List>> lists_; // none of them is empty
   rules::Lengths lengths_;
   std::unique_ptr<Soon> soon_;
   std::uint64_t timed_ = 0; // entries that expire

@@ -166,8 +166,7 @@ void Engine::prepared(Result<Candidate> candidate) {
 // Entries may come until the swap: asked once more before it.
 Status Engine::check_left_lists() {
   auto warnings = TRY(check_left(
-      change_->candidate, [this](std::uint16_t list) { return dynamic_.counts(list).total(); },
-      change_->force));
+      change_->candidate, [this](ListId list) { return dynamic_.counts(list).total(); }, change_->force));
   change_->result.warnings = std::move(warnings);
   return {};
 }

@@ -170,13 +170,13 @@ std::set<Generation> Engine::pinned() const {
 // Between two groups of entries: one under way may be for a list that has just left.
 void Engine::forget_left_lists() {
   entries_.at_rest([this] {
-    const std::vector<std::uint16_t> numbers = store_.numbers_to_forget();
+    const std::vector<ListId> numbers = store_.numbers_to_forget();
     if (numbers.empty()) return;
     if (const Status forgotten = store_.forget_dynamic(numbers); !forgotten) {
       last_error_ = forgotten.error().message;
       return;
     }
-    for (const std::uint16_t number : numbers) dynamic_.drop(number);
+    for (const ListId number : numbers) dynamic_.drop(number);
   });
 }
 

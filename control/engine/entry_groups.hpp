@@ -95,7 +95,7 @@ private:
   [[nodiscard]] static Status check_guards(const RuleSet &rules, const Work &work); // any thread
   [[nodiscard]] Status check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const;
   void take_entry(Work &work);
-  void touch(std::uint16_t list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
+  void touch(ListId list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
   void answer_when_applied(EntriesDone result, push::Clock::time_point since, Done done);
 
   // entry_groups.cpp: when its turn comes

@@ -70,8 +70,7 @@ Status EntryGroups::check_lengths(const RuleList &list, const std::vector<NewEnt
 }
 
 // A list may change sides between the live and the staged rules: both are told then.
-void EntryGroups::touch(std::uint16_t list, const Prefix &prefix,
-                        std::vector<store::Touched> &touched) const {
+void EntryGroups::touch(ListId list, const Prefix &prefix, std::vector<store::Touched> &touched) const {
   std::optional<Side> said;
   const RuleSet *asked = nullptr;
   for (const RuleSet *rules : {around_.live.get(), around_.staged.get(), around_.at_hand()}) {
@@ -134,7 +133,7 @@ Status EntryGroups::begin_request(Work &work) const {
 void EntryGroups::take_entry(Work &work) {
   NewEntry &entry = work.entries[work.taken++];
   store::DynamicChange &change = *change_;
-  const std::uint16_t number = work.list->number;
+  const ListId number = work.list->number;
   const bool known = around_.dynamic.contains(number, entry.prefix);
   if (work.kind == Work::Kind::remove) {
     if (!known) {

@@ -42,7 +42,7 @@ void Relief::take(std::span<const wire::Sample> samples) {
     if (around_.live == nullptr) break;
     const Address address = address_in(sample);
     if ((sample.flags & wire::sample_by_default) != 0) around_.watch.negative(address);
-    if (sample.kind != wire::SampleKind::denied || sample.list != image::compact_list) continue;
+    if (sample.kind != wire::SampleKind::denied || sample.list != compact_list) continue;
     const double weight = std::max<double>(sample.one_in, 1);
     if (!waiting_.add({.address = address, .flags = sample.flags, .weight = weight}))
       left_out_.add(address, now);

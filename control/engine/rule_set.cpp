@@ -23,7 +23,7 @@ void ListBody::count() {
   lengths.add(entries());
 }
 
-void RuleSet::make_sources(std::uint16_t never_deny_number) {
+void RuleSet::make_sources(ListId never_deny_number) {
   if (!config.guard.never_deny.empty()) {
     never_deny = std::make_unique<rules::NeverDeny>(config.guard.never_deny);
     sources.push_back(never_deny->source(never_deny_number));
@@ -54,12 +54,12 @@ const RuleList *RuleSet::find(std::string_view name) const {
   return at == by_name_.end() ? nullptr : &lists[at->second];
 }
 
-const RuleList *RuleSet::find(std::uint16_t number) const {
+const RuleList *RuleSet::find(ListId number) const {
   const auto at = by_number_.find(number);
   return at == by_number_.end() ? nullptr : &lists[at->second];
 }
 
-std::size_t RuleSet::source_of(std::uint16_t number) const {
+std::size_t RuleSet::source_of(ListId number) const {
   const auto at = source_by_number_.find(number);
   return at == source_by_number_.end() ? sources.size() : at->second;
 }
@@ -74,7 +74,7 @@ std::size_t RuleSet::first_source(Side side, const Prefix &prefix) const {
   const auto in = [&](const auto &entries, const auto &wanted) {
     const auto at = std::ranges::lower_bound(
         entries, wanted, [](const auto &a, const auto &b) { return rules::before(a, b); });
-    return at != entries.end() && rules::same_prefix(*at, wanted) ? at->list : sources.size();
+    return at != entries.end() && rules::same_prefix(*at, wanted) ? rules::place_of(*at) : sources.size();
   };
   return prefix.family() == Family::ipv4 ? in(first.v4, rules::to_entry_v4(prefix))
                                          : in(first.v6, rules::to_entry_v6(prefix));
@@ -119,10 +119,10 @@ Result<rules::Effective> effective_of(const Snapshot &snapshot) {
   return rules::normalise(sources);
 }
 
-std::optional<std::uint16_t> effective_list(const RuleSet &rules, const DynamicEntries &dynamic, Side side,
-                                            const Prefix &prefix) {
+std::optional<ListId> effective_list(const RuleSet &rules, const DynamicEntries &dynamic, Side side,
+                                     const Prefix &prefix) {
   std::size_t first = rules.first_source(side, prefix);
-  dynamic.holders(prefix, [&](std::uint16_t list) {
+  dynamic.holders(prefix, [&](ListId list) {
     const std::size_t place = rules.source_of(list);
     if (place < first && rules.sources[place].side == side) first = place;
   });
@@ -138,7 +138,7 @@ bool RuleSet::denies(const Address &address) const {
 bool denies_dynamically(const RuleSet &rules, const DynamicEntries &dynamic, const Address &address) {
   return dynamic.lengths().any_around(address, [&](const Prefix &prefix) {
     bool found = false;
-    dynamic.holders(prefix, [&](std::uint16_t list) {
+    dynamic.holders(prefix, [&](ListId list) {
       const std::size_t place = rules.source_of(list);
       found |= place < rules.sources.size() && rules.sources[place].side == Side::deny;
     });

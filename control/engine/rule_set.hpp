@@ -42,7 +42,7 @@ struct ListBody {
 
 struct RuleList {
   config::List definition;
-  std::uint16_t number = 0;
+  ListId number{};
   std::uint64_t content_version = 0;
   std::uint64_t fingerprint = 0;
   std::uint64_t updated_at = 0;
@@ -57,13 +57,13 @@ struct RuleSet {
   std::unique_ptr<const rules::NeverDeny> never_deny;
   std::vector<rules::ListSource> sources; // never_deny, if any, then the lists; without dynamic entries
 
-  void make_sources(std::uint16_t never_deny_number); // after filling; the object must not move afterwards
+  void make_sources(ListId never_deny_number); // after filling; the object must not move afterwards
   [[nodiscard]] const RuleList *find(std::string_view name) const;
-  [[nodiscard]] const RuleList *find(std::uint16_t number) const;
+  [[nodiscard]] const RuleList *find(ListId number) const;
 
   // The first source of the side whose file holds the prefix; sources.size(): none.
   [[nodiscard]] std::size_t first_source(Side side, const Prefix &prefix) const;
-  [[nodiscard]] std::size_t source_of(std::uint16_t number) const; // sources.size(): none
+  [[nodiscard]] std::size_t source_of(ListId number) const; // sources.size(): none
   // Whether the file of a deny list has a prefix around the address.
   [[nodiscard]] bool denies(const Address &address) const;
 
@@ -75,14 +75,14 @@ private:
   };
   rules::Lengths deny_lengths_;
   std::unordered_map<std::string_view, std::size_t> by_name_; // into lists
-  std::unordered_map<std::uint16_t, std::size_t> by_number_;  // into lists
-  std::unordered_map<std::uint16_t, std::size_t> source_by_number_;
+  std::unordered_map<ListId, std::size_t> by_number_;         // into lists
+  std::unordered_map<ListId, std::size_t> source_by_number_;
   FirstSource first_deny_, first_allow_; // empty with few lists: these are asked one by one
 };
 
 struct Snapshot {
   std::shared_ptr<const RuleSet> rules;
-  std::map<std::uint16_t, ListBody> dynamic;
+  std::map<ListId, ListBody> dynamic;
   std::uint64_t sequence = 0;
 };
 
@@ -91,8 +91,8 @@ struct Snapshot {
 [[nodiscard]] Result<rules::Effective> effective_of(const Snapshot &snapshot);
 
 // What the image must say about a prefix now.
-[[nodiscard]] std::optional<std::uint16_t> effective_list(const RuleSet &rules, const DynamicEntries &dynamic,
-                                                          Side side, const Prefix &prefix);
+[[nodiscard]] std::optional<ListId> effective_list(const RuleSet &rules, const DynamicEntries &dynamic,
+                                                   Side side, const Prefix &prefix);
 // Whether an entry of `list add` in a deny list of these rules is around the address.
 [[nodiscard]] bool denies_dynamically(const RuleSet &rules, const DynamicEntries &dynamic,
                                       const Address &address);

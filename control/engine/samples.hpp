@@ -21,7 +21,7 @@ public:
   struct Row {
     Address address;
     bool denied = false;
-    std::uint16_t list = 0;
+    ListId list{};
     std::uint64_t count = 0;
     std::uint64_t inherited = 0;
     [[nodiscard]] std::uint64_t at_least() const noexcept { return count - inherited; }
@@ -69,7 +69,7 @@ public:
   }
 
 private:
-  using Key = std::tuple<Address, bool, std::uint16_t>;
+  using Key = std::tuple<Address, bool, ListId>;
   workload::HeavyHitters<Key> hot_{rows_max};
   Time halved_at_ = std::chrono::steady_clock::now();
 };

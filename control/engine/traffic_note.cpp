@@ -94,7 +94,7 @@ std::string encode_top(const SampleTable::Kept &kept) {
   out.u64(kept.total).u64(kept.rows.size());
   for (const SampleTable::Row &row : kept.rows) {
     put(out, row.address);
-    out.u8(row.denied ? 1 : 0).u16(row.list).u64(row.count).u64(row.inherited);
+    out.u8(row.denied ? 1 : 0).u16(row.list.value()).u64(row.count).u64(row.inherited);
   }
   return sealed(out);
 }
@@ -109,7 +109,7 @@ std::optional<SampleTable::Kept> decode_top(std::string_view note) {
     SampleTable::Row row;
     row.address = get_address(in);
     row.denied = in.u8() != 0;
-    row.list = in.u16();
+    row.list = ListId(in.u16());
     row.count = in.u64();
     row.inherited = in.u64();
     kept.rows.push_back(row);

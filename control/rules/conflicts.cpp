@@ -16,23 +16,23 @@ template <class Entry> void close_above(std::vector<Entry> &open, const Entry &n
 // Of the allow prefixes around a deny entry: never_deny if it is among them, else the innermost.
 template <class Entry> const Entry &ConflictFinder::telling(const std::vector<Entry> &open) const {
   for (const Entry &entry : open)
-    if (sources_[entry.list].name == never_deny_name) return entry;
+    if (sources_[place_of(entry)].name == never_deny_name) return entry;
   return open.back();
 }
 
 // `deny_outside`: the deny entry covers the allow entry, else it is covered by it or equal.
 template <class Entry> void ConflictFinder::judge(const Entry &deny, const Entry &allow, bool deny_outside) {
-  const ListSource &allow_list = sources_[allow.list];
+  const ListSource &allow_list = sources_[place_of(allow)];
   const bool never_deny = allow_list.name == never_deny_name;
   if (deny_outside && !never_deny) return; // an exception to a wide entry is what allow lists are for
   const ConflictKind kind = deny_outside               ? ConflictKind::covers_never_deny
                             : never_deny               ? ConflictKind::inside_never_deny
                             : same_prefix(deny, allow) ? ConflictKind::same_prefix
                                                        : ConflictKind::inside_allow;
-  Conflict &conflict = found_[{kind, deny.list, allow.list}];
+  Conflict &conflict = found_[{kind, place_of(deny), place_of(allow)}];
   if (conflict.count++ == 0) {
     conflict.kind = kind;
-    conflict.deny_list = sources_[deny.list].name;
+    conflict.deny_list = sources_[place_of(deny)].name;
     conflict.allow_list = allow_list.name;
   }
   if (conflict.examples.size() >= conflict_examples_max) return;

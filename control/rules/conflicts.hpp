@@ -19,7 +19,7 @@ class ConflictFinder {
 public:
   explicit ConflictFinder(std::span<const ListSource> sources) noexcept : sources_(sources) {}
 
-  // `list` of the entries holds the place of the list in `sources`.
+  // Entries with the places of their lists in `sources` (place_of()).
   template <class Entry> void find(std::span<const Entry> deny, std::span<const Entry> allow);
 
   [[nodiscard]] std::vector<Conflict> take(); // in the order of kinds, then lists
@@ -29,7 +29,7 @@ private:
   template <class Entry> void judge(const Entry &deny, const Entry &allow, bool deny_outside);
 
   std::span<const ListSource> sources_;
-  std::map<std::tuple<ConflictKind, std::uint16_t, std::uint16_t>, Conflict> found_;
+  std::map<std::tuple<ConflictKind, std::size_t, std::size_t>, Conflict> found_;
 };
 
 } // namespace weir::rules

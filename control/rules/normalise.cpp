@@ -34,14 +34,14 @@ template <class Entry> Status check_order(const ListSource &source) {
 
 Status check_sources(std::span<const ListSource> sources) {
   std::set<std::string_view> names;
-  std::set<std::uint16_t> numbers;
+  std::set<ListId> numbers;
   if (sources.size() >= image::lists_max)
     return fail(Errc::config,
                 fmt::format("{} lists; at most {} are possible", sources.size(), image::lists_max - 1));
   for (const ListSource &source : sources) {
     if (!names.insert(source.name).second)
       return fail(Errc::usage, fmt::format("list {} is given twice", source.name));
-    if (source.number >= image::lists_max || !numbers.insert(source.number).second)
+    if (source.number.value() >= image::lists_max || !numbers.insert(source.number).second)
       return fail(Errc::usage,
                   fmt::format("list {}: number {} is taken or too large", source.name, source.number));
     TRY(check_order<EntryV4>(source));
@@ -50,7 +50,7 @@ Status check_sources(std::span<const ListSource> sources) {
   return {};
 }
 
-// A sorted run whose `list` holds ranks: places in configuration order.
+// A sorted run whose `list` holds ranks: places in configuration order (place_of()).
 template <class Entry> using Run = std::vector<Entry>;
 
 // Of two equal prefixes the lower rank stays.
@@ -81,7 +81,7 @@ template <class Entry> Run<Entry> merge(std::span<const ListSource> sources, Sid
     const auto entries = entries_of<Entry>(sources[rank]);
     if (sources[rank].side != side || entries.empty()) continue;
     Run<Entry> run(entries.begin(), entries.end());
-    for (Entry &e : run) e.list = static_cast<std::uint16_t>(rank);
+    for (Entry &e : run) e.list = ListId(rank);
     heap.push_back(std::move(run));
   }
   if (heap.empty()) return {};
@@ -105,8 +105,8 @@ template <class Entry>
 void count_and_number(Run<Entry> &run, std::span<const ListSource> sources,
                       std::vector<std::uint64_t> &named) {
   for (Entry &e : run) {
-    ++named[e.list];
-    e.list = sources[e.list].number;
+    ++named[place_of(e)];
+    e.list = sources[place_of(e)].number;
   }
 }
 
@@ -161,7 +161,7 @@ NeverDeny::NeverDeny(std::span<const Prefix> prefixes) {
   settle(v6);
 }
 
-ListSource NeverDeny::source(std::uint16_t number) const {
+ListSource NeverDeny::source(ListId number) const {
   return {.name = std::string(never_deny_name), .number = number, .side = Side::allow, .v4 = v4, .v6 = v6};
 }
 
@@ -170,13 +170,13 @@ bool contains(const ListSource &source, const Prefix &prefix) noexcept {
                                          : contains<EntryV6>(source.v6, to_entry_v6(prefix));
 }
 
-image::Delta make_delta(Side side, const Prefix &prefix, std::optional<std::uint16_t> list) noexcept {
+image::Delta make_delta(Side side, const Prefix &prefix, std::optional<ListId> list) noexcept {
   image::Delta delta;
   delta.op = list ? image::DeltaOp::set : image::DeltaOp::unset;
   delta.side = side;
   delta.family = prefix.family();
   delta.length = prefix.length;
-  delta.list = list.value_or(0);
+  delta.list = list.value_or(ListId());
   delta.address = prefix.address.bytes;
   return delta;
 }

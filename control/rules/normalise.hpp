@@ -19,8 +19,10 @@
 #include "weir/image/delta.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/image/lists.hpp"
+#include "weir/key/list_id.hpp"
 #include "weir/key/policy.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,16 +41,19 @@ inline constexpr std::string_view never_deny_name = "never_deny"; // no list of 
 // One list with its content. The memory behind the spans belongs to the caller.
 struct ListSource {
   std::string name;
-  std::uint16_t number = 0; // stable while the store lives; given by the caller
+  ListId number{}; // stable while the store lives; given by the caller
   Side side = Side::deny;
   std::span<const EntryV4> v4{}; // sorted, unique; the `list` field is not read
   std::span<const EntryV6> v6{};
 };
 
-// The prefixes of all sources of a side, sorted and unique; `list` is the place of the first source that has
-// it.
+// The prefixes of all sources of a side, sorted and unique, each with the place of the first source that has it.
 template <class Entry>
 [[nodiscard]] std::vector<Entry> first_places(std::span<const ListSource> sources, Side side);
+// In such entries, as in those that normalise() works on, `list` holds that place and not the list's number.
+template <class Entry> [[nodiscard]] constexpr std::size_t place_of(const Entry &entry) noexcept {
+  return entry.list.value();
+}
 
 struct SideState {
   std::vector<EntryV4> v4;
@@ -101,7 +106,7 @@ struct NeverDeny {
   explicit NeverDeny(std::span<const Prefix> prefixes);
   NeverDeny(const NeverDeny &) = delete;
   NeverDeny &operator=(const NeverDeny &) = delete;
-  [[nodiscard]] ListSource source(std::uint16_t number) const;
+  [[nodiscard]] ListSource source(ListId number) const;
 
   std::vector<EntryV4> v4;
   std::vector<EntryV6> v6;
@@ -112,20 +117,18 @@ struct NeverDeny {
 // The number of the list that names `prefix` on `side`, or none. `has(i)` tells whether source i
 // holds the prefix now: a caller whose dynamic lists live elsewhere answers for them itself.
 template <class Has>
-[[nodiscard]] std::optional<std::uint16_t> effective_list(std::span<const ListSource> sources, Side side,
-                                                          Has has) {
+[[nodiscard]] std::optional<ListId> effective_list(std::span<const ListSource> sources, Side side, Has has) {
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (sources[i].side == side && has(i)) return sources[i].number;
   return std::nullopt;
 }
-[[nodiscard]] inline std::optional<std::uint16_t> effective_list(std::span<const ListSource> sources,
-                                                                 Side side, const Prefix &prefix) {
+[[nodiscard]] inline std::optional<ListId> effective_list(std::span<const ListSource> sources, Side side,
+                                                          const Prefix &prefix) {
   return effective_list(sources, side, [&](std::size_t i) { return contains(sources[i], prefix); });
 }
 
 // `set` with the list's number, or `unset`.
-[[nodiscard]] image::Delta make_delta(Side side, const Prefix &prefix,
-                                      std::optional<std::uint16_t> list) noexcept;
+[[nodiscard]] image::Delta make_delta(Side side, const Prefix &prefix, std::optional<ListId> list) noexcept;
 
 // Identifies policy, lists and effective entries: two XXH3-128 over the same bytes with different
 // seeds. Equal rules give equal digests; it is no defence against somebody who crafts rules.

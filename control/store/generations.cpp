@@ -54,7 +54,7 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
   state_->live = record.id;
   for (const ListMeta &l : record.lists) {
     state_->being_written.erase(l.content_version);
-    state_->taken.set(l.number);
+    state_->taken.set(l.number.value());
   }
   return {};
 }

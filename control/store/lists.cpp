@@ -18,18 +18,19 @@ Status Store::State::load_lists(const std::vector<GenerationRecord> &kept) {
   const auto found = database.get(key);
   if (!found) return std::unexpected(found.error());
   if (*found) {
-    never_deny = Decoder(**found).u16();
+    never_deny = ListId(Decoder(**found).u16());
   } else {
-    while (taken[never_deny]) ++never_deny;
-    if (const Status written = database.put(key, Encoder().u16(never_deny).text); !written) return written;
+    while (taken[never_deny.value()]) ++never_deny;
+    if (const Status written = database.put(key, Encoder().u16(never_deny.value()).text); !written)
+      return written;
   }
   // Entries whose list nobody names: a process that was to remove them was killed.
   for (std::string from(1, dynamic_tag);;) {
     const auto next = database.first_key(Keys::state, from);
     if (!next) return std::unexpected(next.error());
     if (!*next || (*next)->front() != dynamic_tag) return {};
-    const std::uint16_t number = Decoder(std::string_view(**next).substr(1)).u16();
-    if (number >= image::lists_max || !taken[number]) to_forget.insert(number);
+    const ListId number(Decoder(std::string_view(**next).substr(1)).u16());
+    if (number.value() >= image::lists_max || !taken[number.value()]) to_forget.insert(number);
     from = dynamic_range_end(number);
   }
 }
@@ -40,23 +41,21 @@ void Store::State::take_numbers(const std::vector<GenerationRecord> &kept) {
   taken.reset();
   for (const GenerationRecord &g : kept)
     for (const ListMeta &l : g.lists)
-      if (l.number < image::lists_max) taken.set(l.number);
+      if (l.number.value() < image::lists_max) taken.set(l.number.value());
   const auto left = before & ~taken;
   for (std::size_t n = left._Find_first(); n < left.size(); n = left._Find_next(n))
-    to_forget.insert(static_cast<std::uint16_t>(n));
+    to_forget.insert(ListId(n));
 }
 
-std::uint16_t Store::never_deny_number() const { return state_->never_deny; }
+ListId Store::never_deny_number() const { return state_->never_deny; }
 
-Result<std::vector<std::uint16_t>> Store::free_numbers(std::size_t count) const {
+Result<std::vector<ListId>> Store::free_numbers(std::size_t count) const {
   const std::lock_guard lock(state_->mutex);
-  std::vector<std::uint16_t> free;
+  std::vector<ListId> free;
   free.reserve(count);
-  for (std::uint32_t n = 0; n < image::lists_max && free.size() < count; ++n) {
-    const auto number = static_cast<std::uint16_t>(n);
-    if (!state_->taken[n] && number != state_->never_deny && !state_->to_forget.contains(number))
+  for (ListId number; number.value() < image::lists_max && free.size() < count; ++number)
+    if (!state_->taken[number.value()] && number != state_->never_deny && !state_->to_forget.contains(number))
       free.push_back(number);
-  }
   if (free.size() < count)
     return fail(
         Errc::refused,
@@ -67,14 +66,14 @@ Result<std::vector<std::uint16_t>> Store::free_numbers(std::size_t count) const 
   return free;
 }
 
-std::vector<std::uint16_t> Store::numbers_to_forget() const {
+std::vector<ListId> Store::numbers_to_forget() const {
   const std::lock_guard lock(state_->mutex);
   return {state_->to_forget.begin(), state_->to_forget.end()};
 }
 
-Status Store::forget_dynamic(const std::vector<std::uint16_t> &numbers) {
+Status Store::forget_dynamic(const std::vector<ListId> &numbers) {
   Batch batch(state_->database);
-  for (const std::uint16_t number : numbers) {
+  for (const ListId number : numbers) {
     const std::string first = dynamic_range(number);
     const auto entry = TRY(state_->database.first_key(Keys::state, first));
     // Most lists have none, and each range deletion is a burden for later reads.
@@ -82,7 +81,7 @@ Status Store::forget_dynamic(const std::vector<std::uint16_t> &numbers) {
   }
   if (!batch.empty()) TRY(state_->database.commit(batch));
   const std::lock_guard lock(state_->mutex);
-  for (const std::uint16_t number : numbers) state_->to_forget.erase(number);
+  for (const ListId number : numbers) state_->to_forget.erase(number);
   return {};
 }
 

@@ -10,14 +10,14 @@ std::string generation_key(Generation id) {
   return Encoder(std::string_view(&generation_tag, 1)).u64(id.value()).text;
 }
 std::string dynamic_key(const DynamicKey &key) {
-  return Encoder(std::string_view(&dynamic_tag, 1)).u16(key.list).prefix(key.prefix).text;
+  return Encoder(std::string_view(&dynamic_tag, 1)).u16(key.list.value()).prefix(key.prefix).text;
 }
-std::string dynamic_range(std::uint16_t list) {
-  return Encoder(std::string_view(&dynamic_tag, 1)).u16(list).text;
+std::string dynamic_range(ListId list) {
+  return Encoder(std::string_view(&dynamic_tag, 1)).u16(list.value()).text;
 }
-std::string dynamic_range_end(std::uint16_t list) {
+std::string dynamic_range_end(ListId list) {
   if (list == 0xFFFF) return std::string(1, dynamic_tag + 1);
-  return dynamic_range(static_cast<std::uint16_t>(list + 1));
+  return dynamic_range(list.next());
 }
 std::string content_key(std::uint64_t version, const Prefix &prefix) {
   return Encoder().u64(version).prefix(prefix).text;
@@ -34,7 +34,7 @@ std::string encode(const DynamicEntry &e) {
 std::optional<DynamicEntry> decode_dynamic(std::string_view key, std::string_view value) {
   Decoder k(key.substr(1)), v(value);
   DynamicEntry e;
-  e.key.list = k.u16();
+  e.key.list = ListId(k.u16());
   e.key.prefix = k.prefix();
   e.added_at = v.u64();
   e.expires_at = v.u64();
@@ -64,7 +64,7 @@ std::string encode(const GenerationRecord &g) {
       .string(g.cause);
   out.u64(g.lists.size());
   for (const ListMeta &l : g.lists)
-    out.u16(l.number)
+    out.u16(l.number.value())
         .string(l.name)
         .u8(static_cast<std::uint8_t>(l.action))
         .u64(l.content_version)
@@ -88,7 +88,7 @@ std::optional<GenerationRecord> decode_generation(std::string_view text) {
   const std::uint64_t lists = in.u64();
   for (std::uint64_t i = 0; i < lists && in.ok(); ++i) {
     ListMeta l;
-    l.number = in.u16();
+    l.number = ListId(in.u16());
     l.name = in.string();
     l.action = static_cast<Side>(in.u8());
     l.content_version = in.u64();

@@ -27,8 +27,8 @@ struct ContentSum {
 [[nodiscard]] std::string log_key(std::uint64_t sequence);
 [[nodiscard]] std::string generation_key(Generation id);
 [[nodiscard]] std::string dynamic_key(const DynamicKey &key);
-[[nodiscard]] std::string dynamic_range(std::uint16_t list);     // what all its keys begin with
-[[nodiscard]] std::string dynamic_range_end(std::uint16_t list); // above all its keys
+[[nodiscard]] std::string dynamic_range(ListId list);     // what all its keys begin with
+[[nodiscard]] std::string dynamic_range_end(ListId list); // above all its keys
 [[nodiscard]] std::string content_key(std::uint64_t version, const Prefix &prefix);
 [[nodiscard]] std::string sum_key(std::uint64_t version);
 [[nodiscard]] std::string number_text(std::uint64_t value);

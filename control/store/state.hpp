@@ -33,9 +33,9 @@ struct Store::State {
   Generation live;
   Generation next_generation = 1;
   std::uint64_t next_version = 1;
-  std::uint16_t never_deny = 0;
+  ListId never_deny{};
   std::bitset<image::lists_max> taken;      // numbers of lists that kept generations name
-  std::set<std::uint16_t> to_forget;        // others that may have dynamic entries
+  std::set<ListId> to_forget;               // others that may have dynamic entries
   std::map<std::uint64_t, ContentSum> sums; // of all versions there are
   std::set<std::uint64_t> being_written;    // versions that no generation refers to yet, but one will
   mutable std::set<std::uint64_t> damaged;  // versions that were not read as they were written

@@ -23,6 +23,7 @@
 #include "weir/base/result.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/list_id.hpp"
 #include "weir/key/side.hpp"
 
 #include <cstdint>
@@ -39,7 +40,7 @@
 namespace weir::store {
 
 struct ListMeta {
-  std::uint16_t number = 0;
+  ListId number{};
   std::string name;
   Side action = Side::deny;
   std::uint64_t content_version = 0;
@@ -49,7 +50,7 @@ struct ListMeta {
 };
 
 struct DynamicKey {
-  std::uint16_t list = 0;
+  ListId list{};
   Prefix prefix;
   friend auto operator<=>(const DynamicKey &, const DynamicKey &) = default;
 };
@@ -129,14 +130,14 @@ public:
   [[nodiscard]] bool damaged() const; // as Database has it
 
   // ---- lists
-  [[nodiscard]] std::uint16_t never_deny_number() const;
+  [[nodiscard]] ListId never_deny_number() const;
   // Numbers that no kept generation names, for lists that the live one does not name. They are taken
   // when a generation with them becomes live: whoever only looks uses none up.
-  [[nodiscard]] Result<std::vector<std::uint16_t>> free_numbers(std::size_t count) const;
+  [[nodiscard]] Result<std::vector<ListId>> free_numbers(std::size_t count) const;
   // Numbers with dynamic entries whose list no kept generation names any more. They stay taken until
   // forget_dynamic() has removed the entries.
-  [[nodiscard]] std::vector<std::uint16_t> numbers_to_forget() const;
-  [[nodiscard]] Status forget_dynamic(const std::vector<std::uint16_t> &numbers);
+  [[nodiscard]] std::vector<ListId> numbers_to_forget() const;
+  [[nodiscard]] Status forget_dynamic(const std::vector<ListId> &numbers);
 
   // ---- dynamic entries and the log
   [[nodiscard]] Result<std::uint64_t> write(const DynamicChange &change); // the sequence afterwards

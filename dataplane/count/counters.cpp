@@ -24,22 +24,22 @@ wire::CounterValues sum(const Counters &counters) noexcept {
   return total;
 }
 
-std::uint64_t list_hits(const Counters &counters, std::size_t slot) noexcept {
+std::uint64_t list_hits(const Counters &counters, CounterSlot slot) noexcept {
   std::uint64_t hits = 0;
   for (unsigned w = 0; w < counters.workers(); ++w) hits += counters.worker(w).lists[slot].get();
   return hits;
 }
 
-std::uint16_t ListSlots::hold(std::string_view name) {
+CounterSlot ListSlots::hold(std::string_view name) {
   const std::lock_guard lock(mutex_);
   if (const auto known = slots_.find(name); known != slots_.end()) {
-    Slot &slot = all_[known->second];
+    Slot &slot = all_[known->second.value()];
     if (slot.holders++ == 0) idle_.erase(slot.idle);
     return known->second;
   }
-  const std::uint16_t number = free_slot();
+  const CounterSlot number = free_slot();
   if (number == 0) return 0;
-  Slot &slot = all_[number];
+  Slot &slot = all_[number.value()];
   slot.of = {std::string(name), counters_ != nullptr ? list_hits(*counters_, number) : 0};
   slot.holders = 1;
   slots_.emplace(name, number);
@@ -47,22 +47,22 @@ std::uint16_t ListSlots::hold(std::string_view name) {
 }
 
 // One that never had a name, else the one that has been idle for longest; 0: there is none.
-std::uint16_t ListSlots::free_slot() {
-  if (all_.size() < list_slots - 1) {
+CounterSlot ListSlots::free_slot() {
+  if (all_.size() < no_slot.value()) {
     all_.emplace_back();
-    return static_cast<std::uint16_t>(all_.size() - 1);
+    return CounterSlot(all_.size() - 1);
   }
   if (counters_ == nullptr || idle_.empty()) return 0;
-  const std::uint16_t oldest = idle_.front();
+  const CounterSlot oldest = idle_.front();
   idle_.pop_front();
-  slots_.erase(all_[oldest].of.name);
+  slots_.erase(all_[oldest.value()].of.name);
   return oldest;
 }
 
-void ListSlots::let_go(std::uint16_t slot) {
+void ListSlots::let_go(CounterSlot slot) {
   if (slot == 0) return;
   const std::lock_guard lock(mutex_);
-  if (--all_[slot].holders == 0) all_[slot].idle = idle_.insert(idle_.end(), slot);
+  if (Slot &of = all_[slot.value()]; --of.holders == 0) of.idle = idle_.insert(idle_.end(), slot);
 }
 
 std::vector<ListSlots::Name> ListSlots::names() const {
@@ -73,9 +73,9 @@ std::vector<ListSlots::Name> ListSlots::names() const {
   return names;
 }
 
-std::string ListSlots::name_of(std::uint16_t slot) const {
+std::string ListSlots::name_of(CounterSlot slot) const {
   const std::lock_guard lock(mutex_);
-  return slot < all_.size() ? all_[slot].of.name : std::string();
+  return slot.value() < all_.size() ? all_[slot.value()].of.name : std::string();
 }
 
 } // namespace weir::dataplane

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "weir/base/bits.hpp"
+#include "weir/base/number.hpp"
 #include "weir/key/verdict.hpp"
 #include "weir/wire/counters.hpp"
 
@@ -52,7 +53,9 @@ inline constexpr std::size_t family_slots = 3;
 }
 
 inline constexpr std::size_t ports_max = 32;
-inline constexpr std::size_t list_slots = 65'536; // slot 0: lists beyond the last free slot; the last is none
+// The place of a list's counter, the same with every worker; 0: of all lists beyond the last free one.
+using CounterSlot = Number<struct CounterSlotTag, std::uint16_t>;
+inline constexpr CounterSlot no_slot = 65'535; // given to no list
 inline constexpr std::size_t ethertypes = 65'536;
 
 // Those of a catalogue (wire/counters.hpp), taken by id: a constant index is an address like a member's.
@@ -73,7 +76,7 @@ struct alignas(cache_line_bytes) WorkerCounters : CountersOf<CounterId, wire::co
       verdicts; // [reason][verdict][family]
   std::array<PortCounters, ports_max> ports;
   unsigned lcore = 0; // set before the worker starts
-  alignas(cache_line_bytes) std::array<Counter, list_slots> lists;
+  alignas(cache_line_bytes) PerNumber<CounterSlot, Counter> lists;
   std::array<Counter, ethertypes> non_ip; // by EtherType; an LLC length counts under 0
 
   void saw_packets(std::uint64_t from_cycle, std::uint64_t to_cycle) noexcept {
@@ -98,7 +101,7 @@ private:
 // larger.
 [[nodiscard]] wire::CounterValues sum(const Counters &counters) noexcept;
 [[nodiscard]] wire::CounterValues values_of(const WorkerCounters &worker) noexcept;
-[[nodiscard]] std::uint64_t list_hits(const Counters &counters, std::size_t slot) noexcept;
+[[nodiscard]] std::uint64_t list_hits(const Counters &counters, CounterSlot slot) noexcept;
 
 // Slots of list names. A name keeps its slot, and its count, while the process lives; only when all slots are
 // taken does a new name get the slot of one that no attached image has: the one that was let go first, whose
@@ -114,26 +117,26 @@ public:
   explicit ListSlots(const Counters *counters = nullptr) : counters_(counters) {}
 
   // The slot of a name, for as long as it is not let go of as often; slot 0 when attached images need all.
-  [[nodiscard]] std::uint16_t hold(std::string_view name);
+  [[nodiscard]] CounterSlot hold(std::string_view name);
   // No worker counts there any more.
-  void let_go(std::uint16_t slot);
+  void let_go(CounterSlot slot);
 
-  [[nodiscard]] std::string name_of(std::uint16_t slot) const;
+  [[nodiscard]] std::string name_of(CounterSlot slot) const;
   [[nodiscard]] std::vector<Name> names() const; // by slot; names()[0] is "(other lists)"
 
 private:
   struct Slot {
     Name of;
     std::uint32_t holders = 0;
-    std::list<std::uint16_t>::iterator idle; // while nobody holds it
+    std::list<CounterSlot>::iterator idle; // while nobody holds it
   };
-  [[nodiscard]] std::uint16_t free_slot();
+  [[nodiscard]] CounterSlot free_slot();
 
   const Counters *counters_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::uint16_t, NameHash, std::equal_to<>> slots_;
+  std::unordered_map<std::string, CounterSlot, NameHash, std::equal_to<>> slots_;
   std::vector<Slot> all_{Slot{{"(other lists)", 0}, 1, {}}};
-  std::list<std::uint16_t> idle_; // the one let go first is in front
+  std::list<CounterSlot> idle_; // the one let go first is in front
 };
 
 } // namespace weir::dataplane

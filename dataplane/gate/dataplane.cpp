@@ -48,7 +48,7 @@ Status Dataplane::open_ports(const std::vector<config::Port> &wanted) {
 }
 
 Status Dataplane::open_replay(const ReplayOptions &options) {
-  auto made = TRY(ReplayPort::create(options, [this](std::uint16_t list) { return lists.name_of(list); }));
+  auto made = TRY(ReplayPort::create(options, [this](CounterSlot of) { return lists.name_of(of); }));
   replay = std::move(made);
   TRY(start_port(replay->port_id(), "replay", {1, 1, replay->pool()}));
   ports.adopt({"replay", replay->port_id(), 1, PortSide::none, 0});

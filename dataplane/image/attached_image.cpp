@@ -65,11 +65,11 @@ Status check_claim(const image::ImageHeader &header, const image::ImageIdentity 
 
 void name_slots(AttachedImage &image, ListSlots &slots) {
   for (const image::ListEntry &list : image.view.lists) {
-    image.lists.set(list.number);
+    image.lists.set(list.number.value());
     image.slot_of_list[list.number] = image.held_slots.hold(slots, list.name.data());
   }
   if (image.view.deny_filter.judges())
-    image.slot_of_list[image::compact_list] = image.held_slots.hold(slots, image::compact_list_name);
+    image.slot_of_list[compact_list] = image.held_slots.hold(slots, image::compact_list_name);
 }
 
 Status read_whole(int from, MutableBytes to) {

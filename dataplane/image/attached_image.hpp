@@ -52,9 +52,9 @@ public:
   HeldSlots(const HeldSlots &) = delete;
   HeldSlots &operator=(const HeldSlots &) = delete;
   ~HeldSlots() {
-    for (const std::uint16_t slot : held_) from_->let_go(slot);
+    for (const CounterSlot slot : held_) from_->let_go(slot);
   }
-  [[nodiscard]] std::uint16_t hold(ListSlots &from, std::string_view name) {
+  [[nodiscard]] CounterSlot hold(ListSlots &from, std::string_view name) {
     from_ = &from;
     held_.push_back(from.hold(name));
     return held_.back();
@@ -62,7 +62,7 @@ public:
 
 private:
   ListSlots *from_ = nullptr;
-  std::vector<std::uint16_t> held_;
+  std::vector<CounterSlot> held_;
 };
 
 struct AttachedImage {
@@ -76,9 +76,9 @@ struct AttachedImage {
   std::optional<image::ImageWriter> writer;
   // Makes the writer's grace callback wait for workers; false while nobody reads this image.
   std::shared_ptr<bool> in_force = std::make_shared<bool>(false);
-  std::array<std::uint16_t, list_slots> slot_of_list{}; // list number -> counter slot
+  PerNumber<ListId, CounterSlot> slot_of_list{};
   HeldSlots held_slots;
-  std::bitset<list_slots> lists; // numbers that the image has
+  std::bitset<image::lists_max> lists; // numbers that the image has
   std::vector<PaddedCounter> packets_by_worker;
 
   [[nodiscard]] std::uint64_t packets() const noexcept {

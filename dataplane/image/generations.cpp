@@ -32,7 +32,7 @@ std::uint64_t ns_since(Clock::time_point start) {
 // What came over the socket is checked before it reaches a writer.
 Status check(const image::Delta &delta, const AttachedImage &image) {
   TRY(image::check(delta));
-  if (delta.op == image::DeltaOp::set && !image.lists.test(delta.list))
+  if (delta.op == image::DeltaOp::set && !image.lists.test(delta.list.value()))
     return fail(Errc::needs_rebuild,
                 fmt::format("list number {} is not in generation {}", delta.list, image.generation));
   return {};

@@ -16,12 +16,11 @@ namespace weir::dataplane {
 static_assert(burst_packets_max == lookup::BurstLookup::slots_max);
 
 struct alignas(8) Decision {
-  static constexpr std::uint16_t no_list = 0xFFFF;
   Verdict verdict = Verdict::pass;
   Reason reason = Reason::no_image;
   FamilySlot family = FamilySlot::other;
   std::uint8_t reserved = 0;
-  std::uint16_t list = no_list; // number in the image
+  ListId list = no_list;
   std::uint16_t reserved2 = 0;
   friend bool operator==(Decision a, Decision b) noexcept {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);

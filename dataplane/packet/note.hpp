@@ -1,6 +1,7 @@
 // What travels with a packet of a replay from source to sink, in the mbuf's dynamic field.
 #pragma once
 
+#include "dataplane/count/counters.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/key/verdict.hpp"
 
@@ -16,11 +17,9 @@ struct PacketNote {
   std::int64_t timestamp_ns = 0;
   Generation generation{};          // filled in by the worker: which generation judged it
   std::uint32_t original_bytes = 0; // on the wire; the mbuf holds what was captured
-  std::uint16_t list = 0;           // worker: counter slot of the list, or no_list
+  CounterSlot list{};               // worker: of the list, or no_slot
   Verdict verdict = Verdict::drop;  // worker
   Reason reason = Reason::no_image; // worker
-
-  static constexpr std::uint16_t no_list = 0xFFFF;
 };
 static_assert(sizeof(PacketNote) == 32, "the mbuf has room for 32 aligned bytes of dynamic fields");
 

@@ -13,7 +13,7 @@ namespace weir::dataplane {
 namespace {
 
 // The list that answered; what the program says goes to its registers, packet by packet.
-std::uint16_t list_of(const Burst &burst, unsigned packet, Reason reason) noexcept {
+ListId list_of(const Burst &burst, unsigned packet, Reason reason) noexcept {
   const Side side = reason == Reason::allow ? Side::allow : Side::deny;
   const ParsedPacket &parsed = burst.parsed_as(packet);
   const std::size_t at = burst.judges_destination ? parsed.destination_offset : parsed.source_offset;
@@ -22,7 +22,7 @@ std::uint16_t list_of(const Burst &burst, unsigned packet, Reason reason) noexce
       parsed.kind == PacketKind::ipv4
           ? image::lookup_v4(burst.image->view, side, load_unaligned<std::uint32_t>(address))
           : image::lookup_v6(burst.image->view, side, address);
-  return static_cast<std::uint16_t>(table::value::list_of(value));
+  return table::value::list_of(value);
 }
 
 } // namespace

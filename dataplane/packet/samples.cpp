@@ -31,7 +31,7 @@ void touch(rte_ring *ring) {
   wire::Sample sample;
   sample.kind = decision.verdict == Verdict::drop ? wire::SampleKind::denied : wire::SampleKind::passed;
   sample.family = address.family;
-  sample.list = decision.list == Decision::no_list ? 0 : decision.list;
+  sample.list = decision.list == no_list ? 0 : decision.list;
   sample.address = address.bytes;
   return sample;
 }
@@ -48,7 +48,7 @@ void touch(rte_ring *ring) {
   if (burst.questions() == 1) return judged_first(burst, packet);
   std::optional<Address> denied;
   each_question(burst, packet, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
-    const bool of_judge = table::value::list_of(burst.lookup.deny(slot)) == image::compact_list;
+    const bool of_judge = table::value::list_of(burst.lookup.deny(slot)) == compact_list;
     if (!denied && of_judge && !table::value::is_set(burst.lookup.allow(slot)))
       denied = address_at(header, frame_of(burst.packets[packet]), offset);
   });
@@ -90,7 +90,7 @@ void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcep
   std::size_t count = 0;
   for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    if (burst.decisions[i].list != image::compact_list) continue;
+    if (burst.decisions[i].list != compact_list) continue;
     Met &now = met[count++];
     now.sample = sample_of(burst, i, denied_by_the_judge(burst, i));
     now.place =

@@ -13,8 +13,8 @@ void count_many(const Burst &burst, const Decision &d, std::uint64_t packets,
       .verdicts[static_cast<std::size_t>(d.reason)][static_cast<std::size_t>(d.verdict)]
                [static_cast<std::size_t>(d.family)]
       .add(packets);
-  if (d.list == image::compact_list) counters[CounterId::deny_denied].add(packets);
-  if (d.list != Decision::no_list) counters.lists[burst.image->slot_of_list[d.list]].add(packets);
+  if (d.list == compact_list) counters[CounterId::deny_denied].add(packets);
+  if (d.list != no_list) counters.lists[burst.image->slot_of_list[d.list]].add(packets);
 }
 
 } // namespace

@@ -9,12 +9,6 @@
 namespace weir::dataplane {
 namespace {
 
-[[nodiscard]] std::uint16_t list_of(std::uint32_t value) noexcept {
-  return static_cast<std::uint16_t>(table::value::list_of(value));
-}
-
-static_assert(static_cast<std::uint16_t>(table::value::list_of(0)) == Decision::no_list);
-
 void decide(Decision &decision, Verdict verdict, Reason reason) noexcept {
   decision.verdict = verdict;
   decision.reason = reason;
@@ -24,10 +18,10 @@ void decide(Decision &decision, Verdict verdict, Reason reason) noexcept {
 void judge_one(const Burst &burst, unsigned slot, Verdict fallthrough, Decision &decision) noexcept {
   if (const std::uint32_t allow = burst.lookup.allow(slot); table::value::is_set(allow)) {
     decide(decision, Verdict::pass, Reason::allow);
-    decision.list = list_of(allow);
+    decision.list = table::value::list_of(allow);
   } else if (const std::uint32_t deny = burst.lookup.deny(slot); table::value::is_set(deny)) {
     decide(decision, Verdict::drop, Reason::deny);
-    decision.list = list_of(deny);
+    decision.list = table::value::list_of(deny);
   } else {
     decide(decision, fallthrough, Reason::fallthrough);
   }
@@ -38,7 +32,7 @@ void judge_several(const Burst &burst, unsigned packet, Verdict fallthrough, Dec
   each_question(burst, packet, [&](unsigned slot, const ParsedPacket &, std::uint16_t) {
     if (decision.reason == Reason::deny) return;
     Decision now = decision;
-    now.list = Decision::no_list;
+    now.list = no_list;
     judge_one(burst, slot, fallthrough, now);
     if (now.reason == Reason::deny || decision.reason != Reason::allow) decision = now;
   });
@@ -67,14 +61,14 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   judge_one(burst, packet, policy.fallthrough, decision);
 }
 
-[[nodiscard]] constexpr Decision decided(Verdict verdict, Reason reason, std::uint16_t list) noexcept {
+[[nodiscard]] constexpr Decision decided(Verdict verdict, Reason reason, ListId list) noexcept {
   return {verdict, reason, FamilySlot::ipv4, 0, list};
 }
 
 using Decisions = std::array<Decision, burst_packets_max>;
 constexpr Decisions all_decided(Verdict verdict) {
   Decisions all;
-  all.fill(decided(verdict, Reason::fallthrough, Decision::no_list));
+  all.fill(decided(verdict, Reason::fallthrough, no_list));
   return all;
 }
 constexpr Decisions all_passed = all_decided(Verdict::pass), all_dropped = all_decided(Verdict::drop);
@@ -92,11 +86,11 @@ void judge_plain(Burst &burst) noexcept {
   std::ranges::copy(fallthrough == Verdict::pass ? all_passed : all_dropped, burst.decisions);
   for (PacketMask rest = denied; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    burst.decisions[i] = decided(Verdict::drop, Reason::deny, list_of(deny[i]));
+    burst.decisions[i] = decided(Verdict::drop, Reason::deny, table::value::list_of(deny[i]));
   }
   for (PacketMask rest = allowed; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    burst.decisions[i] = decided(Verdict::pass, Reason::allow, list_of(allow[i]));
+    burst.decisions[i] = decided(Verdict::pass, Reason::allow, table::value::list_of(allow[i]));
   }
 }
 

@@ -81,8 +81,7 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
   note.verdict = decision.verdict;
   note.reason = decision.reason;
   note.generation = burst.image != nullptr ? burst.image->generation : 0;
-  note.list =
-      decision.list == Decision::no_list ? PacketNote::no_list : burst.image->slot_of_list[decision.list];
+  note.list = decision.list == no_list ? no_slot : burst.image->slot_of_list[decision.list];
 }
 
 // What a queue did not take: `places` in the burst. Returns their bytes.

@@ -67,7 +67,7 @@ struct ReplayProgress {
 };
 
 // Name of a list by its counter slot. Called by the sink thread, once a slot: names never change.
-using ListNameOf = std::function<std::string(std::uint16_t slot)>;
+using ListNameOf = std::function<std::string(CounterSlot slot)>;
 
 class ReplayPort {
 public:

@@ -78,18 +78,18 @@ void ReplaySink::write(rte_mbuf *packet) {
 }
 
 void ReplaySink::write_verdict(const PacketNote &note) {
-  const std::string_view list =
-      note.list == PacketNote::no_list ? std::string_view() : name_of_list(note.list);
+  const std::string_view list = note.list == no_slot ? std::string_view() : name_of_list(note.list);
   fmt::memory_buffer line;
   fmt::format_to(std::back_inserter(line), FMT_COMPILE("{},{},{},{},{}\n"), note.index, note.generation,
                  name_of(note.verdict), name_of(note.reason), list);
   (void)!fwrite_unlocked(line.data(), 1, line.size(), files_.verdicts.get());
 }
 
-const std::string &ReplaySink::name_of_list(std::uint16_t slot) {
-  if (names_.size() <= slot) names_.resize(slot + 1u);
-  if (names_[slot].empty()) names_[slot] = list_name_(slot);
-  return names_[slot];
+const std::string &ReplaySink::name_of_list(CounterSlot slot) {
+  const std::size_t place = slot.value();
+  if (names_.size() <= place) names_.resize(place + 1);
+  if (names_[place].empty()) names_[place] = list_name_(slot);
+  return names_[place];
 }
 
 Status ReplaySink::status() const {

@@ -43,7 +43,7 @@ private:
   void write_in_order();
   void write(rte_mbuf *packet);
   void write_verdict(const PacketNote &note);
-  [[nodiscard]] const std::string &name_of_list(std::uint16_t slot);
+  [[nodiscard]] const std::string &name_of_list(CounterSlot slot);
   [[nodiscard]] Status status() const;
 
   Files files_;

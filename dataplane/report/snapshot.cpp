@@ -43,7 +43,7 @@ void add_verdicts(Snapshot &snapshot, const WorkerCounters &worker) {
 void add_lists(Snapshot &snapshot, const Dataplane &dataplane) {
   std::vector<ListSlots::Name> names = dataplane.lists.names();
   for (std::size_t slot = 0; slot < names.size(); ++slot) {
-    const std::uint64_t hits = list_hits(dataplane.counters, slot) - names[slot].hits_before;
+    const std::uint64_t hits = list_hits(dataplane.counters, CounterSlot(slot)) - names[slot].hits_before;
     if (slot > 0 || hits > 0) snapshot.lists.emplace_back(std::move(names[slot].name), hits);
   }
 }

@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using Bytes8 = std::vector<std::uint8_t>;
 
-constexpr std::uint16_t allow_list = 0, deny_list = 1;
+constexpr ListId allow_list = 0, deny_list = 1;
 constexpr unsigned groups = 8, hosts_in_group = 120;
 constexpr unsigned noise_hosts = 20'000;
 constexpr unsigned batch_deltas = 2000;

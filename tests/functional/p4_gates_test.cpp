@@ -55,7 +55,7 @@ void in_bursts(const std::vector<Packet> &packets, const auto &use) {
 
 struct CppAnswer {
   p4::Judgement judged;
-  std::uint16_t list = Decision::no_list;
+  ListId list = no_list;
 };
 
 class CppGate {
@@ -139,7 +139,8 @@ TEST_F(P4Gates, say_the_same_of_every_packet) {
   const std::unique_ptr<p4::Gate> swx = make_swx_gate();
   p4::Exporter to_swx(swx->registers());
   test::P4Excluded excluded;
-  std::map<unsigned, std::uint64_t> reasons, lists;
+  std::map<unsigned, std::uint64_t> reasons;
+  std::map<ListId, std::uint64_t> lists;
   for (unsigned round = 0; round < rounds; ++round) {
     test::P4Pair pair(random,
                       all_filters[round % all_filters.size()]); // the source checks its counters itself
@@ -160,16 +161,16 @@ TEST_F(P4Gates, say_the_same_of_every_packet) {
       ASSERT_TRUE(source) << source.error().message << ", " << where;
       ASSERT_EQ(to_string({source->verdict, source->reason}), to_string(wanted[i].judged))
           << "acl.p4, " << where;
-      ASSERT_EQ(source->list_hit, static_cast<std::uint16_t>(wanted[i].list + 1)) << "acl.p4, " << where;
+      ASSERT_EQ(source->list_hit, wanted[i].list.next()) << "acl.p4, " << where;
       ++reasons[static_cast<unsigned>(reason)];
-      if (wanted[i].list != Decision::no_list) ++lists[wanted[i].list];
+      if (wanted[i].list != no_list) ++lists[wanted[i].list];
     }
   }
   for (unsigned reason = 0; reason < reason_count; ++reason)
     EXPECT_EQ(swx->read_register("packets", reason).value(), reasons[reason])
         << name_of(static_cast<Reason>(reason));
   for (const auto &[list, packets] : lists)
-    EXPECT_EQ(swx->read_register("list_hits", list + 1).value(), packets) << "list " << list;
+    EXPECT_EQ(swx->read_register("list_hits", list.next().value()).value(), packets) << "list " << list;
   for (const Reason reason : {Reason::malformed, Reason::non_ip, Reason::too_many_tags, Reason::link_local,
                               Reason::allow, Reason::deny, Reason::fallthrough})
     EXPECT_GT(reasons[static_cast<unsigned>(reason)], 0u) << "no packet was judged " << name_of(reason);

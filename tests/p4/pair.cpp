@@ -110,7 +110,7 @@ bool P4Pair::change(unsigned count) {
                              .side = list.side,
                              .family = p.family(),
                              .length = p.length,
-                             .list = static_cast<std::uint16_t>(random_.below(3)),
+                             .list = ListId(random_.below(3)),
                              .address = p.address.bytes};
     if (!image::check(delta)) continue;
     overlay |= writer_.apply(delta) == image::Change::overlay;

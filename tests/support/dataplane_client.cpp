@@ -144,7 +144,7 @@ std::string DataplaneClient::query(const std::string &json) {
   return text;
 }
 
-image::Delta make_delta(image::DeltaOp op, const std::string &text, std::uint16_t list, Side side) {
+image::Delta make_delta(image::DeltaOp op, const std::string &text, ListId list, Side side) {
   const Prefix prefix = parse_prefix(text).value();
   image::Delta delta;
   delta.op = op;

@@ -62,7 +62,7 @@ private:
   wire::Hello hello_;
 };
 
-[[nodiscard]] image::Delta make_delta(image::DeltaOp op, const std::string &prefix, std::uint16_t list,
+[[nodiscard]] image::Delta make_delta(image::DeltaOp op, const std::string &prefix, ListId list,
                                       Side side = Side::deny);
 
 } // namespace weir::test

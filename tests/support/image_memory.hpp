@@ -67,11 +67,11 @@ template <class Entry> void sort_entries(std::vector<Entry> &entries) {
                 entries.end());
 }
 
-[[nodiscard]] inline build::EntryV4 entry_v4(std::string_view prefix, std::uint16_t list) {
+[[nodiscard]] inline build::EntryV4 entry_v4(std::string_view prefix, ListId list) {
   const Prefix p = parse_prefix(prefix).value();
   return {p.address.host(), p.length, 0, list};
 }
-[[nodiscard]] inline build::EntryV6 entry_v6(std::string_view prefix, std::uint16_t list) {
+[[nodiscard]] inline build::EntryV6 entry_v6(std::string_view prefix, ListId list) {
   const Prefix p = parse_prefix(prefix).value();
   return {p.address.bytes, p.length, 0, list};
 }

@@ -17,11 +17,10 @@ struct Entries {
 
 // The first list that has a prefix names it; std::map puts them in the order the builder wants.
 Entries effective(const RuleSet &rules, Side side) {
-  std::map<Prefix, std::uint16_t> named;
+  std::map<Prefix, ListId> named;
   for (std::size_t i = 0; i < rules.lists.size(); ++i)
     if (rules.lists[i].side == side)
-      for (const Prefix &prefix : rules.lists[i].prefixes)
-        named.emplace(prefix, static_cast<std::uint16_t>(i));
+      for (const Prefix &prefix : rules.lists[i].prefixes) named.emplace(prefix, ListId(i));
   Entries entries;
   for (const auto &[prefix, list] : named)
     if (prefix.family() == Family::ipv4)
@@ -38,7 +37,7 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
   build::BuildInput input;
   input.policy = rules.policy;
   for (std::size_t i = 0; i < rules.lists.size(); ++i)
-    input.lists.push_back({rules.lists[i].name, static_cast<std::uint16_t>(i), rules.lists[i].side});
+    input.lists.push_back({rules.lists[i].name, ListId(i), rules.lists[i].side});
   input.deny = {.v4 = deny.v4, .v6 = deny.v6, .front_filter = options.front_filter};
   input.allow = {.v4 = allow.v4, .v6 = allow.v6};
   input.allow_filter = {.params = options.guard,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <ios>
+#include <limits>
 #include <utility>
 
 #include <fmt/core.h>
@@ -51,6 +52,16 @@ public:
 
 private:
   Rep value_ = 0;
+};
+
+// One for every number of a kind, so that none is out of range, and taken by such a number alone.
+template <class N, class T>
+  requires(sizeof(typename N::rep) <= 2)
+struct PerNumber {
+  T of[std::size_t{std::numeric_limits<typename N::rep>::max()} + 1];
+
+  [[nodiscard]] constexpr T &operator[](N number) noexcept { return of[number.value()]; }
+  [[nodiscard]] constexpr const T &operator[](N number) const noexcept { return of[number.value()]; }
 };
 
 } // namespace weir

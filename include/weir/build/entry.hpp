@@ -1,6 +1,7 @@
 // Rules as lists, the effective state and the image builder hold them by the million, and lists by name.
 #pragma once
 
+#include "weir/key/list_id.hpp"
 #include "weir/key/side.hpp"
 
 #include <array>
@@ -14,7 +15,7 @@ struct EntryV4 {          // sorted by (host, length)
   std::uint32_t host = 0; // masked, as a number
   std::uint8_t length = 32;
   std::uint8_t reserved = 0;
-  std::uint16_t list = 0;
+  ListId list{};
   friend constexpr auto operator<=>(const EntryV4 &, const EntryV4 &) = default;
 };
 static_assert(sizeof(EntryV4) == 8);
@@ -23,14 +24,14 @@ struct EntryV6 { // sorted by (address, length)
   std::array<std::uint8_t, 16> address{};
   std::uint8_t length = 128;
   std::uint8_t reserved = 0;
-  std::uint16_t list = 0;
+  ListId list{};
   friend constexpr auto operator<=>(const EntryV6 &, const EntryV6 &) = default;
 };
 static_assert(sizeof(EntryV6) == 20);
 
 struct ListInput {
   std::string name;
-  std::uint16_t number = 0;
+  ListId number{};
   Side side = Side::deny;
 };
 

@@ -27,7 +27,7 @@ template <class Entry>
     if (e.length > address_bits(a.family)) return fault(e, "has an impossible length");
     if (e.length < address_bits(a.family) && masked(a, e.length) != a)
       return fault(e, "has bits beyond its length");
-    if (e.list >= image::lists_max) return fault(e, "names no list");
+    if (e.list.value() >= image::lists_max) return fault(e, "names no list");
     if (i > 0 && !same_prefix_order(entries[i - 1], e)) return fault(e, "is out of order or stands twice");
   }
   return {};

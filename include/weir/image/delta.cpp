@@ -18,7 +18,7 @@ Status check(const Delta &delta) {
       delta.family == Family::ipv6 || Address::from_wire(address.wire()).bytes == address.bytes;
   if (!spare_bytes_zero || masked(address, delta.length) != address)
     return fail(Errc::parse, "a delta has address bits beyond its prefix length");
-  if (delta.op == DeltaOp::set && delta.list >= lists_max)
+  if (delta.op == DeltaOp::set && delta.list.value() >= lists_max)
     return fail(Errc::parse, fmt::format("a delta has list number {}, which no list can have", delta.list));
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/list_id.hpp"
 #include "weir/key/side.hpp"
 
 #include <array>
@@ -19,7 +20,7 @@ struct Delta {
   Side side = Side::deny;
   Family family = Family::ipv4;
   std::uint8_t length = 0;
-  std::uint16_t list = 0; // list number; ignored by unset
+  ListId list{}; // ignored by unset
   std::uint16_t reserved = 0;
   std::array<std::uint8_t, 16> address{}; // as Address::bytes, masked
 };

@@ -1,6 +1,7 @@
 // Names and numbers of the lists of an image, and how its section `lists` has them.
 #pragma once
 
+#include "weir/key/list_id.hpp"
 #include "weir/key/side.hpp"
 
 #include <array>
@@ -12,10 +13,7 @@
 namespace weir::image {
 
 inline constexpr std::size_t list_name_bytes_max = 55;
-// Values carry the list number plus one in 16 bits. The last one is nobody's list: a host denied by a filter
-// that judges alone (compact mode) is counted there, since no table says which list it is on.
-inline constexpr std::uint32_t lists_max = 65'534;
-inline constexpr std::uint16_t compact_list = lists_max;
+inline constexpr std::uint32_t lists_max = compact_list.value(); // their numbers are those below
 inline constexpr std::string_view compact_list_name = "compact";
 
 struct ListsHeader {
@@ -25,8 +23,8 @@ struct ListsHeader {
 static_assert(sizeof(ListsHeader) == 64);
 
 struct ListEntry {
-  std::uint16_t number; // what table values carry, minus one; 0 .. lists_max - 1
-  std::uint8_t side;    // Side
+  ListId number;     // what table values carry, minus one; 0 .. lists_max - 1
+  std::uint8_t side; // Side
   std::uint8_t reserved[5];
   std::array<char, list_name_bytes_max + 1> name; // zero-terminated, rest zero
 };

@@ -237,11 +237,11 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
                                          h->count};
   std::vector<bool> seen(lists_max);
   for (const ListEntry &l : lists) {
-    if (l.number >= lists_max || seen[l.number])
+    if (l.number.value() >= lists_max || seen[l.number.value()])
       return bad_section(SectionKind::lists, "a list number stands twice");
     if (l.name.back() != '\0' || l.name.front() == '\0' || l.side > 1 || !all_zero(l.reserved))
-      return bad_section(SectionKind::lists, "malformed entry for list number " + number(l.number));
-    seen[l.number] = true;
+      return bad_section(SectionKind::lists, "malformed entry for list number " + number(l.number.value()));
+    seen[l.number.value()] = true;
   }
   return lists;
 }
@@ -348,10 +348,10 @@ std::uint32_t lookup(const ImageView &view, Side side, const Address &address) n
                                         : lookup_v6(view, side, address.bytes.data());
 }
 
-std::string_view list_name(const ImageView &view, std::uint32_t list_number) noexcept {
-  if (list_number == compact_list) return compact_list_name;
+std::string_view list_name(const ImageView &view, ListId list) noexcept {
+  if (list == compact_list) return compact_list_name;
   for (const ListEntry &l : view.lists)
-    if (l.number == list_number) return l.name.data();
+    if (l.number == list) return l.name.data();
   return {};
 }
 

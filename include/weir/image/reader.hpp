@@ -24,7 +24,7 @@ enum class Check : std::uint8_t { everything, not_the_mutable_checksums };
 [[nodiscard]] std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) noexcept;
 [[nodiscard]] std::uint32_t lookup_v6(const ImageView &view, Side side, const void *address) noexcept;
 
-// Name of a list number, empty when the image has no such list.
-[[nodiscard]] std::string_view list_name(const ImageView &view, std::uint32_t list_number) noexcept;
+// Name of a list, empty when the image has no such list.
+[[nodiscard]] std::string_view list_name(const ImageView &view, ListId list) noexcept;
 
 } // namespace weir::image

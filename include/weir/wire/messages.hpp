@@ -183,7 +183,7 @@ inline constexpr std::uint16_t sample_again = 4;      // the same, and the worke
 struct Sample {
   SampleKind kind = SampleKind::passed;
   Family family = Family::ipv4;
-  std::uint16_t list = 0;   // for denied
+  ListId list{};            // for denied
   std::uint16_t flags = 0;  // sample_by_...
   std::uint16_t one_in = 0; // it stands for so many packets of its sort; 0: the configured samples.rate
   std::array<std::uint8_t, 16> address{};

@@ -22,7 +22,7 @@ std::uint64_t seed() { return test::seed_or(20261121); }
 
 struct RandomList {
   std::string name;
-  std::uint16_t number = 0;
+  ListId number{};
   Side side = Side::deny;
   std::set<Prefix> prefixes;
   std::vector<EntryV4> v4;
@@ -44,8 +44,8 @@ Prefix random_prefix(std::mt19937_64 &random) {
 
 std::deque<RandomList> random_lists(std::mt19937_64 &random) {
   std::deque<RandomList> lists(random() % 7);
-  std::vector<std::uint16_t> numbers(40);
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint16_t>(i * 1000);
+  std::vector<ListId> numbers(40);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = ListId(i * 1000);
   std::ranges::shuffle(numbers, random);
   for (std::size_t i = 0; i < lists.size(); ++i) {
     RandomList &list = lists[i];
@@ -69,16 +69,16 @@ std::vector<ListSource> sources_of(const std::deque<RandomList> &lists) {
   return sources;
 }
 
-std::map<Prefix, std::uint16_t> brute_force(const std::deque<RandomList> &lists, Side side) {
-  std::map<Prefix, std::uint16_t> state;
+std::map<Prefix, ListId> brute_force(const std::deque<RandomList> &lists, Side side) {
+  std::map<Prefix, ListId> state;
   for (const RandomList &list : lists)
     if (list.side == side)
       for (const Prefix &p : list.prefixes) state.emplace(p, list.number);
   return state;
 }
 
-std::map<Prefix, std::uint16_t> as_map(const SideState &side) {
-  std::map<Prefix, std::uint16_t> state;
+std::map<Prefix, ListId> as_map(const SideState &side) {
+  std::map<Prefix, ListId> state;
   for (const EntryV4 &e : side.v4) state.emplace(to_prefix(e), e.list);
   for (const EntryV6 &e : side.v6) state.emplace(to_prefix(e), e.list);
   return state;

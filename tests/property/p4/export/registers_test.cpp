@@ -102,7 +102,7 @@ public:
                      .side = list.side,
                      .family = p.family(),
                      .length = p.length,
-                     .list = static_cast<std::uint16_t>(random_.below(4)),
+                     .list = ListId(random_.below(4)),
                      .address = p.address.bytes};
       ASSERT_TRUE(image::check(d));
       if (writer_.apply(d) == image::Change::overlay) ++in_overlay;
@@ -321,7 +321,7 @@ TEST(P4Registers, judge_frames_as_the_rules_do) {
       ASSERT_EQ(is.reason, wanted.reason) << test::to_string(wanted);
       ASSERT_EQ(is.list_hit != 0, !wanted.list.empty());
       if (is.list_hit == 0) continue;
-      ASSERT_EQ(image::list_name(c.view(), is.list_hit - 1), wanted.list);
+      ASSERT_EQ(image::list_name(c.view(), ListId(is.list_hit - 1)), wanted.list);
     }
   }
   for (const Reason reason : {Reason::malformed, Reason::non_ip, Reason::too_many_tags, Reason::link_local,

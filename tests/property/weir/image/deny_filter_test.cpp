@@ -29,13 +29,13 @@ struct Case {
 
 // The rules as a map, and what a delta did to hosts that no rule names.
 struct Model {
-  std::map<Prefix, std::uint16_t> rules;
+  std::map<Prefix, ListId> rules;
   std::set<Address> relieved;          // removed, and not denied since
   std::set<Address> let_through;       // found to be denied wrongly: until others take their places
   std::set<std::uint32_t> host_blocks; // /16s that have or had an IPv4 host
   bool v6_hosts = false;
 
-  void set(const Prefix &p, std::uint16_t list) {
+  void set(const Prefix &p, ListId list) {
     rules[p] = list;
     if (!p.is_host()) return;
     relieved.erase(p.address);
@@ -45,12 +45,12 @@ struct Model {
     else
       v6_hosts = true;
   }
-  // The list of the longest prefix up to this length; -1: none.
-  [[nodiscard]] int list_of(const Address &a, unsigned longest) const {
+  // That of the longest prefix up to this length.
+  [[nodiscard]] ListId list_of(const Address &a, unsigned longest) const {
     for (unsigned l = longest + 1; l-- > 0;)
       if (const auto found = rules.find({masked(a, l), static_cast<std::uint8_t>(l)}); found != rules.end())
         return found->second;
-    return -1;
+    return no_list;
   }
   [[nodiscard]] bool hosts_are_asked_for(const Address &a) const {
     return a.family == Family::ipv4 ? host_blocks.contains(a.host() >> 16) : v6_hosts;
@@ -94,19 +94,19 @@ protected:
 
   test::ImageMemory build() {
     for (unsigned n = 0; n < 900; ++n)
-      if (const Prefix p = some_prefix(); !is_spared(p.address))
-        model.set(p, static_cast<std::uint16_t>(random() % 9));
+      if (const Prefix p = some_prefix(); !is_spared(p.address)) model.set(p, ListId(random() % 9));
     for (const auto &[p, list] : model.rules)
       if (p.family() == Family::ipv4)
         v4.push_back({p.address.host(), p.length, 0, list});
       else
         v6.push_back({p.address.bytes, p.length, 0, list});
     for (unsigned n = 0; n < 300; ++n)
-      if (const Address a = some_address(); model.list_of(a, address_bits(a.family)) < 0) known.push_back(a);
+      if (const Address a = some_address(); model.list_of(a, address_bits(a.family)) == no_list)
+        known.push_back(a);
     for (std::uint32_t h = 0; h < 64; ++h) allow4.push_back({0x0A000000 + h * 64, 32, 0, 9});
     build::BuildInput in;
-    for (std::uint16_t n = 0; n < 10; ++n)
-      in.lists.push_back({"l" + std::to_string(n), n, n == 9 ? Side::allow : Side::deny});
+    for (ListId n = 0; n < 10; ++n)
+      in.lists.push_back({"l" + std::to_string(n.value()), n, n == 9 ? Side::allow : Side::deny});
     in.deny = {v4, v6};
     in.deny.predictor = random() % 2 == 0 ? build::Predictor::chained : build::Predictor::inline_bits;
     in.allow = {allow4, {}};
@@ -154,23 +154,23 @@ protected:
   bool expect_denied(const image::ImageView &view, const Address &a, std::uint32_t deny, bool changed) {
     const unsigned bits = address_bits(a.family);
     const bool judges = GetParam().role == DenyFilterRole::judge;
-    const int rule = model.list_of(a, bits), prefix = model.list_of(a, bits - 1);
+    const ListId rule = model.list_of(a, bits), prefix = model.list_of(a, bits - 1);
     const bool host = model.rules.contains({a, static_cast<std::uint8_t>(bits)});
     if (host) {
       EXPECT_TRUE(table::value::is_set(deny)) << to_string(a) << " passes";
       EXPECT_EQ(table::value::length_of(deny), bits);
-      const auto list = static_cast<int>(table::value::list_of(deny));
+      const ListId list = table::value::list_of(deny);
       if (!judges)
         EXPECT_EQ(list, rule);
       else
-        EXPECT_TRUE(list == image::compact_list || (changed && list == rule)) << list << " not " << rule;
+        EXPECT_TRUE(list == compact_list || (changed && list == rule)) << list << " not " << rule;
       return false;
     }
-    const int list = table::value::is_set(deny) ? static_cast<int>(table::value::list_of(deny)) : -1;
+    const ListId list = table::value::list_of(deny);
     const bool wrongly = judges && model.hosts_are_asked_for(a) && !is_spared(a) &&
                          !model.relieved.contains(a) && view.deny_filter.contains(test::host_hash(view, a)) &&
                          !(model.let_through.contains(a) && list == prefix);
-    EXPECT_EQ(list, wrongly ? image::compact_list : prefix) << to_string(a);
+    EXPECT_EQ(list, wrongly ? compact_list : prefix) << to_string(a);
     return wrongly;
   }
 
@@ -186,7 +186,7 @@ protected:
     image::Delta d{.op = random() % 2 == 0 ? image::DeltaOp::set : image::DeltaOp::unset,
                    .family = p.family(),
                    .length = p.length,
-                   .list = static_cast<std::uint16_t>(random() % 9),
+                   .list = ListId(random() % 9),
                    .address = p.address.bytes};
     const image::Change done = writer.apply(d);
     if (done == image::Change::needs_rebuild) return false;

@@ -17,7 +17,7 @@ using test::ImageMemory;
 constexpr std::uint32_t hosts_at_first = 40000;
 constexpr std::uint32_t hosts_known = 41000; // there is room for no more than some of the others
 
-image::Delta host_delta(Side side, std::uint32_t host, std::uint16_t list) { // list 0: unset
+image::Delta host_delta(Side side, std::uint32_t host, ListId list) { // list 0: unset
   image::Delta d;
   d.side = side;
   d.op = list == 0 ? image::DeltaOp::unset : image::DeltaOp::set;
@@ -36,7 +36,7 @@ struct Batches : testing::TestWithParam<Setting> {
   static Side side() { return GetParam().side; }
   const std::uint64_t seed = test::seed_or(77);
   std::mt19937_64 random{seed};
-  std::map<std::uint32_t, std::uint16_t> rules; // what the image must say
+  std::map<std::uint32_t, ListId> rules; // what the image must say
   ImageMemory memory = build();
   unsigned graces = 0;
   image::ImageWriter writer = image::ImageWriter::attach(memory.bytes(), [this] { ++graces; }).value();
@@ -80,7 +80,7 @@ struct Batches : testing::TestWithParam<Setting> {
     return view.allow_filter.empty() ||
            view.allow_filter.contains(hash_v4(byteswap32(host), view.seeds_v4[32]));
   }
-  [[nodiscard]] static image::Delta host_delta(std::uint32_t host, std::uint16_t list) {
+  [[nodiscard]] static image::Delta host_delta(std::uint32_t host, ListId list) {
     return weir::host_delta(side(), host, list);
   }
   void enter(const image::Delta &d) {
@@ -100,7 +100,7 @@ TEST_P(Batches, say_afterwards_what_their_deltas_say_in_order) {
     for (image::Delta &d : batch) { // few hosts, so that a batch often speaks of one several times
       const auto host =
           static_cast<std::uint32_t>(hosts_at_first + random() % (hosts_known - hosts_at_first));
-      d = host_delta(host * 79, static_cast<std::uint16_t>(random() % 4));
+      d = host_delta(host * 79, ListId(random() % 4));
       keys_added += d.op == image::DeltaOp::set ? 1 : 0;
       enter(d);
     }

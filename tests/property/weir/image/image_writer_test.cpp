@@ -22,7 +22,7 @@ using image::Change;
 using test::ImageMemory;
 
 // Effective rules of one side, and the slow obvious longest match.
-using Rules = std::map<Prefix, std::uint16_t>;
+using Rules = std::map<Prefix, ListId>;
 
 std::uint32_t judge(const Rules &rules, const Address &a) {
   for (int length = static_cast<int>(address_bits(a.family)); length >= 0; --length) {
@@ -67,13 +67,13 @@ private:
   std::mt19937_64 random_;
 };
 
-image::Delta delta(Side side, const Prefix &p, std::optional<std::uint16_t> list) {
+image::Delta delta(Side side, const Prefix &p, std::optional<ListId> list) {
   image::Delta d;
   d.op = list ? image::DeltaOp::set : image::DeltaOp::unset;
   d.side = side;
   d.family = p.family();
   d.length = p.length;
-  d.list = list.value_or(0);
+  d.list = list.value_or(ListId());
   d.address = p.address.bytes;
   return d;
 }
@@ -230,15 +230,14 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   Generator g(seed);
   unsigned rebuilds = 0, in_place = 0;
   State state;
-  for (int i = 0; i < 100; ++i) state.rules[g.below(2)][g.prefix()] = static_cast<std::uint16_t>(g.below(9));
+  for (int i = 0; i < 100; ++i) state.rules[g.below(2)][g.prefix()] = ListId(g.below(9));
   auto [memory, writer] = live(state, seed);
   for (int round = 0; round < 3000; ++round) {
     for (std::uint64_t n = g.below(12); n > 0; --n) {
       const auto side = static_cast<Side>(g.below(2));
       Rules &rules = state.rules[static_cast<unsigned>(side)];
       const Prefix p = g.prefix();
-      const std::optional<std::uint16_t> list =
-          g.below(5) < 2 ? std::nullopt : std::optional(static_cast<std::uint16_t>(g.below(9)));
+      const std::optional<ListId> list = g.below(5) < 2 ? std::nullopt : std::optional(ListId(g.below(9)));
       const auto before = rules.find(p);
       const bool same = list ? before != rules.end() && before->second == *list : before == rules.end();
       const image::Delta d = delta(side, p, list);
@@ -331,7 +330,7 @@ TEST(LateNegatives, refuse_an_address_in_the_live_image_once_keys_have_come_and_
     writer.grace_passed();
     while (state.rules[1].size() < 2000) {
       const Prefix p = host(static_cast<std::uint32_t>(2000 + random() % 100'000));
-      ASSERT_NE(writer.apply(delta(Side::allow, p, 1)), Change::needs_rebuild);
+      ASSERT_NE(writer.apply(delta(Side::allow, p, ListId(1))), Change::needs_rebuild);
       state.rules[1][p] = 1;
     }
     state.expect_guarded(writer);
@@ -360,7 +359,7 @@ TEST(Growth, goes_in_place_then_to_the_overlay_then_asks_for_a_rebuild_and_loses
       a = Address::from_host(static_cast<std::uint32_t>(random()));
     }
     const Prefix p{a, static_cast<std::uint8_t>(address_bits(a.family))};
-    change = writer.apply(delta(Side::deny, p, 4));
+    change = writer.apply(delta(Side::deny, p, ListId(4)));
     ++seen[static_cast<unsigned>(change)];
     if (change != Change::needs_rebuild) added.push_back(a);
   }
@@ -380,9 +379,9 @@ TEST(Bursts, with_more_probes_than_there_is_room_for_answer_alike) {
   State state;
   const Address base = parse_address("2001:db8::1").value(), base4 = parse_address("10.1.2.3").value();
   for (unsigned l = 0; l <= 128; ++l)
-    state.rules[l % 2][{masked(base, l), static_cast<std::uint8_t>(l)}] = static_cast<std::uint16_t>(l);
+    state.rules[l % 2][{masked(base, l), static_cast<std::uint8_t>(l)}] = ListId(l);
   for (unsigned l = 0; l <= 32; ++l)
-    state.rules[l % 2][{masked(base4, l), static_cast<std::uint8_t>(l)}] = static_cast<std::uint16_t>(l);
+    state.rules[l % 2][{masked(base4, l), static_cast<std::uint8_t>(l)}] = ListId(l);
   const ImageMemory memory = state.build(1);
   const image::ImageView view = memory.view();
   std::mt19937_64 random(3);
@@ -407,7 +406,7 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
     for (unsigned i = 0; i < 3000; ++i) {
       const Address a = Address::from_host(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
       const auto l = static_cast<std::uint8_t>(prefixes ? 20 + random() % 13 : 32);
-      state.rules[0][{masked(a, l), l}] = static_cast<std::uint16_t>(random() % 100);
+      state.rules[0][{masked(a, l), l}] = ListId(random() % 100);
     }
     for (const bool front : {false, true}) {
       const ImageMemory memory = state.build(seed, {.front = front});

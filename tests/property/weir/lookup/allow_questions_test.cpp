@@ -48,7 +48,7 @@ protected:
     const bool prefix = GetParam().shape == Shape::prefixes_too && random() % 32 == 0;
     const unsigned length = prefix ? bits - static_cast<unsigned>(random() % 5) : bits;
     const Address base = masked(a, length);
-    const auto list = static_cast<std::uint16_t>(random() % 9);
+    const auto list = ListId(random() % 9);
     if (a.family == Family::ipv4)
       v4[side].push_back({base.host(), static_cast<std::uint8_t>(length), 0, list});
     else
@@ -64,7 +64,7 @@ protected:
       test::sort_entries(v6[side]);
     }
     build::BuildInput in;
-    for (std::uint16_t n = 0; n < 9; ++n) in.lists.push_back({"l" + std::to_string(n), n});
+    for (ListId n = 0; n < 9; ++n) in.lists.push_back({"l" + std::to_string(n.value()), n});
     in.deny = {v4[0], v6[0], random() % 2 == 0};
     in.allow = {v4[1], v6[1], false};
     in.seed = random();

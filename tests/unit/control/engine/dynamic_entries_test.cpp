@@ -12,7 +12,7 @@
 namespace weir::control {
 namespace {
 
-using Key = std::pair<std::uint16_t, Prefix>;
+using Key = std::pair<ListId, Prefix>;
 
 Prefix some_prefix(std::mt19937_64 &random) {
   if (random() % 3 == 0) {
@@ -34,7 +34,7 @@ TEST(DynamicEntries, are_as_a_map_of_them_says_after_any_puts_and_erasures) {
   DynamicEntries entries;
   std::map<Key, EntryTimes> all;
   for (int i = 0; i < 30'000; ++i) {
-    const Key key{static_cast<std::uint16_t>(random() % 3), some_prefix(random)};
+    const Key key{ListId(random() % 3), some_prefix(random)};
     const auto known = all.find(key);
     ASSERT_EQ(entries.contains(key.first, key.second), known != all.end());
     ASSERT_EQ(entries.find(key.first, key.second),
@@ -66,7 +66,7 @@ TEST(DynamicEntries, are_as_a_map_of_them_says_after_any_puts_and_erasures) {
   }
   ASSERT_EQ(entries.counts().total(), all.size());
   std::map<Key, EntryTimes> seen;
-  for (std::uint16_t list = 0; list < 3; ++list)
+  for (ListId list = 0; list < 3; ++list)
     entries.visit(list, [&](const Prefix &prefix, EntryTimes times) {
       seen[{list, prefix}] = times;
       return true;

@@ -231,7 +231,7 @@ TEST_F(EngineChangesTest, a_rollback_to_the_list_brings_its_bans_back_even_after
 
 TEST_F(EngineChangesTest, bans_are_forgotten_with_the_last_generation_that_names_their_list) {
   ASSERT_TRUE(bench.add("bans", "203.0.113.1", 3600));
-  const std::uint16_t number = bench.engine().rules()->find("bans")->number;
+  const ListId number = bench.engine().rules()->find("bans")->number;
   bench.configure(without_bans);
   ASSERT_TRUE(bench.apply(0, true));
   EXPECT_EQ(bench.engine().dynamic().counts(number).total(), 1u);
@@ -264,7 +264,7 @@ TEST_F(EngineChangesTest, a_list_with_bans_turns_to_allow_by_force_alone_and_let
 }
 
 TEST_F(EngineChangesTest, list_numbers_are_used_again) {
-  std::uint16_t highest = 0;
+  ListId highest{};
   for (int i = 0; i < 12; ++i) {
     std::string config = two_kept;
     config.replace(config.find("name: drop"), 10, "name: d" + std::to_string(i));
@@ -272,7 +272,7 @@ TEST_F(EngineChangesTest, list_numbers_are_used_again) {
     ASSERT_TRUE(bench.apply(0, true));
     for (const RuleList &list : bench.engine().rules()->lists) highest = std::max(highest, list.number);
   }
-  EXPECT_LE(highest, 6);
+  EXPECT_LE(highest, ListId(6));
 }
 
 } // namespace

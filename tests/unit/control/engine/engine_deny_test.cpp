@@ -33,7 +33,7 @@ wire::Sample sample(const std::string &address, std::uint16_t flags) {
   s.flags = flags;
   if (flags == wire::sample_by_default) return s;
   s.kind = wire::SampleKind::denied;
-  s.list = image::compact_list;
+  s.list = compact_list;
   s.one_in = 1;
   return s;
 }

@@ -34,7 +34,7 @@ std::vector<std::string> texts(const std::vector<build::VulnerableKey> &keys) {
   return out;
 }
 
-std::vector<EntryV4> hosts(std::uint32_t first, std::uint32_t count, std::uint16_t list) {
+std::vector<EntryV4> hosts(std::uint32_t first, std::uint32_t count, ListId list) {
   std::vector<EntryV4> out;
   for (std::uint32_t i = 0; i < count; ++i) out.push_back({first + 3 * i, 32, 0, list});
   return out;

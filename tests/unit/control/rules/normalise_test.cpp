@@ -23,7 +23,7 @@ public:
     for (const std::string &entry : entries) text += entry + '\n';
     contents_.push_back(parse_feed(text, name).value());
     sources_.push_back({.name = std::move(name),
-                        .number = static_cast<std::uint16_t>(100 - sources_.size()),
+                        .number = ListId(100 - sources_.size()),
                         .side = side,
                         .v4 = contents_.back().v4,
                         .v6 = contents_.back().v6});
@@ -39,8 +39,10 @@ private:
 
 Texts texts(const SideState &side) {
   Texts out;
-  for (const EntryV4 &e : side.v4) out.push_back(to_string(to_prefix(e)) + " " + std::to_string(e.list));
-  for (const EntryV6 &e : side.v6) out.push_back(to_string(to_prefix(e)) + " " + std::to_string(e.list));
+  for (const EntryV4 &e : side.v4)
+    out.push_back(to_string(to_prefix(e)) + " " + std::to_string(e.list.value()));
+  for (const EntryV6 &e : side.v6)
+    out.push_back(to_string(to_prefix(e)) + " " + std::to_string(e.list.value()));
   return out;
 }
 
@@ -155,7 +157,7 @@ TEST(EffectiveList, is_the_first_list_of_the_side_that_holds_the_prefix_itself) 
 }
 
 TEST(Delta, carries_the_prefix_and_sets_or_unsets_its_list) {
-  const image::Delta set = make_delta(Side::allow, *parse_prefix("2001:db8::/32"), 5);
+  const image::Delta set = make_delta(Side::allow, *parse_prefix("2001:db8::/32"), ListId(5));
   EXPECT_EQ(set.op, image::DeltaOp::set);
   EXPECT_EQ(set.side, Side::allow);
   EXPECT_EQ(set.family, Family::ipv6);

@@ -17,7 +17,7 @@ using test::TempDir;
 
 Prefix prefix(std::string_view text) { return parse_prefix(text).value(); }
 
-DynamicChange adding(std::uint16_t list, std::string_view text, std::string comment = {}) {
+DynamicChange adding(ListId list, std::string_view text, std::string comment = {}) {
   DynamicChange change;
   change.put.push_back({{list, prefix(text)}, std::move(comment), 100, 0});
   change.touched.push_back({Side::deny, prefix(text)});
@@ -287,11 +287,11 @@ TEST(Store, the_contents_of_a_change_are_one_file_and_few_descriptors) {
     GenerationRecord record;
     record.id = Generation(id);
     auto writer = store.begin_contents().value();
-    for (std::uint16_t list = 1; list <= 400; ++list) {
+    for (ListId list = 1; list <= 400; ++list) {
       versions.push_back(writer.begin_version());
-      ASSERT_TRUE(writer.add({Address::from_host(list), 32}, ""));
+      ASSERT_TRUE(writer.add({Address::from_host(list.value()), 32}, ""));
       record.lists.push_back(
-          {.number = list, .name = std::to_string(list), .content_version = versions.back()});
+          {.number = list, .name = std::to_string(list.value()), .content_version = versions.back()});
     }
     ASSERT_TRUE(writer.finish());
     ASSERT_TRUE(store.make_live(record));
@@ -340,8 +340,8 @@ TEST(Store, numbers_are_free_again_when_no_generation_names_them_and_their_entri
   const TempDir folder;
   auto store = Store::open(folder.path()).value();
   const std::uint64_t version = write_content(store, {});
-  EXPECT_EQ(store.free_numbers(2).value(), (std::vector<std::uint16_t>{1, 2}));
-  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{1}) << "asking takes nothing";
+  EXPECT_EQ(store.free_numbers(2).value(), (std::vector<ListId>{1, 2}));
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<ListId>{1}) << "asking takes nothing";
   GenerationRecord record = generation(1, version);
   record.lists[0].number = 1;
   ASSERT_TRUE(go_live(store, record, 2));
@@ -349,14 +349,14 @@ TEST(Store, numbers_are_free_again_when_no_generation_names_them_and_their_entri
   record = generation(2, version);
   record.lists[0].number = 2;
   ASSERT_TRUE(go_live(store, record, 2));
-  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{3}) << "a rollback needs 1";
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<ListId>{3}) << "a rollback needs 1";
   EXPECT_TRUE(store.numbers_to_forget().empty());
   record.id = 3;
   ASSERT_TRUE(go_live(store, record, 2));
-  EXPECT_EQ(store.numbers_to_forget(), std::vector<std::uint16_t>{1});
-  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{3}) << "its entries are still there";
+  EXPECT_EQ(store.numbers_to_forget(), std::vector<ListId>{1});
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<ListId>{3}) << "its entries are still there";
   ASSERT_TRUE(store.forget_dynamic({1}));
-  EXPECT_EQ(store.free_numbers(1).value(), std::vector<std::uint16_t>{1});
+  EXPECT_EQ(store.free_numbers(1).value(), std::vector<ListId>{1});
   EXPECT_FALSE(store.dynamic_entry({1, prefix("203.0.113.9")}).value());
   EXPECT_EQ(store.free_numbers(65'533).error().code, Errc::refused);
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace weir::dataplane {
@@ -116,9 +117,16 @@ TEST(ImageSlot, without_readers_a_grace_period_passes_at_once) {
   EXPECT_EQ(slot.current()->generation, 5u);
 }
 
+// The number of a list in an image and the slot that counts its packets are not taken for each other.
+static_assert(!std::is_constructible_v<CounterSlot, ListId> &&
+              !std::is_constructible_v<ListId, CounterSlot> &&
+              !std::equality_comparable_with<CounterSlot, ListId>);
+static_assert(std::is_invocable_v<decltype(&list_hits), const Counters &, CounterSlot> &&
+              !std::is_invocable_v<decltype(&list_hits), const Counters &, ListId>);
+
 TEST(ListSlots, keep_their_name_while_there_are_free_ones) {
   ListSlots slots;
-  const std::uint16_t a = slots.hold("a"), b = slots.hold("b");
+  const CounterSlot a = slots.hold("a"), b = slots.hold("b");
   EXPECT_NE(a, b);
   EXPECT_NE(a, 0) << "slot 0 is for lists beyond the last";
   slots.let_go(a);
@@ -130,18 +138,18 @@ TEST(ListSlots, keep_their_name_while_there_are_free_ones) {
 TEST(ListSlots, go_to_new_names_once_all_are_taken_and_nobody_holds_them) {
   Counters counters(2);
   ListSlots slots(&counters);
-  std::vector<std::uint16_t> first, second;
+  std::vector<CounterSlot> first, second;
   for (int i = 0; i < 40'000; ++i) first.push_back(slots.hold("old" + std::to_string(i)));
   counters.worker(0).lists[first[0]].add(5);
   counters.worker(1).lists[first[0]].add(2);
-  for (const std::uint16_t slot : first) slots.let_go(slot);
-  const std::uint16_t kept = slots.hold("old1");
+  for (const CounterSlot slot : first) slots.let_go(slot);
+  const CounterSlot kept = slots.hold("old1");
   EXPECT_EQ(kept, first[1]);
   for (int i = 0; i < 60'000; ++i) second.push_back(slots.hold("new" + std::to_string(i)));
   EXPECT_EQ(std::ranges::count(second, 0), 0);
   EXPECT_EQ(std::ranges::count(second, kept), 0) << "a slot in use was given away";
   EXPECT_EQ(std::ranges::count(second, first[0]), 1) << "the one let go first goes first";
-  EXPECT_EQ(slots.names()[first[0]].hits_before, 7u) << "a new name does not inherit a count";
+  EXPECT_EQ(slots.names()[first[0].value()].hits_before, 7u) << "a new name does not inherit a count";
   EXPECT_EQ(slots.name_of(first[0]).substr(0, 3), "new");
   EXPECT_EQ(std::set(second.begin(), second.end()).size(), second.size());
   for (int i = 0; i < 10'000; ++i) (void)slots.hold("more" + std::to_string(i));

@@ -88,7 +88,7 @@ TEST_F(P4TargetTest, judges_by_what_was_loaded_and_names_the_list) {
   EXPECT_EQ(denied.family, FamilySlot::ipv6);
   EXPECT_EQ(other.verdict, Verdict::pass);
   EXPECT_EQ(other.reason, Reason::fallthrough);
-  EXPECT_EQ(other.list, Decision::no_list);
+  EXPECT_EQ(other.list, no_list);
 }
 
 TEST_F(P4TargetTest, keeps_what_is_in_force_when_the_next_image_is_refused) {

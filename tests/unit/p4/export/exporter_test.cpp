@@ -83,12 +83,12 @@ protected:
   [[nodiscard]] image::ImageWriter writer() {
     return image::ImageWriter::attach(image.bytes(), [] {}).value();
   }
-  static void change(image::ImageWriter &writer, const char *text, std::optional<std::uint16_t> list) {
+  static void change(image::ImageWriter &writer, const char *text, std::optional<ListId> list) {
     const Prefix p = prefix(text);
     const image::Delta delta{.op = list ? image::DeltaOp::set : image::DeltaOp::unset,
                              .family = p.family(),
                              .length = p.length,
-                             .list = list.value_or(0),
+                             .list = list.value_or(ListId()),
                              .address = p.address.bytes};
     ASSERT_NE(writer.apply(delta), image::Change::needs_rebuild);
   }
@@ -154,7 +154,7 @@ TEST_F(P4Export, writes_the_one_element_that_a_delta_changes_once_to_each_bank) 
   ASSERT_TRUE(exporter.write(image.view()));
   EXPECT_EQ(exporter.write(image.view())->written, 0u) << "both banks hold it";
   image::ImageWriter writes = writer();
-  change(writes, "203.0.113.7", 1); // another list, in its slot
+  change(writes, "203.0.113.7", ListId(1)); // another list, in its slot
   for (const std::uint64_t elements : {1u, 1u, 0u}) {
     const auto done = exporter.write(image.view());
     ASSERT_TRUE(done);
@@ -169,7 +169,7 @@ TEST_F(P4Export, carries_additions_and_removals_that_stand_in_an_overlay) {
   const std::uint32_t &in_overlay = *image.view().v4[Side::deny].overlay.keys;
   const auto host = [](unsigned n) { return "203.0.114." + std::to_string(n); };
   unsigned hosts = 0;
-  while (in_overlay < 20 && hosts < 250) change(writes, host(hosts++).c_str(), 0);
+  while (in_overlay < 20 && hosts < 250) change(writes, host(hosts++).c_str(), ListId(0));
   change(writes, host(hosts - 1).c_str(), std::nullopt);
   ASSERT_GE(in_overlay, 20u);
   ASSERT_TRUE(exporter.write(image.view()));
@@ -314,7 +314,7 @@ TEST_F(P4Export, goes_on_in_the_bank_in_use_when_a_write_fails) {
   ASSERT_TRUE(exporter.write(image.view()));
   ASSERT_TRUE(exporter.write(image.view()));
   image::ImageWriter writes = writer();
-  change(writes, "203.0.113.8", 0);
+  change(writes, "203.0.113.8", ListId(0));
   for (const char *array : {"slots4", "lmap"}) { // the host, then the cell of a prefix that comes as well
     target.failing = array;
     const auto failed = exporter.write(image.view());
@@ -323,7 +323,7 @@ TEST_F(P4Export, goes_on_in_the_bank_in_use_when_a_write_fails) {
     EXPECT_EQ(exporter.bank(), 0u);
     EXPECT_EQ(model.lookup(Side::deny, address("203.0.113.8")), 0u) << array;
     EXPECT_NE(model.lookup(Side::deny, address("203.0.113.7")), 0u) << array;
-    change(writes, "12.0.0.0/8", 0);
+    change(writes, "12.0.0.0/8", ListId(0));
   }
   target.failing.clear();
   const auto done = exporter.write(image.view());

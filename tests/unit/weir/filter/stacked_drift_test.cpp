@@ -15,7 +15,7 @@ namespace {
 
 using image::Change, image::DenyFilterRole;
 
-constexpr std::uint16_t bans = 1;
+constexpr ListId bans = 1;
 constexpr std::uint32_t hosts_built = 20'000, hosts_room = hosts_built + hosts_built / 8, known_count = 4'000;
 
 Address host(std::uint32_t number) { return Address::from_host(0x0A000000 + 3 * number); }

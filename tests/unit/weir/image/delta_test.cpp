@@ -26,7 +26,7 @@ std::string refusal(const Delta &delta) {
 TEST(DeltaCheck, takes_what_is_well_formed) {
   EXPECT_EQ(refusal(good()), "");
   Delta last = good();
-  last.list = lists_max - 1;
+  last.list = ListId(lists_max - 1);
   EXPECT_EQ(refusal(last), "");
   Delta everything = good();
   everything.length = 0;
@@ -74,7 +74,7 @@ TEST(DeltaCheck, refuses_bits_beyond_the_prefix_and_in_spare_bytes) {
 
 TEST(DeltaCheck, refuses_list_numbers_that_no_list_can_have) {
   Delta set = good();
-  set.list = lists_max;
+  set.list = ListId(lists_max);
   EXPECT_EQ(refusal(set), "a delta has list number 65534, which no list can have");
   set.op = DeltaOp::unset;
   EXPECT_EQ(refusal(set), "") << "unset does not look at it";

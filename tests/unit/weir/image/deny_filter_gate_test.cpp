@@ -134,7 +134,7 @@ TEST_F(DenyFilterGate, samples_each_denial_of_the_filter_apart_from_the_others) 
     EXPECT_EQ(sample.kind, wire::SampleKind::denied);
     EXPECT_EQ(sample.flags, wire::sample_by_stack);
     EXPECT_EQ(sample.one_in, 1u);
-    EXPECT_EQ(sample.list, image::compact_list);
+    EXPECT_EQ(sample.list, compact_list);
     EXPECT_EQ(to_string(Address{sample.family, sample.address}), wrong);
   }
 }

@@ -21,7 +21,7 @@ namespace {
 using image::DenyFilterRole;
 
 constexpr unsigned readers = 2, stable_hosts = 512, churned_hosts = 96, added_hosts = 500;
-constexpr std::uint16_t list = 1;
+constexpr ListId list = 1;
 
 Address stable(std::uint64_t n) { return Address::from_host(static_cast<std::uint32_t>(0x0A000000 + n * 5)); }
 Address churned(std::uint64_t n) { return Address::from_host(static_cast<std::uint32_t>(0x0A100000 + n)); }

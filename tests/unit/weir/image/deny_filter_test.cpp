@@ -22,7 +22,7 @@ namespace {
 using filter::FilterKind;
 using image::Change, image::DenyFilterRole;
 
-constexpr std::uint16_t bans = 1, other = 2;
+constexpr ListId bans = 1, other = 2;
 
 struct Example {
   std::vector<build::EntryV4> v4{test::entry_v4("10.0.0.1", bans), test::entry_v4("10.0.0.2", bans),
@@ -50,7 +50,7 @@ std::string denied_by(const image::ImageView &view, const char *address) {
   return value == 0 ? "-" : std::string(image::list_name(view, table::value::list_of(value)));
 }
 
-Change change(image::ImageWriter &writer, image::DeltaOp op, const char *prefix, std::uint16_t list = bans) {
+Change change(image::ImageWriter &writer, image::DeltaOp op, const char *prefix, ListId list = bans) {
   const Prefix p = parse_prefix(prefix).value();
   return writer.apply(
       {.op = op, .family = p.family(), .length = p.length, .list = list, .address = p.address.bytes});

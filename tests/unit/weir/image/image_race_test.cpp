@@ -21,7 +21,7 @@ namespace {
 using image::Change;
 
 constexpr unsigned readers = 2;
-constexpr std::uint16_t stable_list = 1, churned_list = 2;
+constexpr ListId stable_list = 1, churned_list = 2;
 
 Address corner(unsigned n) {
   static constexpr const char *text[] = {"0.0.0.0", "255.255.255.255",

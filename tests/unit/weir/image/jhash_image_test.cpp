@@ -36,7 +36,7 @@ struct Rules {
     test::sort_entries(deny4), test::sort_entries(allow4);
     test::sort_entries(deny6), test::sort_entries(allow6);
   }
-  static build::EntryV6 v6(std::uint64_t bits, std::uint8_t length, std::uint16_t list) {
+  static build::EntryV6 v6(std::uint64_t bits, std::uint8_t length, ListId list) {
     build::EntryV6 e{.length = length, .list = list};
     e.address[0] = 0x20;
     for (unsigned i = 1; i < length / 8u; ++i) e.address[i] = static_cast<std::uint8_t>(bits >> 8 * (i % 8));

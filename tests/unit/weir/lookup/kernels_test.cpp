@@ -134,7 +134,7 @@ template <class Line> typename Line::Key some_key(std::mt19937_64 &random) {
 std::uint32_t some_value(std::mt19937_64 &random, unsigned shortest) {
   const std::uint32_t group = random() % 2 ? table::value::group_bit : 0;
   if (random() % 3 == 0) return group; // an empty slot; its key is stale
-  return group | table::value::make(static_cast<std::uint32_t>(random() % image::lists_max),
+  return group | table::value::make(ListId(random() % image::lists_max),
                                     shortest + static_cast<unsigned>(random() % 2));
 }
 

@@ -24,7 +24,7 @@ TEST(LengthMap, a_lone_prefix_answers_inside_itself_and_nowhere_else) {
     const auto host = static_cast<std::uint32_t>(random());
     const auto length = 17 + static_cast<unsigned>(random() % 15);
     const std::uint32_t mask = ~std::uint32_t{0} << (32 - length);
-    const std::uint32_t value = table::value::make(static_cast<std::uint32_t>(random() % 65535), length);
+    const std::uint32_t value = table::value::make(ListId(random() % 65535), length);
     const std::uint64_t others = random() % 2 ? table::length_bit(32) : 0;
     const std::uint64_t cell = table::with_lone(table::length_bit(length) | others, host & mask, value);
     const std::uint32_t asked = (host & 0xFFFF0000) | ((host ^ 1u << random() % 16) & 0xFFFF);
@@ -74,14 +74,14 @@ protected:
     return burst->deny(0);
   }
 
-  static void change(image::ImageWriter &writer, const char *prefix, std::optional<std::uint16_t> list) {
+  static void change(image::ImageWriter &writer, const char *prefix, std::optional<ListId> list) {
     const Prefix p = parse_prefix(prefix).value();
     image::Delta d;
     d.op = list ? image::DeltaOp::set : image::DeltaOp::unset;
     d.side = Side::deny;
     d.family = Family::ipv4;
     d.length = p.length;
-    d.list = list.value_or(0);
+    d.list = list.value_or(ListId());
     d.address = p.address.bytes;
     ASSERT_NE(writer.apply(d), image::Change::needs_rebuild);
   }
@@ -107,14 +107,14 @@ TEST_P(LonePrefix, costs_no_probe_of_its_own) {
 TEST_P(LonePrefix, is_forgotten_when_it_changes_goes_or_is_alone_no_longer) {
   const test::ImageMemory m = build({"10.1.0.0/20", "10.2.0.0/20", "10.3.0.0/20", "10.4.0.0/20"});
   auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
-  change(writer, "10.1.0.0/20", 4);
+  change(writer, "10.1.0.0/20", ListId(4));
   EXPECT_EQ(ask(writer.view(), "10.1.9.9"), table::value::make(4, 20));
   change(writer, "10.2.0.0/20", {});
   EXPECT_EQ(ask(writer.view(), "10.2.9.9"), 0u);
-  change(writer, "10.3.8.0/21", 4);
+  change(writer, "10.3.8.0/21", ListId(4));
   EXPECT_EQ(ask(writer.view(), "10.3.9.9"), table::value::make(4, 21));
   EXPECT_EQ(ask(writer.view(), "10.3.7.7"), table::value::make(3, 20));
-  change(writer, "10.0.0.0/8", 4);
+  change(writer, "10.0.0.0/8", ListId(4));
   EXPECT_EQ(ask(writer.view(), "10.4.9.9"), table::value::make(3, 20)) << "a wider one came";
   EXPECT_EQ(ask(writer.view(), "10.4.99.9"), table::value::make(4, 8));
   change(writer, "10.0.0.0/8", {});

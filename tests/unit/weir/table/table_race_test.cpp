@@ -96,7 +96,7 @@ public:
     const std::uint32_t address = n == 1 ? 0xFFFFFFFF : n / 3 * 3;
     const unsigned length = n == 1 ? full : full - n % 3;
     const Key key = make_key(address);
-    return {key, length, table::value::make(n, length), hash(key, length)};
+    return {key, length, table::value::make(ListId(n), length), hash(key, length)};
   }
 
   const TableView<Line> &view() const { return view_; }

@@ -121,8 +121,9 @@ TEST(Line, the_portable_and_the_vector_probe_agree) {
     table::LineV4 line{};
     for (unsigned s = 0; s < 8; ++s) { // few distinct keys: nested prefixes share an address
       line.key[s] = static_cast<std::uint32_t>(random() % 3);
-      line.value[s] = static_cast<std::uint32_t>(random() % 2) * table::value::make(s, 24 + random() % 3) |
-                      (random() % 2 ? table::value::group_bit : 0);
+      line.value[s] =
+          static_cast<std::uint32_t>(random() % 2) * table::value::make(ListId(s), 24 + random() % 3) |
+          (random() % 2 ? table::value::group_bit : 0);
     }
     for (std::uint32_t key = 0; key < 3; ++key)
       for (unsigned length = 24; length < 27; ++length)

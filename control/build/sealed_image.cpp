@@ -37,13 +37,10 @@ std::optional<plan::Trained> trained_of(const BuildReport &report) {
 }
 
 std::optional<plan::AllowFilterBuilt> allow_filter_built_of(const BuildReport &report) {
-  if (report.stacked.cells != 0)
-    return plan::AllowFilterBuilt{.guarded_rate = report.guard_accepts,
-                                  .stuck_share = report.stacked.stuck_share()};
-  if (report.allow_filter.cells == 0) return std::nullopt;
+  if (!report.allow_filter || !report.allow_filter->wear) return std::nullopt;
   return plan::AllowFilterBuilt{.guarded_rate = report.guard_accepts,
-                                .modulator_share = report.allow_filter.modulator_share(),
-                                .stuck_share = report.allow_filter.stuck_share()};
+                                .modulator_share = report.allow_filter->wear->modulator,
+                                .stuck_share = report.allow_filter->wear->stuck};
 }
 
 } // namespace

@@ -21,8 +21,9 @@ std::string size_text(const Json &filter) {
                      thousands_in(filter, "planned_keys"), bytes_text(count_in(filter, "bytes")));
 }
 
-bool is_cuckoo(const Json &filter) { return text_in(filter, "chosen") == "cuckoo"; }
-bool is_stacked(const Json &filter) { return text_in(filter, "chosen") == "stacked"; }
+// It favours no address over others.
+bool is_alike_to_all(const Json &filter) { return !filter.contains("vulnerable"); }
+bool has_layers(const Json &filter) { return filter.contains("layer_bytes"); }
 
 } // namespace
 
@@ -33,18 +34,19 @@ std::string allow_filter_plan(const Json &filter) {
   const Json &predicted = child(filter, "predicted");
   if (!predicted.is_object()) return text;
   text += fmt::format("  {}, {:.1f} bits a key, ", size_text(filter), number_in(filter, "bits_per_key"));
-  if (is_cuckoo(filter))
-    return text +
-           fmt::format("fingerprints of {} bits; confirm {}\n"
-                       "  accepts in error: {} new, {} with all the keys there is room for; any address "
-                       "alike\n",
-                       count_in(filter, "fingerprint_bits"), text_in(filter, "confirm"),
-                       percent(predicted, "plain"), percent(predicted, "plain_churned"));
+  if (has_number(filter, "fingerprint_bits"))
+    text += fmt::format("fingerprints of {} bits; ", count_in(filter, "fingerprint_bits"));
+  if (is_alike_to_all(filter))
+    return text + fmt::format("confirm {}\n"
+                              "  accepts in error: {} new, {} with all the keys there is room for; any "
+                              "address alike\n",
+                              text_in(filter, "confirm"), percent(predicted, "plain"),
+                              percent(predicted, "plain_churned"));
   const std::uint64_t left_out = count_in(filter, "left_out");
   text +=
       fmt::format("{} functions{}; {} of {} vulnerable keys {}{}; confirm {}\n", count_in(filter, "hashes"),
-                  is_stacked(filter) ? " in the first of three layers" : "", thousands_in(filter, "guarded"),
-                  thousands_in(filter, "vulnerable"), is_stacked(filter) ? "known" : "guarded",
+                  has_layers(filter) ? " in the first of three layers" : "", thousands_in(filter, "guarded"),
+                  thousands_in(filter, "vulnerable"), has_layers(filter) ? "known" : "guarded",
                   left_out == 0 ? "" : fmt::format(" ({} more left out)", thousands(left_out)),
                   text_in(filter, "confirm"));
   text +=
@@ -60,7 +62,7 @@ std::string allow_filter_status(const Json &filter) {
   std::string text = fmt::format("allow filter: {}, {}, confirm {}\n", text_in(filter, "chosen"),
                                  size_text(filter), text_in(filter, "confirm"));
   text += "  accepts in error: predicted ";
-  text += is_cuckoo(filter)
+  text += is_alike_to_all(filter)
               ? fmt::format("{} of all, {} when full", percent(predicted, "plain"),
                             percent(predicted, "plain_churned"))
               : fmt::format("{} of denied, {} of others", percent(predicted, "weighted_churned"),

@@ -112,90 +112,63 @@ double cost_elsewhere(const Vulnerable &v, const config::Config &config, double 
   return std::max(cost - known, known == 0 ? 1.0 : 0.0);
 }
 
-// What all that favour some keys take: vulnerable ones with their costs, the dearest of them to be guarded.
-struct Costs {
-  const Vulnerable &vulnerable;
-  CostCurve curve;
+CostCurve cost_curve(const Vulnerable &keys, const config::Config &config, double hit_ratio) {
+  std::vector<double> costs;
+  for (const build::VulnerableKey &v : keys.keys) costs.push_back(v.cost);
+  return CostCurve::of(costs, cost_elsewhere(keys, config, hit_ratio));
+}
 
-  Costs(const Vulnerable &keys, const config::Config &config, double hit_ratio) : vulnerable(keys) {
-    std::vector<double> costs;
-    for (const build::VulnerableKey &v : keys.keys) costs.push_back(v.cost);
-    curve = CostCurve::of(costs, cost_elsewhere(keys, config, hit_ratio));
+Status take(AllowFilterPlan &plan, const AllowFilterPlanner &planner, const AllowFilterTask &task,
+            const Vulnerable &vulnerable) {
+  plan.sized = TRY(planner.size(task));
+  plan.bytes = TRY(plan.sized->params.bytes());
+  plan.chosen = planner.name;
+  plan.guarded_word = planner.guarded_word;
+  if (planner.guarded_word.empty()) return {};
+  const std::uint64_t guarded = std::min<std::uint64_t>(plan.sized->guarded, vulnerable.keys.size());
+  plan.vulnerable = vulnerable.keys.size();
+  plan.left_out = vulnerable.left_out;
+  plan.guarded.assign(vulnerable.keys.begin(),
+                      vulnerable.keys.begin() + static_cast<std::ptrdiff_t>(guarded));
+  return {};
+}
+
+// All that fit in equal space, judged by what they will let through.
+Status take_best(AllowFilterPlan &plan, AllowFilterPlanners planners, const AllowFilterTask &task,
+                 const Vulnerable &vulnerable) {
+  struct Candidate {
+    AllowFilterPlan plan;
+    std::string_view noun;
+    [[nodiscard]] double rate() const { return plan.predicted().weighted_churned; }
+  };
+  std::vector<Candidate> all;
+  Status none = fail(Errc::usage, "no kind of filter is known");
+  for (const AllowFilterPlanner *planner : planners) {
+    Candidate candidate{plan, planner->noun};
+    if (Status taken = take(candidate.plan, *planner, task, vulnerable))
+      all.push_back(std::move(candidate));
+    else
+      none = std::move(taken);
   }
-  void note(AllowFilterPlan &plan, std::uint64_t guarded) const {
-    guarded = std::min<std::uint64_t>(guarded, vulnerable.keys.size());
-    plan.vulnerable = vulnerable.keys.size();
-    plan.left_out = vulnerable.left_out;
-    plan.guarded.assign(vulnerable.keys.begin(),
-                        vulnerable.keys.begin() + static_cast<std::ptrdiff_t>(guarded));
-  }
-};
-
-Status take_seesaw(AllowFilterPlan &plan, const Costs &costs, bool adaptive, std::uint64_t bits_total,
-                   HashFamily family) {
-  const auto sized = TRY(size_seesaw({.keys = plan.planned_keys,
-                                      .bits_total = bits_total,
-                                      .costs = costs.curve,
-                                      .adaptive = adaptive,
-                                      .family = family}));
-  const auto bytes = TRY(build::seesaw_bytes(sized.params));
-  plan.chosen = "seesaw";
-  plan.seesaw = sized;
-  plan.bytes = bytes;
-  costs.note(plan, sized.guarded);
-  return {};
-}
-
-Status take_stacked(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bits_total) {
-  const auto sized =
-      size_allow_stack({.keys = plan.planned_keys, .bits_total = bits_total, .costs = costs.curve});
-  if (!sized)
-    return fail(Errc::usage, fmt::format("a stack for {} keys does not fit into {} bits; give it more with "
-                                         "allow.bits_per_key",
-                                         plan.planned_keys, bits_total));
-  const auto bytes = TRY(build::stacked_counting_bytes(sized->params));
-  plan.chosen = "stacked";
-  plan.stacked = *sized;
-  plan.bytes = bytes;
-  costs.note(plan, sized->known);
-  return {};
-}
-
-Status take_cuckoo(AllowFilterPlan &plan, std::uint64_t bits_total) {
-  const auto sized = size_cuckoo(plan.keys, plan.planned_keys, bits_total);
-  if (!sized)
-    return fail(Errc::usage, fmt::format("a cuckoo filter for {} keys does not fit into {} bits; give it "
-                                         "more with allow.bits_per_key",
-                                         plan.planned_keys, bits_total));
-  const auto bytes = TRY(build::cuckoo_bytes(sized->params));
-  plan.chosen = "cuckoo";
-  plan.cuckoo = *sized;
-  plan.bytes = bytes;
-  return {};
-}
-
-// All in equal space, judged by what they will let through.
-Status take_best(AllowFilterPlan &plan, const Costs &costs, std::uint64_t bits_total) {
-  AllowFilterPlan seesaw = plan;
-  TRY(take_seesaw(seesaw, costs, false, bits_total, HashFamily::xxh3));
-  std::vector<AllowFilterPlan> all{std::move(seesaw)};
-  AllowFilterPlan cuckoo = plan, stacked = plan;
-  if (take_cuckoo(cuckoo, bits_total)) all.push_back(std::move(cuckoo));
-  if (take_stacked(stacked, costs, bits_total)) all.push_back(std::move(stacked));
-  const auto rate = [](const AllowFilterPlan &p) { return p.predicted().weighted_churned; };
-  std::ranges::stable_sort(all, {}, rate);
+  if (all.empty()) return none;
+  std::ranges::stable_sort(all, {}, &Candidate::rate);
   std::string why;
-  for (const AllowFilterPlan &p : all) {
-    const char *name = p.cuckoo ? "a cuckoo filter" : p.stacked ? "a stack" : "a Seesaw filter";
+  for (const Candidate &c : all)
     why += why.empty() ? fmt::format("in this space {} is predicted to let {:.2g} % of the cost of wrong "
                                      "answers through",
-                                     name, 100 * rate(p))
-                       : fmt::format(", {} {:.2g} %", name, 100 * rate(p));
-  }
-  plan = all.front();
+                                     c.noun, 100 * c.rate())
+                       : fmt::format(", {} {:.2g} %", c.noun, 100 * c.rate());
+  plan = all.front().plan;
   plan.why = why;
-  for (const AllowFilterPlan &p : std::span(all).subspan(1)) plan.rivals.push_back({p.chosen, rate(p)});
+  for (const Candidate &c : std::span(all).subspan(1)) plan.rivals.push_back({c.plan.chosen, c.rate()});
   return {};
+}
+
+// Of the kind that the target or the configuration leaves no choice about; null: there is a choice.
+const AllowFilterPlanner *only_planner(AllowFilterPlanners planners, const std::string &wanted, bool p4) {
+  const auto found = std::ranges::find_if(
+      planners, [&](const AllowFilterPlanner *row) { return p4 ? row->for_p4 : row->name == wanted; });
+  return found == planners.end() ? nullptr : *found;
 }
 
 } // namespace
@@ -223,13 +196,13 @@ Vulnerable vulnerable_keys(const build::BuildInput &input, const std::vector<Hot
 
 Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input, const config::Config &config,
                                           double hit_ratio, const Calibration &calibration,
-                                          const std::vector<HotAddress> &hot) {
+                                          const std::vector<HotAddress> &hot, AllowFilterPlanners planners) {
   AllowFilterPlan plan;
   plan.confirm = config.policy.confirm;
   plan.keys = guarded_keys_of(input.allow);
-  const bool forced = config.allow.filter != config::AllowFilter::automatic;
+  const bool forced = config.allow.filter != config::allow_filter_auto;
   const std::uint64_t tables = table_bytes_of(input.allow), l2_half = calibration.l2_bytes / 2;
-  if (config.allow.filter == config::AllowFilter::none) {
+  if (config.allow.filter == config::allow_filter_none) {
     plan.why = "the configuration says so";
     return plan;
   }
@@ -242,20 +215,22 @@ Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input, const 
   const unsigned bits = config.allow.bits_per_key.value_or(allow_bits_per_key);
   plan.planned_keys = plan.keys + plan.keys / 4 + room_for_more;
   const std::uint64_t bits_total = std::max(bits * plan.planned_keys, 8 * bytes_min);
-  const bool any_alike = config.allow.filter == config::AllowFilter::cuckoo;
-  const Vulnerable vulnerable = any_alike ? Vulnerable{} : vulnerable_keys(input, hot);
-  const Costs costs(vulnerable, config, hit_ratio);
-  Status sized = fail(Errc::usage, "no filter was asked for");
   const bool p4 = input.target() == build::Target::p4;
-  switch (p4 ? config::AllowFilter::seesaw : config.allow.filter) {
-  case config::AllowFilter::seesaw:
-    sized = take_seesaw(plan, costs, config.allow.adaptive, bits_total, input.family);
-    if (p4) plan.why = "target p4 has no other filter there";
-    break;
-  case config::AllowFilter::cuckoo: sized = take_cuckoo(plan, bits_total); break;
-  case config::AllowFilter::stacked: sized = take_stacked(plan, costs, bits_total); break;
-  default: sized = take_best(plan, costs, bits_total);
-  }
+  const AllowFilterPlanner *only = only_planner(planners, config.allow.filter, p4);
+  if (forced && only == nullptr)
+    return fail(Errc::usage, "allow.filter: " + config.allow.filter + " cannot be planned; write auto");
+  const bool any_alike = only != nullptr && only->guarded_word.empty();
+  const Vulnerable vulnerable = any_alike ? Vulnerable{} : vulnerable_keys(input, hot);
+  const CostCurve costs = cost_curve(vulnerable, config, hit_ratio);
+  const AllowFilterTask task{.keys = plan.keys,
+                             .planned_keys = plan.planned_keys,
+                             .bits_total = bits_total,
+                             .costs = costs,
+                             .adaptive = config.allow.adaptive,
+                             .family = input.family};
+  const Status sized =
+      only != nullptr ? take(plan, *only, task, vulnerable) : take_best(plan, planners, task, vulnerable);
+  if (p4) plan.why = "target p4 has no other filter there";
   if (!sized) return std::unexpected(sized.error());
   plan.why = forced ? "the configuration says so"
                     : fmt::format("the allow tables ({}) exceed half of L2 ({}); {}", human_bytes(tables),

@@ -17,10 +17,8 @@
 // samples in any case.
 #pragma once
 
-#include "control/plan/allow_stack_size.hpp"
+#include "control/plan/allow_filter_kinds.hpp"
 #include "control/plan/calibration.hpp"
-#include "control/plan/cuckoo_size.hpp"
-#include "control/plan/seesaw_size.hpp"
 #include "weir/build/input.hpp"
 #include "weir/config/config.hpp"
 #include "weir/key/address.hpp"
@@ -28,6 +26,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::plan {
@@ -54,10 +53,8 @@ struct AllowFilterPlan {
   std::uint64_t keys = 0, planned_keys = 0; // there is room for planned_keys
   std::uint64_t bytes = 0;
   std::uint64_t vulnerable = 0, left_out = 0; // denied keys known, and beyond the limit
-  std::optional<SeesawPlan> seesaw;           // one of them goes into the build's input
-  std::optional<CuckooPlan> cuckoo;
-  std::optional<AllowStackPlan> stacked;
-  std::vector<build::VulnerableKey> guarded; // by a Seesaw filter, known to a stack
+  std::optional<SizedAllowFilter> sized;      // none: there is no filter
+  std::vector<build::VulnerableKey> guarded;  // those that the filter is to be told of
 
   struct Rival { // that `auto` did not take
     std::string filter;
@@ -65,30 +62,20 @@ struct AllowFilterPlan {
   };
   std::vector<Rival> rivals; // the better first; empty: there was no choice
 
-  // Predicted share of absent addresses that are accepted: by cost and of those that nobody guards, new, and
-  // after churn and with planned_keys. 0 without a filter.
-  struct Rates {
-    double weighted = 0, plain = 0, weighted_churned = 0, plain_churned = 0;
-  };
-  [[nodiscard]] Rates predicted() const noexcept {
-    if (cuckoo) return {cuckoo->rate_new, cuckoo->rate_new, cuckoo->rate_full, cuckoo->rate_full};
-    if (stacked)
-      return {stacked->weighted_fresh(), stacked->fresh.others, stacked->weighted_churned(),
-              stacked->churned.others};
-    if (!seesaw) return {};
-    return {seesaw->weighted_fresh(), seesaw->fresh.others, seesaw->weighted_churned(),
-            seesaw->churned.others};
-  }
+  std::string_view guarded_word; // see AllowFilterPlanner
+
+  using Rates = AllowFilterRates;
+  [[nodiscard]] Rates predicted() const noexcept { return sized ? sized->rates : Rates{}; }
 
   [[nodiscard]] double bits_per_key() const noexcept {
     return 8 * static_cast<double>(bytes) / static_cast<double>(planned_keys);
   }
 };
 
-// Errors: no filter of the size asked for is possible.
-[[nodiscard]] Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input,
-                                                        const config::Config &config, double hit_ratio,
-                                                        const Calibration &calibration,
-                                                        const std::vector<HotAddress> &hot);
+// `planners`: of the kinds to choose among. Errors: no filter of the size asked for is possible.
+[[nodiscard]] Result<AllowFilterPlan>
+plan_allow_filter(const build::BuildInput &input, const config::Config &config, double hit_ratio,
+                  const Calibration &calibration, const std::vector<HotAddress> &hot,
+                  AllowFilterPlanners planners = allow_filter_planners());
 
 } // namespace weir::plan

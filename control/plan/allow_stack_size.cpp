@@ -2,6 +2,8 @@
 
 #include "weir/build/stacked_size.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -180,5 +182,29 @@ std::optional<AllowStackPlan> size_allow_stack(const AllowStackTask &task) {
   plan.churned = forecast_stack(plan.params.shape, keys, known, task.turnover);
   return plan;
 }
+
+const AllowFilterPlanner allow_stack_planner{
+    .name = "stacked",
+    .noun = "a stack",
+    .guarded_word = "known",
+    .size = [](const AllowFilterTask &task) -> Result<SizedAllowFilter> {
+      const auto sized =
+          size_allow_stack({.keys = task.planned_keys, .bits_total = task.bits_total, .costs = task.costs});
+      if (!sized)
+        return fail(Errc::usage, fmt::format("a stack for {} keys does not fit into {} bits; give it more "
+                                             "with allow.bits_per_key",
+                                             task.planned_keys, task.bits_total));
+      const filter::StackedCountingShape &s = sized->params.shape;
+      return SizedAllowFilter{.params = sized->params,
+                              .rates = {sized->weighted_fresh(), sized->fresh.others,
+                                        sized->weighted_churned(), sized->churned.others},
+                              .guarded = sized->known,
+                              .guarded_cost = sized->known_cost,
+                              .json = fmt::format(R"("hashes":{},"cell_bits":{},"layer_bytes":[{},{},{}])",
+                                                  s.positives.hashes, s.positives.cell_bits,
+                                                  s.positives.bits() / 8, s.negatives.bits() / 8,
+                                                  s.settled.bits() / 8),
+                              .text = {}};
+    }};
 
 } // namespace weir::plan

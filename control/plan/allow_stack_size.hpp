@@ -16,6 +16,7 @@
 //   known    a1 a3           other negatives   a1 (1 - a2 + a2 a3)
 #pragma once
 
+#include "control/plan/allow_filter_kinds.hpp"
 #include "control/plan/seesaw_model.hpp"
 #include "weir/build/stacked_counting_builder.hpp"
 
@@ -56,5 +57,7 @@ struct AllowStackPlan {
 
 // Nothing when not even the smallest one fits. Without negatives it is a counting Bloom filter in effect.
 [[nodiscard]] std::optional<AllowStackPlan> size_allow_stack(const AllowStackTask &task);
+
+extern const AllowFilterPlanner allow_stack_planner;
 
 } // namespace weir::plan

@@ -2,6 +2,7 @@
 // costs do not matter, and churn does not wear it: the rate follows the number of keys alone.
 #pragma once
 
+#include "control/plan/allow_filter_kinds.hpp"
 #include "weir/build/cuckoo_builder.hpp"
 
 #include <optional>
@@ -28,5 +29,7 @@ struct CuckooPlan {
                     filter::cuckoo_rate(*shape, static_cast<double>(keys)),
                     filter::cuckoo_rate(*shape, static_cast<double>(planned_keys))};
 }
+
+extern const AllowFilterPlanner cuckoo_planner;
 
 } // namespace weir::plan

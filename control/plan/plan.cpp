@@ -89,7 +89,7 @@ TableEntries table_entries(const build::SideInput &deny, const config::Config &c
 // Errors: refused, naming the key and what it may say.
 Status check_target(const config::Config &config, build::Target target) {
   if (target == build::Target::cpp) return {};
-  const auto refuse = [&](const char *key, const char *remedy) {
+  const auto refuse = [&](const char *key, std::string_view remedy) {
     return fail(Errc::refused,
                 fmt::format("{}: {}: target p4 does not have it: {}", config.source.string(), key, remedy));
   };
@@ -98,9 +98,12 @@ Status check_target(const config::Config &config, build::Target target) {
     return refuse("predictor: inline_bits", "write predictor: auto, which is chained there");
   if (config.front_filter == config::FrontFilter::split_block_bloom)
     return refuse("front_filter: split_block_bloom", "write front_filter: none or stacked");
-  if (config.allow.filter == config::AllowFilter::cuckoo ||
-      config.allow.filter == config::AllowFilter::stacked)
-    return refuse("allow.filter", "write allow.filter: auto, none or seesaw");
+  const auto is_for_p4 = [](const AllowFilterPlanner *planner) { return planner->for_p4; };
+  for (const AllowFilterPlanner *planner : allow_filter_planners()) {
+    if (planner->name != config.allow.filter || planner->for_p4) continue;
+    const AllowFilterPlanner &has = **std::ranges::find_if(allow_filter_planners(), is_for_p4);
+    return refuse("allow.filter", fmt::format("write allow.filter: auto, none or {}", has.name));
+  }
   return {};
 }
 
@@ -288,9 +291,7 @@ void apply_to(build::BuildInput &input, const Plan &plan) {
   if (plan.target == build::Target::p4) input.allow.predictor = Predictor::chained;
   input.deny.chain_words_v4 = plan.chain_words_v4;
   input.deny.chain_words_v6 = plan.chain_words_v6;
-  if (plan.allow_filter.seesaw) input.allow_filter.params = plan.allow_filter.seesaw->params;
-  if (plan.allow_filter.cuckoo) input.allow_filter.cuckoo = plan.allow_filter.cuckoo->params;
-  if (plan.allow_filter.stacked) input.allow_filter.stacked = plan.allow_filter.stacked->params;
+  if (plan.allow_filter.sized) input.allow_filter.params = plan.allow_filter.sized->params;
   input.allow_filter.guarded = plan.allow_filter.guarded;
 }
 

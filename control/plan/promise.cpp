@@ -1,6 +1,7 @@
 #include "control/plan/promise.hpp"
 
 #include "control/base/answers.hpp"
+#include "weir/image/allow_filter_kinds.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -10,9 +11,15 @@ namespace {
 using push::child, push::count_in, push::number_in;
 using Json = nlohmann::json;
 
+bool learns(std::string_view allow_filter) {
+  const image::AllowFilterOps *row = image::allow_filter_named(allow_filter);
+  return row != nullptr && row->learns;
+}
+
 AllowPromise allow_in(const Json &filter) {
   const Json &predicted = child(filter, "predicted");
-  return {.seesaw = child(filter, "chosen") == "seesaw",
+  const Json &chosen = child(filter, "chosen");
+  return {.learns = chosen.is_string() && learns(chosen.get<std::string>()),
           .predicts = predicted.is_object(),
           .plain_churned = number_in(predicted, "plain_churned"),
           .weighted_churned = number_in(predicted, "weighted_churned")};
@@ -35,7 +42,7 @@ DenyPromise deny_in(const Json &filter) {
 }
 
 AllowPromise promise_of(const AllowFilterPlan &filter) {
-  AllowPromise promise{.seesaw = filter.chosen == "seesaw", .predicts = filter.bytes != 0};
+  AllowPromise promise{.learns = learns(filter.chosen), .predicts = filter.bytes != 0};
   if (!promise.predicts) return promise;
   const AllowFilterPlan::Rates rates = filter.predicted();
   promise.plain_churned = rates.plain_churned;

@@ -15,7 +15,7 @@ namespace weir::plan {
 inline constexpr double front_tolerated = 1e-3;
 
 struct AllowPromise {
-  bool seesaw = false;   // a filter that can be told of denied addresses late
+  bool learns = false;   // a filter that can be told of denied addresses late
   bool predicts = false; // there is a filter
   // Shares of absent addresses that are accepted, with all the keys that there is room for: of any, by cost.
   double plain_churned = 0, weighted_churned = 0;

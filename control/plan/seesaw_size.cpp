@@ -180,4 +180,28 @@ Result<SeesawPlan> size_seesaw(const SeesawTask &task) {
   return plan;
 }
 
+const AllowFilterPlanner seesaw_planner{
+    .name = "seesaw",
+    .noun = "a Seesaw filter",
+    .guarded_word = "guarded",
+    .for_p4 = true,
+    .size = [](const AllowFilterTask &task) -> Result<SizedAllowFilter> {
+      const auto sized = TRY(size_seesaw({.keys = task.planned_keys,
+                                          .bits_total = task.bits_total,
+                                          .costs = task.costs,
+                                          .adaptive = task.adaptive,
+                                          .family = task.family}));
+      const build::SeesawParams &p = sized.params;
+      const unsigned cell_bits = p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0);
+      return SizedAllowFilter{
+          .params = p,
+          .rates = {sized.weighted_fresh(), sized.fresh.others, sized.weighted_churned(),
+                    sized.churned.others},
+          .guarded = sized.guarded,
+          .guarded_cost = sized.guarded_cost,
+          .json = fmt::format(R"("hashes":{},"backups":{},"cell_bits":{},"modulator_share":{:.4f})", p.hashes,
+                              p.backups, cell_bits, sized.modulator_share),
+          .text = {}};
+    }};
+
 } // namespace weir::plan

@@ -20,6 +20,7 @@
 // docs/filters.md compares.
 #pragma once
 
+#include "control/plan/allow_filter_kinds.hpp"
 #include "control/plan/seesaw_model.hpp"
 #include "weir/base/result.hpp"
 
@@ -50,5 +51,7 @@ struct SeesawPlan {
 
 // Errors: usage, when there are no keys or no room for a filter.
 [[nodiscard]] Result<SeesawPlan> size_seesaw(const SeesawTask &task);
+
+extern const AllowFilterPlanner seesaw_planner;
 
 } // namespace weir::plan

@@ -60,26 +60,10 @@ std::string json_allow_filter(const Plan &plan) {
         f.planned_keys, f.bytes, f.bits_per_key(), rates.weighted, rates.plain, rates.weighted_churned,
         rates.plain_churned);
   }
-  if (f.seesaw) {
-    const SeesawPlan &s = *f.seesaw;
-    const build::SeesawParams &p = s.params;
-    text += fmt::format(
-        R"(,"vulnerable":{},"left_out":{},"guarded":{},)"
-        R"("guarded_cost":{:.6f},"hashes":{},"backups":{},"cell_bits":{},"modulator_share":{:.4f})",
-        f.vulnerable, f.left_out, s.guarded, s.guarded_cost, p.hashes, p.backups,
-        p.negative_bits + p.positive_bits + (p.adaptive ? 1 : 0), s.modulator_share);
-  }
-  if (f.cuckoo)
-    text += fmt::format(R"(,"fingerprint_bits":{},"buckets":{})", f.cuckoo->params.shape.fingerprint_bits,
-                        f.cuckoo->params.shape.buckets);
-  if (f.stacked) {
-    const filter::StackedCountingShape &s = f.stacked->params.shape;
-    text += fmt::format(R"(,"vulnerable":{},"left_out":{},"guarded":{},"guarded_cost":{:.6f},"hashes":{},)"
-                        R"("cell_bits":{},"layer_bytes":[{},{},{}])",
-                        f.vulnerable, f.left_out, f.stacked->known, f.stacked->known_cost, s.positives.hashes,
-                        s.positives.cell_bits, s.positives.bits() / 8, s.negatives.bits() / 8,
-                        s.settled.bits() / 8);
-  }
+  if (f.sized && !f.guarded_word.empty())
+    text += fmt::format(R"(,"vulnerable":{},"left_out":{},"guarded":{},"guarded_cost":{:.6f})", f.vulnerable,
+                        f.left_out, f.sized->guarded, f.sized->guarded_cost);
+  if (f.sized && !f.sized->json.empty()) text += ',' + f.sized->json;
   std::string rivals;
   for (const AllowFilterPlan::Rival &rival : f.rivals)
     rivals += fmt::format(R"({}{{"filter":"{}","weighted_churned":{:.6g}}})", rivals.empty() ? "" : ",",
@@ -105,14 +89,13 @@ std::string allow_filter_text(const AllowFilterPlan &f) {
   if (f.bytes == 0) return text;
   text += fmt::format("   {} keys, room for {}; {}, {:.1f} bits a key; ", f.keys, f.planned_keys,
                       human_bytes(f.bytes), f.bits_per_key());
-  if (!f.cuckoo)
-    text += fmt::format("{} of {} vulnerable keys {}{}; ", f.stacked ? f.stacked->known : f.seesaw->guarded,
-                        f.vulnerable, f.stacked ? "known" : "guarded",
+  const bool any_alike = f.guarded_word.empty();
+  if (!any_alike)
+    text += fmt::format("{} of {} vulnerable keys {}{}; ", f.sized->guarded, f.vulnerable, f.guarded_word,
                         f.left_out == 0 ? "" : fmt::format(" ({} more left out)", f.left_out));
-  if (f.cuckoo) text += fmt::format("fingerprints of {} bits; ", f.cuckoo->params.shape.fingerprint_bits);
   const AllowFilterPlan::Rates rates = f.predicted();
-  text += fmt::format("confirm {}\n   accepts in error, ", name_of(f.confirm));
-  if (f.cuckoo)
+  text += fmt::format("{}confirm {}\n   accepts in error, ", f.sized->text, name_of(f.confirm));
+  if (any_alike)
     return text + fmt::format("any key alike, {:.3g} %, {:.3g} % with all the keys there is room for\n",
                               100 * rates.plain, 100 * rates.plain_churned);
   return text + fmt::format("by cost {:.3g} %, after churn {:.3g} %; a key nobody guards {:.3g} %, "

@@ -1,6 +1,6 @@
 // Holds the filter in front of the allow tables against its plan: one that errs clearly more often than
 // predicted (rate_check.hpp) is built anew. That helps whatever the cause: another seed draws other errors,
-// and a Seesaw filter guards the addresses that have become hot.
+// and a filter that guards some keys guards those that have become hot.
 #pragma once
 
 #include "control/plan/promise.hpp"
@@ -18,7 +18,7 @@ public:
   // `did`: what the dataplane counted under this generation.
   [[nodiscard]] std::optional<Reason> look(const wire::CounterValues &did) const;
   // May it be told of denied addresses as they become hot?
-  [[nodiscard]] bool learns() const noexcept { return promise_.seesaw; }
+  [[nodiscard]] bool learns() const noexcept { return promise_.learns; }
 
 private:
   plan::AllowPromise promise_;

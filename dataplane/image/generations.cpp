@@ -188,7 +188,7 @@ Result<Generations::Learned> Generations::learn(const wire::Learn &about,
     return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
   Learned done{.answer = {.generation = image->generation}, .token = {}};
   for (const wire::HostAddress &a : addresses) {
-    const filter::SeesawLearned one = image->writer->learn(Address{a.family, a.address});
+    const filter::Learned one = image->writer->learn(Address{a.family, a.address});
     done.answer.sealed += one.sealed;
     done.answer.waiting += one.waiting;
     done.answer.refused += one.refused;

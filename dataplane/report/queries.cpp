@@ -117,25 +117,10 @@ Json allow_filter_json(const image::ImageWriter &writer) {
   const image::AllowFilterWriter &filter = writer.allow_filter();
   const auto load = filter.load();
   if (!load) return nullptr;
-  Json json{{"kind", image::name_of(writer.view().allow_filter.kind())},
+  Json json{{"kind", writer.view().allow_filter.name()},
             {"keys", load->keys},
             {"planned_keys", load->planned_keys}};
-  if (const filter::SeesawWriter *seesaw = filter.seesaw()) {
-    const filter::SeesawLoad cells = seesaw->load();
-    json["guarded"] = cells.guarded;
-    json["cells"] = cells.cells;
-    json["cells_stuck"] = cells.cells_stuck;
-    json["modulator_cells"] = cells.modulator_cells;
-    json["modulator_used"] = cells.modulator_used;
-    json["modulator_stuck"] = cells.modulator_stuck;
-  }
-  if (const filter::CuckooWriter *cuckoo = filter.cuckoo()) json["slots"] = cuckoo->load().slots;
-  if (const filter::StackedCountingWriter *stack = filter.stacked()) {
-    const filter::StackedCountingLoad cells = stack->load();
-    json["guarded"] = cells.known;
-    json["cells"] = cells.cells;
-    json["cells_stuck"] = cells.cells_stuck;
-  }
+  for (const filter::NamedCount &c : filter.counts()) json[std::string(c.name)] = c.count;
   json["saturated"] = filter.is_saturated();
   return json;
 }

@@ -1,7 +1,7 @@
 #include "p4/export/contents.hpp"
 
 #include "p4/export/program_fit.hpp"
-#include "weir/filter/seesaw_shape.hpp"
+#include "weir/filter/seesaw.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,7 +63,8 @@ public:
     write_seeds_v4(view);
     for (unsigned i = 0; i < limits::deep_layers; ++i)
       set_wide(cfg::deep_salt + cfg::deep_salt_stride * i, table::ChainedPredictor::salt(i));
-    if (const filter::SeesawView *guard = view.allow_filter.seesaw()) write_allow_filter(*guard, view.policy);
+    if (const filter::SeesawView *guard = view.allow_filter.as<filter::SeesawView>())
+      write_allow_filter(*guard, view.policy);
     if (!view.deny_filter.empty()) write_stack(view.deny_filter);
     set(cfg::valid, 1);
   }

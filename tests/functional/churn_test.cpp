@@ -5,6 +5,7 @@
 //
 // Two seconds for each setting, and on a busy machine until enough has happened; WEIR_CHURN_SECONDS=300 for
 // minutes.
+#include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/dataplane_client.hpp"
 #include "tests/support/eal.hpp"
 #include "tests/support/packets.hpp"
@@ -76,7 +77,7 @@ bool must_drop(std::span<const std::uint8_t> frame) {
 
 struct Setting {
   Confirm confirm;
-  image::AllowFilterKind filter;
+  test::AllowFilterKind filter;
 };
 
 // The rules as they should be, and images of them.
@@ -101,16 +102,16 @@ public:
     rules.policy.confirm = setting_.confirm;
     rules.lists = {{"ops", Side::allow, {allowed.begin(), allowed.end()}}, {"bad", Side::deny, denied_}};
     ImageOptions options;
-    if (setting_.filter == image::AllowFilterKind::cuckoo) {
+    if (setting_.filter == test::AllowFilterKind::cuckoo) {
       // Room for one more group, and 93 % of the slots then: most keys that come have to wait for
       // others.
       const auto keys = static_cast<std::uint32_t>(allowed.size()) + 150;
-      options.cuckoo = build::CuckooParams{keys, {keys * 100 / (4 * 93), 8}};
+      options.guard = build::CuckooParams{keys, {keys * 100 / (4 * 93), 8}};
       return relabelled(TestImage(rules, options).bytes(), generation, sequence);
     }
     for (unsigned n = 0; n < 2000; ++n) options.guarded.push_back({prefix_of(host_of(denied_net, n))});
-    if (setting_.filter == image::AllowFilterKind::stacked) // three cells a key, and counts up to three
-      options.stacked = build::StackedCountingParams{noise_hosts, {{2000, 2, 3}, {150, 1, 3}, {250, 2, 2}}};
+    if (setting_.filter == test::AllowFilterKind::stacked) // three cells a key, and counts up to three
+      options.guard = build::StackedCountingParams{noise_hosts, {{2000, 2, 3}, {150, 1, 3}, {250, 2, 2}}};
     else
       options.guard = build::SeesawParams{.planned_keys = noise_hosts,
                                           .cell_words = 4000, // four cells a key, and counts up to three
@@ -363,15 +364,15 @@ TEST_P(AllowChurn, at_full_rate_drops_no_allowed_packet_and_passes_no_denied_one
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, AllowChurn,
-                         testing::Values(Setting{Confirm::exact, image::AllowFilterKind::seesaw},
-                                         Setting{Confirm::on_conflict, image::AllowFilterKind::seesaw},
-                                         Setting{Confirm::exact, image::AllowFilterKind::cuckoo},
-                                         Setting{Confirm::on_conflict, image::AllowFilterKind::cuckoo},
-                                         Setting{Confirm::exact, image::AllowFilterKind::stacked},
-                                         Setting{Confirm::on_conflict, image::AllowFilterKind::stacked}),
+                         testing::Values(Setting{Confirm::exact, test::AllowFilterKind::seesaw},
+                                         Setting{Confirm::on_conflict, test::AllowFilterKind::seesaw},
+                                         Setting{Confirm::exact, test::AllowFilterKind::cuckoo},
+                                         Setting{Confirm::on_conflict, test::AllowFilterKind::cuckoo},
+                                         Setting{Confirm::exact, test::AllowFilterKind::stacked},
+                                         Setting{Confirm::on_conflict, test::AllowFilterKind::stacked}),
                          [](const auto &setting) {
                            return std::string(name_of(setting.param.confirm)) + "_" +
-                                  std::string(image::name_of(setting.param.filter));
+                                  std::string(test::name_of(setting.param.filter));
                          });
 
 } // namespace

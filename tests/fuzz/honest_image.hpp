@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz.hpp"
 #include "weir/build/deny_filter_builder.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/seesaw_builder.hpp"
 #include "weir/image/reader.hpp"
 
 #include <algorithm>

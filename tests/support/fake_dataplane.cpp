@@ -391,7 +391,7 @@ std::uint64_t FakeDataplane::stages() const {
   return stages_;
 }
 
-std::optional<image::AllowFilterLoad> FakeDataplane::allow_filter() const {
+std::optional<image::DynamicFilterLoad> FakeDataplane::allow_filter() const {
   const std::lock_guard lock(mutex_);
   return live_ ? live_->writer->allow_filter().load() : std::nullopt;
 }

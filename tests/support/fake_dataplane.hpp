@@ -56,7 +56,7 @@ public:
   [[nodiscard]] std::string denies(std::string_view address) const { return list_of(Side::deny, address); }
 
   // Of the filter in front of the live image's allow tables; none: it has none.
-  [[nodiscard]] std::optional<image::AllowFilterLoad> allow_filter() const;
+  [[nodiscard]] std::optional<image::DynamicFilterLoad> allow_filter() const;
 
   // What the filter did under the live generation: questions about addresses of which no list has any, and
   // how many it accepted. A new image begins anew.

@@ -1,8 +1,11 @@
 // An image built into aligned ordinary memory, for tests that need no process.
 #pragma once
 
+#include "weir/build/cuckoo_builder.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/build/keys.hpp"
+#include "weir/build/seesaw_builder.hpp"
+#include "weir/build/stacked_counting_builder.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/text.hpp"
 

@@ -40,14 +40,15 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
     input.lists.push_back({rules.lists[i].name, ListId(i), rules.lists[i].side});
   input.deny = {.v4 = deny.v4, .v6 = deny.v6, .front_filter = options.front_filter};
   input.allow = {.v4 = allow.v4, .v6 = allow.v6};
-  input.allow_filter = {.params = options.guard,
-                        .cuckoo = options.cuckoo,
-                        .stacked = options.stacked,
-                        .guarded = options.guarded};
+  input.allow_filter = {.params = options.guard, .guarded = options.guarded};
   input.identity.generation = Generation(options.generation);
   input.seed = options.seed;
   input.family = options.family;
-  if (input.allow_filter.params) input.allow_filter.params->family = options.family;
+  if (const auto *seesaw = options.guard.as<build::SeesawParams>()) {
+    build::SeesawParams params = *seesaw;
+    params.family = options.family;
+    input.allow_filter.params = params;
+  }
   if (options.family == HashFamily::jhash)
     input.deny.predictor = input.allow.predictor = build::Predictor::chained;
 

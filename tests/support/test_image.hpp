@@ -2,8 +2,11 @@
 #pragma once
 
 #include "tests/support/random_rules.hpp"
+#include "weir/build/cuckoo_builder.hpp"
 #include "weir/build/deny_filter_builder.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/seesaw_builder.hpp"
+#include "weir/build/stacked_counting_builder.hpp"
 #include "weir/image/view.hpp"
 
 #include <cstdlib>
@@ -17,12 +20,10 @@ struct ImageOptions {
   std::uint64_t seed = 1;
   std::uint64_t generation = 1;
   bool front_filter = false;
-  std::optional<build::SeesawParams> guard{}; // a filter in front of the allow tables
+  build::AllowFilterParams guard{}; // a filter in front of the allow tables
   std::vector<build::VulnerableKey> guarded{};
-  std::optional<build::CuckooParams> cuckoo{};           // instead of `guard`
-  std::optional<build::StackedCountingParams> stacked{}; // likewise
-  std::optional<build::DenyFilterSizes> stack{};         // of denied hosts
-  HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; `guard` takes it over
+  std::optional<build::DenyFilterSizes> stack{}; // of denied hosts
+  HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; a Seesaw filter takes it over
 };
 
 class TestImage {

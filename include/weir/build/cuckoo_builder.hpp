@@ -14,6 +14,12 @@ struct CuckooParams {
   std::uint64_t planned_keys = 0;
   filter::CuckooShape shape;
 
+  // For the allow side, see allow_filter_params.hpp.
+  [[nodiscard]] Result<std::uint64_t> bytes() const;
+  [[nodiscard]] HashFamily hash_family() const noexcept { return HashFamily::xxh3; }
+  [[nodiscard]] Status build(std::span<const KeyHash> keys, std::span<const KeyHash>,
+                             MutableBytes section) const;
+
   friend bool operator==(const CuckooParams &, const CuckooParams &) = default;
 };
 
@@ -46,6 +52,13 @@ build_cuckoo(const CuckooParams &params, std::span<const KeyHash> keys, MutableB
                                            " keys do not fit into " + std::to_string(params.shape.slots()) +
                                            " slots: give it more, or another seed");
   return writer.load();
+}
+
+inline Result<std::uint64_t> CuckooParams::bytes() const { return cuckoo_bytes(*this); }
+inline Status CuckooParams::build(std::span<const KeyHash> keys, std::span<const KeyHash>,
+                                  MutableBytes section) const {
+  TRY(build_cuckoo(*this, keys, section));
+  return {};
 }
 
 } // namespace weir::build

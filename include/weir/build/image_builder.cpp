@@ -7,6 +7,7 @@
 #include "weir/build/keys.hpp"
 #include "weir/build/table_builder.hpp"
 #include "weir/filter/split_block_filter.hpp"
+#include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/address.hpp"
@@ -106,13 +107,7 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
                    in.deny_filter.section.size()});
   if (in.allow_filter.params)
     out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
-                   seesaw_bytes(*in.allow_filter.params).value_or(0)}); // impossible ones are refused before
-  if (in.allow_filter.cuckoo)
-    out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
-                   cuckoo_bytes(*in.allow_filter.cuckoo).value_or(0)});
-  if (in.allow_filter.stacked)
-    out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
-                   stacked_counting_bytes(*in.allow_filter.stacked).value_or(0)});
+                   in.allow_filter.params.bytes().value_or(0)}); // impossible ones are refused before
   return out;
 }
 
@@ -146,7 +141,7 @@ public:
       write_lengths_v4(side, s.v4);
       write_lengths_v6(side, s.v6);
     }
-    if (!write_allow_filter(report)) return false;
+    if (!write_allow_filter()) return false;
     if (!in_.deny_filter.section.empty())
       std::ranges::copy(in_.deny_filter.section, section(image::section_of(in_.deny_filter.role)).begin());
     seal();
@@ -232,23 +227,12 @@ private:
       filter::SplitBlockBloom::insert(blocks, shape.blocks, hasher()(key_of(e), e.length));
   }
 
-  [[nodiscard]] bool write_allow_filter(BuildReport &report) {
-    if (in_.allow_filter.filters() == 0) return true;
-    const MutableBytes to = section(SectionKind::allow_filter);
+  [[nodiscard]] bool write_allow_filter() {
+    if (!in_.allow_filter.params) return true;
     std::vector<KeyHash> keys, guarded;
     for_each_guarded_key(in_.allow, hasher(), [&](KeyHash key) { keys.push_back(key); });
-    if (in_.allow_filter.cuckoo) {
-      const auto load = build_cuckoo(*in_.allow_filter.cuckoo, keys, to);
-      if (load) report.cuckoo = *load;
-      return load.has_value();
-    }
     for (const VulnerableKey &v : in_.allow_filter.guarded) guarded.push_back(hash_of(v.key, hasher()));
-    if (in_.allow_filter.stacked) {
-      report.stacked = build_stacked_counting(*in_.allow_filter.stacked, keys, guarded, to).value();
-      return true;
-    }
-    report.allow_filter = build_seesaw(*in_.allow_filter.params, keys, guarded, to).value();
-    return true;
+    return in_.allow_filter.params.build(keys, guarded, section(SectionKind::allow_filter)).has_value();
   }
 
   // Entries are sorted by (address, length), so a longer short prefix overwrites what covers it.
@@ -333,7 +317,8 @@ private:
 
 std::uint64_t image_bytes(const BuildInput &input) { return total_bytes(plan_sections(input)); }
 
-Result<BuildReport> build_image(const BuildInput &input, MutableBytes out) {
+Result<BuildReport> build_image(const BuildInput &input, MutableBytes out,
+                                std::span<const image::AllowFilterOps> allow_kinds) {
   constexpr unsigned attempts_max = 8;
   TRY(check_input(input));
   const auto plan = plan_sections(input);
@@ -360,13 +345,15 @@ Result<BuildReport> build_image(const BuildInput &input, MutableBytes out) {
   report.build_ms = ms_since(start);
 
   const auto verify_start = std::chrono::steady_clock::now();
-  auto view = TRY(image::attach(out.first(report.image_bytes)));
+  auto view = TRY(image::attach(out.first(report.image_bytes), image::Check::everything, allow_kinds));
   for (const Side side : {Side::deny, Side::allow}) {
     const SideInput &s = side_of(input, side);
     TRY(detail::verify_side(view, side, s, threads));
     report.keys_verified += s.v4.size() + s.v6.size();
   }
   TRY(detail::verify_allow_filter(view, input, report.guard_accepts));
+  const auto allow_filter = TRY(image::open_allow_filter(out, view));
+  report.allow_filter = allow_filter.load();
   report.stack_accepts = detail::stack_accepts(view, input.deny_filter.known);
   report.verify_ms = ms_since(verify_start);
   return report;

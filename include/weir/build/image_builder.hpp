@@ -8,8 +8,11 @@
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
 #include "weir/build/table_size.hpp"
+#include "weir/image/allow_filter_kinds.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <span>
 
 namespace weir::build {
 
@@ -18,21 +21,21 @@ struct BuildReport {
   TableReport deny_v4, deny_v6, allow_v4, allow_v6;
   double build_ms = 0, verify_ms = 0;
   std::uint64_t keys_verified = 0;
-  filter::SeesawLoad allow_filter; // of the Seesaw filter in front of the allow tables; all 0: there is none
-  filter::CuckooLoad cuckoo;       // of a cuckoo filter there
-  filter::StackedCountingLoad stacked; // of a stack there
-  double guard_accepts = 0;            // the share of the guarded keys that it accepts all the same
-  double stack_accepts = 0;            // the share of known negatives that the filter of denied hosts accepts
-  unsigned attempts = 1;               // seeds tried; more than one is a curiosity
+  std::optional<image::DynamicFilterLoad> allow_filter; // none: there is no such filter
+  double guard_accepts = 0; // the share of the guarded keys that it accepts all the same
+  double stack_accepts = 0; // the share of known negatives that the filter of denied hosts accepts
+  unsigned attempts = 1;    // seeds tried; more than one is a curiosity
 };
 
 // Exact bytes the image will take; follows from the numbers of entries and lists alone.
 [[nodiscard]] std::uint64_t image_bytes(const BuildInput &input);
 
 // Fills `out` (zeroed, 64-byte aligned, at least image_bytes()) and then asks every key through the
-// real view. Faults: unsorted or duplicate input, values out of range, too many lists; needs_rebuild: family
+// real view; `allow_kinds` are those that it may have in front of the allow tables. Faults: unsorted or duplicate input, values out of range, too many lists; needs_rebuild: family
 // jhash wants larger tables, see build_growing().
-[[nodiscard]] Result<BuildReport> build_image(const BuildInput &input, MutableBytes out);
+[[nodiscard]] Result<BuildReport>
+build_image(const BuildInput &input, MutableBytes out,
+            std::span<const image::AllowFilterOps> allow_kinds = image::allow_filter_kinds());
 
 // build_image() into what `memory_of(bytes)`, a Result of MutableBytes, gives; of family jhash with tables
 // doubled as long as a predictor is not exact.

@@ -2,10 +2,8 @@
 // and unique, each with the number of the list that names it.
 #pragma once
 
-#include "weir/build/cuckoo_builder.hpp"
+#include "weir/build/allow_filter_params.hpp"
 #include "weir/build/entry.hpp"
-#include "weir/build/seesaw_builder.hpp"
-#include "weir/build/stacked_counting_builder.hpp"
 #include "weir/image/deny_filter_role.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
@@ -15,7 +13,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,14 +62,8 @@ struct VulnerableKey {
 };
 
 struct AllowFilterInput {
-  std::optional<SeesawParams> params;             // none: no filter,
-  std::optional<CuckooParams> cuckoo{};           // unless it is of this kind
-  std::optional<StackedCountingParams> stacked{}; // or of this one
-  std::span<const VulnerableKey> guarded;         // of a Seesaw filter and a stack, in the order given
-
-  [[nodiscard]] int filters() const noexcept {
-    return int{params.has_value()} + int{cuckoo.has_value()} + int{stacked.has_value()};
-  }
+  AllowFilterParams params;               // without a value: no filter
+  std::span<const VulnerableKey> guarded; // the dearest first
 };
 
 // Denied hosts as a stacked filter: the section that build_deny_filter() has made of the same entries for the

@@ -35,9 +35,9 @@ template <class Entry>
 
 // What family jhash leaves no choice about. What a stack is made of the reader says at the end.
 [[nodiscard]] Status check_family(const BuildInput &in) {
-  if (in.allow_filter.params && in.allow_filter.params->family != in.family)
-    return fail(Errc::usage,
-                "the Seesaw filter is of another hash family than the image: give both the same");
+  if (in.allow_filter.params && in.allow_filter.params.hash_family() != in.family)
+    return fail(Errc::usage, "the filter of the allow side is of another hash family than the image: give "
+                             "both the same, or take a filter that has this family");
   if (in.family == HashFamily::xxh3) return {};
   if (in.family != HashFamily::jhash) return fail(Errc::usage, "no such hash family: take xxh3 or jhash");
   if (in.deny.predictor != Predictor::chained || in.allow.predictor != Predictor::chained)
@@ -46,8 +46,6 @@ template <class Entry>
     return fail(Errc::usage,
                 "hash family jhash has no split-block front filter: take a stack of Bloom layers, "
                 "or none");
-  if (in.allow_filter.cuckoo || in.allow_filter.stacked)
-    return fail(Errc::usage, "hash family jhash has a Seesaw filter for the allow side, or none");
   if (without_hosts(in, Side::deny))
     return fail(Errc::usage, "hash family jhash has no filter that judges hosts alone: take mode exact");
   return {};
@@ -68,10 +66,7 @@ Status check_input(const BuildInput &in) {
     if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
       return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
   TRY(check_family(in));
-  if (in.allow_filter.filters() > 1) return fail(Errc::usage, "two filters for the allow side: give it one");
-  if (in.allow_filter.params) TRY(seesaw_bytes(*in.allow_filter.params));
-  if (in.allow_filter.cuckoo) TRY(cuckoo_bytes(*in.allow_filter.cuckoo));
-  if (in.allow_filter.stacked) TRY(stacked_counting_bytes(*in.allow_filter.stacked));
+  if (in.allow_filter.params) TRY(in.allow_filter.params.bytes());
   if (!in.deny_filter.section.empty() && in.deny.front_filter)
     return fail(Errc::usage, "two filters for the deny side: give it one");
   if (without_hosts(in, Side::deny) &&

@@ -22,6 +22,12 @@ struct SeesawParams {
   unsigned index_bits = 1;
   HashFamily family = HashFamily::xxh3; // jhash: of one kind of shape alone, see filter/seesaw_shape.hpp
 
+  // For the allow side, see allow_filter_params.hpp.
+  [[nodiscard]] Result<std::uint64_t> bytes() const;
+  [[nodiscard]] HashFamily hash_family() const noexcept { return family; }
+  [[nodiscard]] Status build(std::span<const KeyHash> keys, std::span<const KeyHash> guarded,
+                             MutableBytes section) const;
+
   friend bool operator==(const SeesawParams &, const SeesawParams &) = default;
 };
 
@@ -86,6 +92,13 @@ struct SeesawParams {
   for (const KeyHash negative : guarded) writer.learn(negative);
   for (const KeyHash key : keys) writer.insert(key);
   return writer.load();
+}
+
+inline Result<std::uint64_t> SeesawParams::bytes() const { return seesaw_bytes(*this); }
+inline Status SeesawParams::build(std::span<const KeyHash> keys, std::span<const KeyHash> guarded,
+                                  MutableBytes section) const {
+  TRY(build_seesaw(*this, keys, guarded, section));
+  return {};
 }
 
 } // namespace weir::build

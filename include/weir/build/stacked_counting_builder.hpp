@@ -12,6 +12,12 @@ namespace weir::build {
 struct StackedCountingParams {
   std::uint64_t planned_keys = 0;
   filter::StackedCountingShape shape;
+
+  // For the allow side, see allow_filter_params.hpp.
+  [[nodiscard]] Result<std::uint64_t> bytes() const;
+  [[nodiscard]] HashFamily hash_family() const noexcept { return HashFamily::xxh3; }
+  [[nodiscard]] Status build(std::span<const KeyHash> keys, std::span<const KeyHash> known,
+                             MutableBytes section) const;
 };
 
 // Of the whole section. Errors: usage, when the shape cannot be.
@@ -31,6 +37,13 @@ build_stacked_counting(const StackedCountingParams &params, std::span<const KeyH
   for (const KeyHash negative : known) TRY(writer.learn(negative));
   for (const KeyHash key : keys) writer.insert(key);
   return writer.load();
+}
+
+inline Result<std::uint64_t> StackedCountingParams::bytes() const { return stacked_counting_bytes(*this); }
+inline Status StackedCountingParams::build(std::span<const KeyHash> keys, std::span<const KeyHash> known,
+                                           MutableBytes section) const {
+  TRY(build_stacked_counting(*this, keys, known, section));
+  return {};
 }
 
 } // namespace weir::build

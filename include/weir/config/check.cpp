@@ -1,16 +1,27 @@
 #include "weir/config/check.hpp"
 
 #include "weir/config/values.hpp"
+#include "weir/image/allow_filter_kinds.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace weir::config {
 namespace {
 
 constexpr std::size_t port_name_bytes_max = 31;
+
+// "seesaw, cuckoo or stacked"
+std::string one_of(std::span<const std::string_view> words) {
+  if (words.size() < 2) return fmt::format("{}", fmt::join(words, ""));
+  return fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back());
+}
 
 void check_port_names(const Config &config, const Places &places, Faults &faults) {
   std::unordered_map<std::string_view, std::size_t> names, devices;
@@ -80,12 +91,21 @@ void settle_confirm(Config &config, const Places &places, Faults &faults) {
     faults.add(*places.confirm, "allow.confirm",
                "\"on_conflict\" asks the allow lists about denied addresses alone, and policy.default: drop "
                "would drop all other allowed ones; write exact or policy.default: pass");
-  if (config.allow.bits_per_key && config.allow.filter == AllowFilter::none)
-    faults.add(places.bits_per_key, "allow.bits_per_key",
-               "there is no filter to give bits to; take it out or write filter: seesaw, cuckoo or stacked");
-  if (config.allow.adaptive && config.allow.filter != AllowFilter::seesaw)
+  std::vector<std::string_view> kinds, learning, learning_words;
+  for (const image::AllowFilterOps &kind : image::allow_filter_kinds()) {
+    kinds.push_back(kind.name);
+    if (!kind.learns) continue;
+    learning.push_back(filter::name_of(kind.kind));
+    learning_words.push_back(kind.name);
+  }
+  if (config.allow.bits_per_key && config.allow.filter == allow_filter_none)
+    faults.add(
+        places.bits_per_key, "allow.bits_per_key",
+        fmt::format("there is no filter to give bits to; take it out or write filter: {}", one_of(kinds)));
+  if (config.allow.adaptive && std::ranges::find(learning_words, config.allow.filter) == learning_words.end())
     faults.add(places.adaptive, "allow.adaptive",
-               "only a Seesaw filter can learn addresses late; take it out or write filter: seesaw");
+               fmt::format("only a {} can learn addresses late; take it out or write filter: {}",
+                           one_of(learning), one_of(learning_words)));
 }
 
 // What compact mode leaves no room for.

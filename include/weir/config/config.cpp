@@ -3,6 +3,7 @@
 #include "weir/config/check.hpp"
 #include "weir/config/groups.hpp"
 #include "weir/config/values.hpp"
+#include "weir/image/allow_filter_kinds.hpp"
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
@@ -346,6 +347,15 @@ void Reader::lists(const Node &node, const std::string &path) {
   places_.last_list = line_of(node);
 }
 
+std::vector<Word<std::string>> allow_filter_words() {
+  std::vector<Word<std::string>> words;
+  for (const std::string_view word : {allow_filter_auto, allow_filter_none})
+    words.push_back({word, std::string(word)});
+  for (const image::AllowFilterOps &kind : image::allow_filter_kinds())
+    words.push_back({kind.name, std::string(kind.name)});
+  return words;
+}
+
 void Reader::allow(const Node &node, const std::string &path) {
   const auto confirm = word<Confirm>(config.policy.confirm,
                                      {{"on_conflict", Confirm::on_conflict}, {"exact", Confirm::exact}});
@@ -355,11 +365,7 @@ void Reader::allow(const Node &node, const std::string &path) {
           places_.confirm = line_of(n);
           confirm(n, where);
         }},
-       {"filter", word<AllowFilter>(config.allow.filter, {{"auto", AllowFilter::automatic},
-                                                          {"none", AllowFilter::none},
-                                                          {"seesaw", AllowFilter::seesaw},
-                                                          {"cuckoo", AllowFilter::cuckoo},
-                                                          {"stacked", AllowFilter::stacked}})},
+       {"filter", word<std::string>(config.allow.filter, allow_filter_words())},
        {"adaptive",
         [this](const Node &n, const std::string &where) {
           places_.adaptive = line_of(n);

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::config {
@@ -37,7 +38,6 @@ struct Port {
 };
 
 enum class NoImage : std::uint8_t { open, closed };
-enum class AllowFilter : std::uint8_t { automatic, none, seesaw, cuckoo, stacked };
 enum class FrontFilter : std::uint8_t { automatic, none, split_block_bloom, stacked };
 enum class Predictor : std::uint8_t { automatic, inline_bits, chained };
 // What a feed may hold; docs/operating.md tells what the guards are for. Lengths count bits, and a share is
@@ -73,10 +73,12 @@ struct List {
   bool mapped_both = false; // IPv6 entries that carry an IPv4 prefix stand for that, too
 };
 
+inline constexpr std::string_view allow_filter_auto = "auto", allow_filter_none = "none";
+
 // What stands in front of the allow tables; when they are asked is policy.confirm.
 struct Allow {
-  AllowFilter filter = AllowFilter::automatic;
-  std::optional<unsigned> bits_per_key; // of the filter; none: the planner's
+  std::string filter{allow_filter_auto}; // or none, or a kind as image::allow_filter_kinds() names it
+  std::optional<unsigned> bits_per_key;  // of the filter; none: the planner's
   bool adaptive = false; // a Seesaw filter's cells have a bit for addresses that become hot late
 };
 inline constexpr unsigned allow_bits_per_key_min = 6, allow_bits_per_key_max = 64;

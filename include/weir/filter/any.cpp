@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <string_view>
 
 namespace weir::filter {
 namespace {
@@ -26,17 +25,18 @@ static_assert(std::ranges::all_of(rows, [](auto &row) { return row.view_bytes <=
 
 std::span<const FilterOps> filter_kinds() noexcept { return rows; }
 
-Result<const FilterOps *> row_of(Bytes section, std::span<const FilterOps> kinds, std::size_t view_bytes) {
+Result<FilterKind> kind_of(Bytes section) {
   if (section.size() < sizeof(FilterHeader))
     return fail(Errc::bad_image, "filter: the section has no room for its header, build it again");
   const auto header = load_unaligned<FilterHeader>(section.data());
   if (header.magic != filter_magic)
     return fail(Errc::bad_image, "filter: the section does not begin as filters do, build it again");
-  const auto row = std::ranges::find(kinds, static_cast<FilterKind>(header.kind), &FilterOps::kind);
-  if (row != kinds.end() && row->view_bytes <= view_bytes) return &*row;
-  const std::string_view name = name_of(static_cast<FilterKind>(header.kind));
-  return fail(Errc::bad_image, "filter: kind " + std::to_string(header.kind) + " (" + std::string(name) +
-                                   ") does not serve here, build it again");
+  return static_cast<FilterKind>(header.kind);
+}
+
+std::unexpected<Error> does_not_serve(FilterKind kind) {
+  return fail(Errc::bad_image, "filter: kind " + std::to_string(static_cast<std::uint32_t>(kind)) + " (" +
+                                   name_of(kind) + ") does not serve here, build it again");
 }
 
 } // namespace weir::filter

@@ -11,9 +11,12 @@
 #include "weir/base/result.hpp"
 #include "weir/filter/base_filter.hpp"
 
+#include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -60,20 +63,33 @@ template <Filter View> [[nodiscard]] constexpr FilterOps ops_of() noexcept {
 // A row for each base filter, to be read while nobody writes, unless the filter itself says otherwise.
 [[nodiscard]] std::span<const FilterOps> filter_kinds() noexcept;
 
+// What a section's header says it is. Errors: bad_image, for what does not begin as filters do.
+[[nodiscard]] Result<FilterKind> kind_of(Bytes section);
+// The error of a place where this kind does not serve.
+[[nodiscard]] std::unexpected<Error> does_not_serve(FilterKind kind);
+
 // The row of a section's kind whose views have room. Errors: see above.
-[[nodiscard]] Result<const FilterOps *> row_of(Bytes section, std::span<const FilterOps> kinds,
-                                               std::size_t view_bytes);
+template <std::derived_from<FilterOps> Row>
+[[nodiscard]] Result<const Row *> row_of(Bytes section, std::span<const Row> kinds, std::size_t view_bytes) {
+  const FilterKind kind = TRY(kind_of(section));
+  const auto row = std::ranges::find(kinds, kind, &Row::kind);
+  if (row == kinds.end() || row->view_bytes > view_bytes) return does_not_serve(kind);
+  return &*row;
+}
 
 template <std::size_t ViewBytes> class OpenedFilter {
 public:
   OpenedFilter() = default; // of no filter: attach one before use
 
-  // `kinds` must outlive the filter.
-  [[nodiscard]] static Result<OpenedFilter> attach(Bytes section, std::span<const FilterOps> kinds) {
+  // `row`, whose views have room, must outlive the filter.
+  [[nodiscard]] static Result<OpenedFilter> attach(Bytes section, const FilterOps &row) {
     OpenedFilter opened{};
-    opened.ops_ = TRY(row_of(section, kinds, ViewBytes));
-    TRY(opened.ops_->attach(section, opened.view_.data()));
+    opened.ops_ = &row;
+    TRY(row.attach(section, opened.view_.data()));
     return opened;
+  }
+  [[nodiscard]] static Result<OpenedFilter> attach(Bytes section, std::span<const FilterOps> kinds) {
+    return attach(section, *TRY(row_of(section, kinds, ViewBytes)));
   }
   [[nodiscard]] static Result<OpenedFilter> attach(Bytes section) { return attach(section, filter_kinds()); }
 
@@ -84,6 +100,7 @@ public:
     return ops_->contains_batch(view_.data(), keys);
   }
 
+  [[nodiscard]] const void *view() const noexcept { return view_.data(); }
   // The view itself, if the filter is of this kind.
   template <Filter View> [[nodiscard]] const View *as() const noexcept {
     return ops_ != nullptr && ops_->kind == kind_of_view<View>()

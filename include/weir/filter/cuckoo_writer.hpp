@@ -45,11 +45,7 @@ struct CuckooRules {
 
 template <class Rules> class BasicCuckooWriter {
 public:
-  enum class Put : std::uint8_t {
-    in,
-    waits, // ask again after grace_passed()
-    full,  // no slot can be freed: build a larger one
-  };
+  using Put = filter::Put; // full: no slot can be freed
 
   // Errors: see open_section().
   [[nodiscard]] static Result<BasicCuckooWriter> attach(MutableBytes section) {

@@ -87,10 +87,10 @@ public:
   bool erase(KeyHash key) noexcept { return erase_(*this, key); }
 
   // A negative whose acceptance costs more than others'. Best before any key is inserted.
-  SeesawLearned learn(KeyHash negative) noexcept {
-    const SeesawLearned result = shape_.family == HashFamily::jhash
-                                     ? guard_as(AnyLayoutOf<HashFamily::jhash>(shape_), negative)
-                                     : guard_as(AnyLayout(shape_), negative);
+  Learned learn(KeyHash negative) noexcept {
+    const Learned result = shape_.family == HashFamily::jhash
+                               ? guard_as(AnyLayoutOf<HashFamily::jhash>(shape_), negative)
+                               : guard_as(AnyLayout(shape_), negative);
     add(header_->guarded, 1);
     return result;
   }
@@ -289,13 +289,13 @@ private:
     return shape_.count_mask | shape_.index_mask << shape_.count_bits;
   }
 
-  template <class Layout> SeesawLearned guard_as(const Layout &layout, KeyHash negative) noexcept {
-    SeesawLearned result;
+  template <class Layout> Learned guard_as(const Layout &layout, KeyHash negative) noexcept {
+    Learned result;
     SeesawWalk walk(negative);
     for (unsigned i = 0; i < shape_.hashes; ++i) guard_cell(walk.function(layout, i), result);
     return result;
   }
-  void guard_cell(CellPlace place, SeesawLearned &result) noexcept {
+  void guard_cell(CellPlace place, Learned &result) noexcept {
     const std::uint32_t cell = load_cell(cells_, place);
     const std::uint32_t negatives = cell & shape_.negative_mask, one = shape_.positive_mask + 1;
     if (negatives != 0 || !shape_.counted(cell) || !Rules::seals_empty_only) {

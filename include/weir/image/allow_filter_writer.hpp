@@ -9,38 +9,28 @@
 // What is to go out waits here. A key that comes back meanwhile is struck off instead of being put in
 // once more, so the filter holds every key of the tables exactly once, and those that wait besides.
 //
-// A cuckoo filter may have to move others before a key fits, one step for each grace period: then the
-// caller asks again after one. Seesaw filters and stacks take every key at once.
+// Some kinds take every key at once. Others may have to move some before a key fits, one step for each grace
+// period: then the caller asks again after one.
 #pragma once
 
-#include "weir/filter/cuckoo_writer.hpp"
-#include "weir/filter/seesaw_writer.hpp"
-#include "weir/filter/stacked_counting.hpp"
+#include "weir/image/dynamic_filter.hpp"
+#include "weir/image/view.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
-#include <variant>
+#include <vector>
 
 namespace weir::image {
 
-struct AllowFilterLoad {
-  std::uint64_t keys = 0, planned_keys = 0;
-};
-
 class AllowFilterWriter {
 public:
-  enum class Entering : std::uint8_t {
-    in,
-    waits, // to be asked again after grace_passed()
-    full,  // it cannot hold this key: a larger filter is due
-  };
+  using Entering = filter::Put;
 
   AllowFilterWriter() = default; // there is no filter: nothing is done
-  explicit AllowFilterWriter(const filter::SeesawWriter &filter) : filter_(filter), built_(wear()) {}
-  explicit AllowFilterWriter(const filter::CuckooWriter &filter) : filter_(filter) {}
-  explicit AllowFilterWriter(filter::StackedCountingWriter filter)
+  explicit AllowFilterWriter(std::unique_ptr<DynamicFilter> filter)
       : filter_(std::move(filter)), built_(wear()) {}
 
   // Grace periods are shared by so many keys; beyond it one is worth waiting for.
@@ -51,69 +41,49 @@ public:
       if (--waits->second == 0) waiting_.erase(waits);
       return Entering::in;
     }
-    if (auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_)) seesaw->insert(key);
-    if (auto *stack = std::get_if<filter::StackedCountingWriter>(&filter_)) stack->insert(key);
-    auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_);
-    if (cuckoo == nullptr) return Entering::in;
-    switch (cuckoo->insert_beside_readers(key)) {
-    case filter::CuckooWriter::Put::in: return Entering::in;
-    case filter::CuckooWriter::Put::waits: return Entering::waits;
-    case filter::CuckooWriter::Put::full: break;
-    }
-    full_ = true;
-    return Entering::full;
+    if (none()) return Entering::in;
+    const Entering entering = filter_->insert(key);
+    full_ |= entering == Entering::full;
+    return entering;
   }
 
   void left(KeyHash key) {
     if (!none()) ++waiting_[key.bits];
   }
 
-  // A negative that should not be accepted, learnt late. A cuckoo filter favours nobody, and a stack learns
-  // when it is built alone: they refuse.
-  filter::SeesawLearned learn(KeyHash negative) noexcept {
-    auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_);
-    return seesaw != nullptr ? seesaw->learn(negative) : filter::SeesawLearned{.refused = none() ? 0u : 1u};
-  }
+  // A negative that should not be accepted, learnt late. Kinds that cannot learn refuse.
+  filter::Learned learn(KeyHash negative) { return none() ? filter::Learned{} : filter_->learn(negative); }
 
-  // No reader is left that met one of the waiting keys in a table, or a slot before its fingerprint was
-  // copied.
+  // No reader is left that met one of the waiting keys in a table, or a key where it was before it moved.
   void grace_passed() {
-    if (auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_)) cuckoo->grace_passed();
+    if (none()) return;
+    filter_->grace_passed();
     for (const auto &[bits, times] : waiting_)
-      for (std::uint32_t i = 0; i < times; ++i) erase({bits});
+      for (std::uint32_t i = 0; i < times; ++i) filter_->erase({bits});
     waiting_.clear();
   }
 
   // None: there is no filter.
-  [[nodiscard]] std::optional<AllowFilterLoad> load() const noexcept {
-    if (const auto *s = seesaw()) return AllowFilterLoad{s->load().keys, s->load().planned_keys};
-    if (const auto *c = cuckoo()) return AllowFilterLoad{c->load().keys, c->load().planned_keys};
-    if (const auto *s = stacked()) return AllowFilterLoad{s->load().keys, s->load().planned_keys};
-    return std::nullopt;
+  [[nodiscard]] std::optional<DynamicFilterLoad> load() const {
+    return none() ? std::nullopt : std::optional(filter_->load());
   }
-  // The filter, if it is of this kind.
-  [[nodiscard]] const filter::SeesawWriter *seesaw() const noexcept {
-    return std::get_if<filter::SeesawWriter>(&filter_);
-  }
-  [[nodiscard]] const filter::CuckooWriter *cuckoo() const noexcept {
-    return std::get_if<filter::CuckooWriter>(&filter_);
-  }
-  [[nodiscard]] const filter::StackedCountingWriter *stacked() const noexcept {
-    return std::get_if<filter::StackedCountingWriter>(&filter_);
+  // What reports show beside the load.
+  [[nodiscard]] std::vector<filter::NamedCount> counts() const {
+    return none() ? std::vector<filter::NamedCount>{} : filter_->counts();
   }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   // Is there something that grace_passed() would carry out?
-  [[nodiscard]] bool waits_for_grace() const noexcept {
-    return !waiting_.empty() || (cuckoo() != nullptr && cuckoo()->leaving() != 0);
+  [[nodiscard]] bool waits_for_grace() const {
+    return !waiting_.empty() || (!none() && filter_->waits_for_grace());
   }
 
-  // Has it left what it was planned for? Its answers stay right, its rates suffer, and a cuckoo filter will
-  // be full: a larger one is due.
-  [[nodiscard]] bool is_saturated() const noexcept {
-    const std::optional<AllowFilterLoad> now = load();
+  // Has it left what it was planned for? Its answers stay right, its rates suffer, and it may be full: a
+  // larger one is due.
+  [[nodiscard]] bool is_saturated() const {
+    const std::optional<DynamicFilterLoad> now = load();
     if (!now) return false;
     if (now->keys > now->planned_keys || full_) return true;
-    const Wear worn = wear();
+    const filter::Wear worn = now->wear.value_or(filter::Wear{});
     return worn.stuck > built_.stuck + stuck_share_more ||
            worn.modulator > built_.modulator + modulator_share_more;
   }
@@ -122,27 +92,16 @@ private:
   // Beyond the share as built, so that a new filter never is saturated from the start.
   static constexpr double stuck_share_more = 0.05, modulator_share_more = 0.15;
 
-  // Shares of cells at their maximum for ever, and of modulator cells in use.
-  struct Wear {
-    double stuck = 0, modulator = 0;
-  };
-  [[nodiscard]] Wear wear() const noexcept {
-    if (const auto *s = seesaw()) return {s->load().stuck_share(), s->load().modulator_share()};
-    if (const auto *s = stacked()) return {s->load().stuck_share(), 0};
-    return {};
-  }
-  [[nodiscard]] bool none() const noexcept { return std::holds_alternative<std::monostate>(filter_); }
-  void erase(KeyHash key) noexcept {
-    if (auto *seesaw = std::get_if<filter::SeesawWriter>(&filter_)) (void)seesaw->erase(key);
-    if (auto *cuckoo = std::get_if<filter::CuckooWriter>(&filter_)) (void)cuckoo->erase(key);
-    if (auto *stack = std::get_if<filter::StackedCountingWriter>(&filter_)) (void)stack->erase(key);
-  }
+  [[nodiscard]] filter::Wear wear() const { return filter_->load().wear.value_or(filter::Wear{}); }
+  [[nodiscard]] bool none() const noexcept { return filter_ == nullptr; }
 
-  std::variant<std::monostate, filter::SeesawWriter, filter::CuckooWriter, filter::StackedCountingWriter>
-      filter_;
-  Wear built_;                                               // as attached
-  bool full_ = false;                                        // a cuckoo filter had no room for a key
+  std::unique_ptr<DynamicFilter> filter_;
+  filter::Wear built_;                                       // as attached
+  bool full_ = false;                                        // it had no room for a key
   std::unordered_map<std::uint64_t, std::uint32_t> waiting_; // hash, how often
 };
+
+// Of an image that `view` has been attached to. Errors: bad_image, as there.
+[[nodiscard]] Result<AllowFilterWriter> open_allow_filter(MutableBytes image, const ImageView &view);
 
 } // namespace weir::image

@@ -3,8 +3,9 @@
 // Family jhash is for targets whose programs are fixed before the rules are known, with shifts in place of
 // multiplications. So every number that a hash is reduced to is a power of two, one line answers any key
 // (a chained predictor on all sides), the deny side has no front filter or a stack of Bloom layers in
-// front of its tables, and the allow side none or a Seesaw filter of one kind of shape
-// (filter/seesaw_shape.hpp). Filters remix hashes as the family of their image does.
+// front of its tables, and the allow side none or a filter that has a form for the family: of the kinds that
+// weir has a Seesaw filter of one kind of shape (filter/seesaw_shape.hpp). Filters remix hashes as the family
+// of their image does.
 //
 // Part of the trust border: whoever is handed a view of family jhash may rely on all of this. That a
 // predictor is in force and a stash empty is no matter of shape: builders see to it, and readers ask.
@@ -36,8 +37,6 @@ template <class Line> [[nodiscard]] const char *jhash_side_objection(const SideV
     if (const char *why = jhash_side_objection(view.v4[side])) return why;
     if (const char *why = jhash_side_objection(view.v6[side])) return why;
   }
-  if (!view.allow_filter.empty() && view.allow_filter.seesaw() == nullptr)
-    return "a filter of the allow side that is no Seesaw filter";
   if (view.deny_filter.judges()) return "a stack of denied hosts that judges";
   if (!view.deny_filter.empty() && view.deny_filter.bloom(0) == nullptr)
     return "a stack of denied hosts whose layers are not all Bloom filters";
@@ -48,9 +47,8 @@ template <class Line> [[nodiscard]] const char *jhash_side_objection(const SideV
 
 // What the image holds and its family does not serve, or null.
 [[nodiscard]] inline const char *family_objection(const ImageView &view) noexcept {
-  if (const filter::SeesawView *s = view.allow_filter.seesaw();
-      s != nullptr && s->shape().family != view.family)
-    return "a Seesaw filter of another family";
+  if (!view.allow_filter.empty() && view.allow_filter.family() != view.family)
+    return "a filter of the allow side of another family";
   for (unsigned i = 0; view.deny_filter.bloom(i) != nullptr; ++i)
     if (view.deny_filter.bloom(i)->shape().family != view.family) return "a Bloom layer of another family";
   return view.family == HashFamily::jhash ? detail::jhash_objection(view) : nullptr;

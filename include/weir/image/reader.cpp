@@ -190,10 +190,11 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
 }
 
 // No section: an empty one.
-[[nodiscard]] Result<AllowFilterView> read_allow_filter(const Sections &s) {
+[[nodiscard]] Result<AllowFilterView> read_allow_filter(const Sections &s,
+                                                        std::span<const AllowFilterOps> kinds) {
   const Bytes section = s.of(SectionKind::allow_filter);
   if (section.empty()) return AllowFilterView{};
-  auto filter = AllowFilterView::attach(section);
+  auto filter = AllowFilterView::attach(section, kinds);
   if (!filter) return bad_section(SectionKind::allow_filter, filter.error().message);
   return filter;
 }
@@ -284,7 +285,7 @@ template <class Line>
 
 } // namespace
 
-Result<ImageView> attach(Bytes bytes, Check check) {
+Result<ImageView> attach(Bytes bytes, Check check, std::span<const AllowFilterOps> allow_kinds) {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % cache_line_bytes != 0)
     return bad("its memory is not aligned to 64 bytes");
   if (bytes.size() < sizeof(ImageHeader)) return bad("shorter than a header");
@@ -304,7 +305,7 @@ Result<ImageView> attach(Bytes bytes, Check check) {
   for (unsigned l = 0; l <= 128; ++l) view.seeds_v6[l] = length_seed(header.build_seed, l);
   view.policy = TRY(read_policy(sections.of(SectionKind::policy)));
   view.lists = TRY(read_lists(sections.of(SectionKind::lists)));
-  view.allow_filter = TRY(read_allow_filter(sections));
+  view.allow_filter = TRY(read_allow_filter(sections, allow_kinds));
   view.deny_filter = TRY(read_deny_filter(sections));
   for (const Side side : both_sides) {
     TRY(read_side(sections, side, view.family, view.v4[side]));
@@ -314,6 +315,14 @@ Result<ImageView> attach(Bytes bytes, Check check) {
   if (const char *why = family_objection(view))
     return bad(std::string("family ") + std::string(name_of(view.family)) + " does not go with " + why);
   return view;
+}
+
+MutableBytes section_of(MutableBytes image, const ImageView &view, SectionKind kind) noexcept {
+  const auto *entry = reinterpret_cast<const SectionEntry *>(view.header + 1);
+  for (std::uint32_t i = 0; i < view.header->section_count; ++i)
+    if (entry[i].kind == static_cast<std::uint32_t>(kind))
+      return image.subspan(entry[i].offset, entry[i].bytes);
+  return {};
 }
 
 std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) noexcept {

@@ -15,8 +15,13 @@ namespace weir::image {
 // in place no longer has the checksums of its mutable sections.
 enum class Check : std::uint8_t { everything, not_the_mutable_checksums };
 
-// `bytes` must be 64-byte aligned and stay mapped as long as any view of it is used.
-[[nodiscard]] Result<ImageView> attach(Bytes bytes, Check check = Check::everything);
+// `bytes` must be 64-byte aligned and stay mapped as long as any view of it is used. `allow_kinds`, which
+// must outlive the view: what may stand in front of the allow tables.
+[[nodiscard]] Result<ImageView> attach(Bytes bytes, Check check = Check::everything,
+                                       std::span<const AllowFilterOps> allow_kinds = allow_filter_kinds());
+
+// The bytes behind a section of an image that `view` has been attached to; empty: it has no such section.
+[[nodiscard]] MutableBytes section_of(MutableBytes image, const ImageView &view, SectionKind kind) noexcept;
 
 // The value of the longest matching prefix for an address, 0 when there is none. Asks one length
 // after the other: for explain, verification and tests; workers use lookup::BurstLookup.

@@ -14,31 +14,6 @@
 namespace weir::image {
 namespace {
 
-// The bytes behind a view's section, which attach() has found sound.
-MutableBytes section_of(MutableBytes image, const ImageView &view, SectionKind kind) {
-  const auto *entry = reinterpret_cast<const SectionEntry *>(view.header + 1);
-  for (std::uint32_t i = 0; i < view.header->section_count; ++i)
-    if (entry[i].kind == static_cast<std::uint32_t>(kind))
-      return image.subspan(entry[i].offset, entry[i].bytes);
-  return {};
-}
-
-template <class Filter> Result<AllowFilterWriter> open_allow_filter_as(MutableBytes section) {
-  auto filter = TRY(Filter::attach(section));
-  return Result<AllowFilterWriter>(std::in_place, std::move(filter)); // moving a variant makes g++ 12 warn
-}
-
-Result<AllowFilterWriter> open_allow_filter(MutableBytes image, const ImageView &view) {
-  const MutableBytes section = section_of(image, view, SectionKind::allow_filter);
-  switch (view.allow_filter.kind()) {
-  case AllowFilterKind::none: break;
-  case AllowFilterKind::seesaw: return open_allow_filter_as<filter::SeesawWriter>(section);
-  case AllowFilterKind::cuckoo: return open_allow_filter_as<filter::CuckooWriter>(section);
-  case AllowFilterKind::stacked: return open_allow_filter_as<filter::StackedCountingWriter>(section);
-  }
-  return AllowFilterWriter{};
-}
-
 Result<DenyFilterWriter> open_deny_filter_writer(MutableBytes image, const ImageView &view) {
   if (view.deny_filter.empty()) return DenyFilterWriter{};
   const MutableBytes section = section_of(image, view, section_of(view.deny_filter.role()));
@@ -92,11 +67,11 @@ public:
     if (fell) (*grace_)(); // who began with the chain has ended before any key leaves its predicted line
   }
 
-  filter::SeesawLearned learn(const Address &address) {
-    filter::SeesawLearned all;
+  filter::Learned learn(const Address &address) {
+    filter::Learned all;
     for_each_length_asked(address, [&](KeyHash h, std::uint32_t value) {
       if (value != 0) return;
-      const filter::SeesawLearned one = allow_filter_.learn(h);
+      const filter::Learned one = allow_filter_.learn(h);
       all.sealed += one.sealed;
       all.waiting += one.waiting;
       all.refused += one.refused;
@@ -345,8 +320,9 @@ ImageWriter::BatchDone ImageWriter::Parts::apply_in_turn(std::span<const Delta> 
   return done;
 }
 
-Result<ImageWriter> ImageWriter::attach(MutableBytes image, Grace grace, Check check) {
-  const auto view = TRY(image::attach(image, check));
+Result<ImageWriter> ImageWriter::attach(MutableBytes image, Grace grace, Check check,
+                                        std::span<const AllowFilterOps> allow_kinds) {
+  const auto view = TRY(image::attach(image, check, allow_kinds));
   auto allow_filter = TRY(open_allow_filter(image, view));
   auto deny_filter = TRY(open_deny_filter_writer(image, view));
   return ImageWriter(
@@ -376,7 +352,7 @@ ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const Delta> deltas) {
 
 void ImageWriter::give_up_exactness(Side side) { parts_->give_up_exactness(side); }
 
-filter::SeesawLearned ImageWriter::learn(const Address &address) { return parts_->learn(address); }
+filter::Learned ImageWriter::learn(const Address &address) { return parts_->learn(address); }
 
 Change ImageWriter::relieve(const Address &host, unsigned &may_displace) {
   if (!view().judges_hosts(Side::deny)) return Change::unchanged;

@@ -53,8 +53,9 @@ public:
 
   // `grace` returns after every reader has passed a quiescent state; it is called in the middle of
   // the rare change that has to move keys. For an image nobody reads yet, pass one that does nothing.
-  [[nodiscard]] static Result<ImageWriter> attach(MutableBytes image, Grace grace,
-                                                  Check check = Check::not_the_mutable_checksums);
+  [[nodiscard]] static Result<ImageWriter>
+  attach(MutableBytes image, Grace grace, Check check = Check::not_the_mutable_checksums,
+         std::span<const AllowFilterOps> allow_kinds = allow_filter_kinds());
 
   [[nodiscard]] const ImageView &view() const noexcept;
 
@@ -77,7 +78,7 @@ public:
 
   // The filter of the allow side should not take this address for allowed, whichever length a worker asks
   // for. Lengths at which it is allowed are left out.
-  filter::SeesawLearned learn(const Address &address);
+  filter::Learned learn(const Address &address);
 
   // No rule denies this host: the filter that judges hosts is not to deny it either. In the overlay a value
   // that came as a delta stays. At most a quarter of the overlay is for such hosts; beyond that one takes the

@@ -117,7 +117,7 @@ AllowFilterAnswers add_probes(const image::ImageView &view, Side side, const Add
       accepts = view.allow_filter.contains(h);
       ++answers.asked;
       answers.accepted += accepts;
-      text = fmt::format("{}: {}", image::name_of(view.allow_filter.kind()), accepts ? "yes; " : "no");
+      text = fmt::format("{}: {}", view.allow_filter.name(), accepts ? "yes; " : "no");
     }
     const bool in_stack = side == Side::deny && prefix.is_host() && !view.deny_filter.empty();
     const image::DenyFilterView *stack = in_stack ? &view.deny_filter : nullptr;
@@ -128,10 +128,9 @@ AllowFilterAnswers add_probes(const image::ImageView &view, Side side, const Add
   return answers;
 }
 
-std::string no_match_text(image::AllowFilterKind kind, const AllowFilterAnswers &answers) {
+std::string no_match_text(std::string_view filter, const AllowFilterAnswers &answers) {
   if (answers.asked == 0) return "no match";
-  return fmt::format("{}: {}", image::name_of(kind),
-                     answers.accepted == 0 ? "no" : "yes, but no table has it");
+  return fmt::format("{}: {}", filter, answers.accepted == 0 ? "no" : "yes, but no table has it");
 }
 
 // What a side says about an address; fills in list and entry when it matches.
@@ -141,7 +140,7 @@ bool ask(const image::ImageView &view, Side side, const Address &address, Explan
   const AllowFilterAnswers answers = add_probes(view, side, address, out);
   const std::uint32_t value = image::lookup(view, side, address);
   if (!table::value::is_set(value)) {
-    out.path.push_back({name, no_match_text(view.allow_filter.kind(), answers)});
+    out.path.push_back({name, no_match_text(view.allow_filter.name(), answers)});
     return false;
   }
   const unsigned length = table::value::length_of(value);

@@ -295,7 +295,7 @@ TEST(Keys, that_share_a_bucket_of_a_filter_under_a_seed_that_leaked_are_built_wi
   }
   RuleSet rules = rules_of(chosen);
   rules.lists[0].side = Side::allow;
-  const TestImage image(rules, {.seed = leaked, .cuckoo = build::CuckooParams{chosen.size(), shape}});
+  const TestImage image(rules, {.seed = leaked, .guard = build::CuckooParams{chosen.size(), shape}});
   EXPECT_GT(image.report().attempts, 1u) << "they do collide";
   for (const std::uint32_t a : chosen) {
     EXPECT_TRUE(image.view().allow_filter.contains(image.view().hash(byteswap32(a), 32)));

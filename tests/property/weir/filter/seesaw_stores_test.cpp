@@ -160,7 +160,7 @@ TEST(SeesawStores, a_late_negative_seals_its_cells_as_their_keys_go) {
   const unsigned before = hits();
   unsigned waiting = 0;
   for (const KeyHash key : test::numbered_keys(seed, 1, late)) {
-    const SeesawLearned g = writer.learn(key);
+    const Learned g = writer.learn(key);
     EXPECT_EQ(g.sealed + g.waiting, params.hashes);
     waiting += g.waiting;
   }
@@ -181,7 +181,7 @@ TEST(SeesawStores, without_an_adaptive_bit_a_late_negative_is_told_what_it_canno
   auto writer = section.writer();
   unsigned refused = 0;
   for (const KeyHash key : test::numbered_keys(6, 1, 100)) {
-    const SeesawLearned g = writer.learn(key);
+    const Learned g = writer.learn(key);
     EXPECT_EQ(g.sealed + g.refused, params.hashes);
     refused += g.refused;
   }

@@ -1,4 +1,5 @@
 // Batches of deltas share their grace periods and still say what the same deltas say one by one.
+#include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/allow_filter_writer.hpp"
@@ -30,7 +31,7 @@ image::Delta host_delta(Side side, std::uint32_t host, ListId list) { // list 0:
 // On the allow side behind a filter, which has to follow every key that waits, enters or leaves.
 struct Setting {
   Side side;
-  image::AllowFilterKind guard = image::AllowFilterKind::none;
+  test::AllowFilterKind guard = test::AllowFilterKind::none;
 };
 struct Batches : testing::TestWithParam<Setting> {
   static Side side() { return GetParam().side; }
@@ -50,15 +51,15 @@ struct Batches : testing::TestWithParam<Setting> {
     build::BuildInput in;
     in.lists = {{"a", 1}};
     (side() == Side::deny ? in.deny : in.allow).v4 = hosts;
-    if (GetParam().guard == image::AllowFilterKind::cuckoo) // 93 % of its slots, so that keys have to move
-      in.allow_filter.cuckoo = build::CuckooParams{hosts_known, {10'800, 13}};
-    if (GetParam().guard == image::AllowFilterKind::seesaw)
+    if (GetParam().guard == test::AllowFilterKind::cuckoo) // 93 % of its slots, so that keys have to move
+      in.allow_filter.params = build::CuckooParams{hosts_known, {10'800, 13}};
+    if (GetParam().guard == test::AllowFilterKind::seesaw)
       in.allow_filter.params = build::SeesawParams{.planned_keys = 4 * hosts_at_first,
                                                    .cell_words = 32'768,
                                                    .modulator_words = 64,
                                                    .positive_bits = 7};
-    if (GetParam().guard == image::AllowFilterKind::stacked)
-      in.allow_filter.stacked =
+    if (GetParam().guard == test::AllowFilterKind::stacked)
+      in.allow_filter.params =
           build::StackedCountingParams{4 * hosts_at_first, {{8192, 4, 3}, {64, 1, 1}, {64, 4, 1}}};
     in.seed = seed;
     return ImageMemory::build(in);
@@ -151,12 +152,12 @@ TEST_P(Batches, that_find_no_room_say_how_many_from_the_front_are_in) {
 
 INSTANTIATE_TEST_SUITE_P(Sides, Batches,
                          testing::Values(Setting{Side::deny},
-                                         Setting{Side::allow, image::AllowFilterKind::seesaw},
-                                         Setting{Side::allow, image::AllowFilterKind::cuckoo},
-                                         Setting{Side::allow, image::AllowFilterKind::stacked}),
+                                         Setting{Side::allow, test::AllowFilterKind::seesaw},
+                                         Setting{Side::allow, test::AllowFilterKind::cuckoo},
+                                         Setting{Side::allow, test::AllowFilterKind::stacked}),
                          [](const auto &setting) {
                            return std::string(name_of(setting.param.side)) + "_" +
-                                  std::string(image::name_of(setting.param.guard));
+                                  std::string(test::name_of(setting.param.guard));
                          });
 
 } // namespace

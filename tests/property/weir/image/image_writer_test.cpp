@@ -1,5 +1,6 @@
 // Random deltas against an ordered map: after each batch the image says what the map says, asked one
 // address at a time and in bursts.
+#include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/deny_filter_case.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
@@ -94,7 +95,7 @@ struct Inputs {
 struct Form {
   bool front = false;
   build::Predictor predictor = build::Predictor::inline_bits;
-  image::AllowFilterKind guard = image::AllowFilterKind::none;
+  test::AllowFilterKind guard = test::AllowFilterKind::none;
   HashFamily family = HashFamily::xxh3;
   bool stack = false; // of Bloom layers, in front of the tables
 };
@@ -113,20 +114,20 @@ struct State {
     in.allow = {allow.v4, allow.v6, false, predictor};
     in.seed = seed;
     in.family = family;
-    if (guard == image::AllowFilterKind::cuckoo) // small, so that keys have to move
-      in.allow_filter.cuckoo =
+    if (guard == test::AllowFilterKind::cuckoo) // small, so that keys have to move
+      in.allow_filter.params =
           build::CuckooParams{400, {static_cast<std::uint32_t>(guarded_keys() * 10 / 36 + 6), 11}};
-    if (guard == image::AllowFilterKind::seesaw)
+    if (guard == test::AllowFilterKind::seesaw)
       in.allow_filter.params = build::SeesawParams{.planned_keys = 400,
                                                    .cell_words = 128,
                                                    .modulator_words = 64,
                                                    .positive_bits = 7,
                                                    .count_bits = 10};
-    if (guard == image::AllowFilterKind::seesaw && family == HashFamily::jhash)
+    if (guard == test::AllowFilterKind::seesaw && family == HashFamily::jhash)
       in.allow_filter.params = test::jhash_seesaw(400, 256, 64);
     std::vector<build::VulnerableKey> known;
-    if (guard == image::AllowFilterKind::stacked) { // so many that layer 2 takes most positives
-      in.allow_filter.stacked = build::StackedCountingParams{400, {{64, 5, 3}, {4, 1, 2}, {64, 5, 3}}};
+    if (guard == test::AllowFilterKind::stacked) { // so many that layer 2 takes most positives
+      in.allow_filter.params = build::StackedCountingParams{400, {{64, 5, 3}, {4, 1, 2}, {64, 5, 3}}};
       for (std::uint32_t n = 0; n < 200; ++n) known.push_back({{Address::from_host(0xC6330000 + n), 32}});
       in.allow_filter.guarded = known;
     }
@@ -200,12 +201,12 @@ public:
     ImageMemory memory;
     image::ImageWriter writer;
   };
-  static image::AllowFilterKind guard() {
-    if (GetParam() == Kind::guarded_by_cuckoo) return image::AllowFilterKind::cuckoo;
-    if (GetParam() == Kind::guarded_by_stack) return image::AllowFilterKind::stacked;
+  static test::AllowFilterKind guard() {
+    if (GetParam() == Kind::guarded_by_cuckoo) return test::AllowFilterKind::cuckoo;
+    if (GetParam() == Kind::guarded_by_stack) return test::AllowFilterKind::stacked;
     const bool seesaw = GetParam() == Kind::guarded || GetParam() == Kind::guarded_and_chained ||
                         GetParam() == Kind::jhash_guarded;
-    return seesaw ? image::AllowFilterKind::seesaw : image::AllowFilterKind::none;
+    return seesaw ? test::AllowFilterKind::seesaw : test::AllowFilterKind::none;
   }
   static Live live(const State &state, std::uint64_t seed) {
     const bool jhash = GetParam() >= Kind::jhash;
@@ -258,7 +259,7 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
       ASSERT_EQ(writer.apply(d), Change::unchanged) << "a delta applied twice changes nothing";
     }
     writer.grace_passed();
-    if (guard() != image::AllowFilterKind::none) state.expect_guarded(writer);
+    if (guard() != test::AllowFilterKind::none) state.expect_guarded(writer);
     std::vector<Address> asked(g.below(lookup::BurstLookup::slots_max + 1));
     for (Address &a : asked) a = g.address();
     state.expect_same(writer.view(), asked);

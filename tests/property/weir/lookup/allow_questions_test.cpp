@@ -1,5 +1,6 @@
 // A burst behind the allow side's filter gives the answers of the tables, whenever it is asked and however
 // often the filter is wrong.
+#include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/lookup/burst_lookup.hpp"
@@ -20,7 +21,7 @@ enum class Shape : std::uint8_t { hosts_alone, prefixes_too };
 struct AllowQuestionsCase {
   Confirm confirm;
   Shape shape;
-  image::AllowFilterKind guard = image::AllowFilterKind::seesaw;
+  test::AllowFilterKind guard = test::AllowFilterKind::seesaw;
 };
 
 class Guarded : public testing::TestWithParam<AllowQuestionsCase> {
@@ -70,10 +71,10 @@ protected:
     in.seed = random();
     in.policy.confirm = GetParam().confirm;
     // Small, so that it is often wrong.
-    if (GetParam().guard == image::AllowFilterKind::cuckoo)
-      in.allow_filter.cuckoo = build::CuckooParams{900, {400, 4}};
-    else if (GetParam().guard == image::AllowFilterKind::stacked)
-      in.allow_filter.stacked = build::StackedCountingParams{900, {{100, 3, 2}, {8, 1, 1}, {32, 3, 2}}};
+    if (GetParam().guard == test::AllowFilterKind::cuckoo)
+      in.allow_filter.params = build::CuckooParams{900, {400, 4}};
+    else if (GetParam().guard == test::AllowFilterKind::stacked)
+      in.allow_filter.params = build::StackedCountingParams{900, {{100, 3, 2}, {8, 1, 1}, {32, 3, 2}}};
     else
       in.allow_filter.params =
           build::SeesawParams{.planned_keys = 900, .cell_words = 48, .modulator_words = 16};
@@ -144,15 +145,15 @@ INSTANTIATE_TEST_SUITE_P(Ways, Guarded,
                                          AllowQuestionsCase{Confirm::on_conflict, Shape::hosts_alone},
                                          AllowQuestionsCase{Confirm::on_conflict, Shape::prefixes_too},
                                          AllowQuestionsCase{Confirm::exact, Shape::prefixes_too,
-                                                            image::AllowFilterKind::cuckoo},
+                                                            test::AllowFilterKind::cuckoo},
                                          AllowQuestionsCase{Confirm::on_conflict, Shape::hosts_alone,
-                                                            image::AllowFilterKind::cuckoo},
+                                                            test::AllowFilterKind::cuckoo},
                                          AllowQuestionsCase{Confirm::on_conflict, Shape::prefixes_too,
-                                                            image::AllowFilterKind::stacked}),
+                                                            test::AllowFilterKind::stacked}),
                          [](const auto &way) {
                            return std::string(name_of(way.param.confirm)) +
                                   (way.param.shape == Shape::hosts_alone ? "_hosts_" : "_prefixes_") +
-                                  std::string(image::name_of(way.param.guard));
+                                  std::string(test::name_of(way.param.guard));
                          });
 
 // What the filter says decides what the tables are asked, and nothing else: hosts whose answer is known.

@@ -46,7 +46,8 @@ TEST(CliRender, status_shows_warnings_of_the_dataplane_and_that_another_control_
 TEST(CliRender, status_sets_the_measured_rates_of_the_allow_filter_beside_the_predicted_ones) {
   const Json answer = Json::parse(R"json({"generation": 1, "dataplane": {"connected": false},
     "plan": {"predictor": "inline_bits", "allow_filter": {"chosen": "seesaw", "confirm": "on_conflict",
-      "keys": 312, "planned_keys": 454, "bytes": 4096, "predicted": {"weighted_churned": 0.0075, "plain_churned": 0.031},
+      "keys": 312, "planned_keys": 454, "bytes": 4096, "vulnerable": 9,
+      "predicted": {"weighted_churned": 0.0075, "plain_churned": 0.031},
       "measured": {"rate": 0.029, "denied_rate": 0.0071, "table_asked": 1234, "table_asked_per_packet": 0.001}}}})json");
   EXPECT_THAT(
       render_status(answer, now),
@@ -76,7 +77,7 @@ TEST(CliRender, a_stack_knows_keys_and_has_three_layers) {
   const Json filter =
       Json::parse(R"json({"allow_filter": {"chosen": "stacked", "why": "better", "confirm": "exact",
     "keys": 10, "planned_keys": 76, "bytes": 4096, "bits_per_key": 6, "hashes": 2, "guarded": 7, "vulnerable": 9,
-    "left_out": 0, "predicted": {"weighted": 0.01, "plain": 0.02, "weighted_churned": 0.03, "plain_churned": 0.04}}})json");
+    "left_out": 0, "layer_bytes": [64, 64, 64], "predicted": {"weighted": 0.01, "plain": 0.02, "weighted_churned": 0.03, "plain_churned": 0.04}}})json");
   EXPECT_THAT(render_plan(filter),
               HasSubstr("2 functions in the first of three layers; 7 of 9 vulnerable "
                         "keys known; confirm exact\n  accepts in error: by cost 1 % new"));

@@ -1,5 +1,6 @@
 // What the planner puts in front of the allow tables, and which denied keys it guards.
 #include "control/plan/allow_filter.hpp"
+#include "control/plan/allow_stack_size.hpp"
 #include "control/plan/plan.hpp"
 #include "tests/support/filter_checks.hpp"
 #include "tests/support/image_memory.hpp"
@@ -84,7 +85,7 @@ TEST(VulnerableKeys, of_many_hosts_are_taken_from_all_over_up_to_the_limit) {
   EXPECT_GT(v.keys.back().key.address.host(), rules.deny4[9000].host);
 }
 
-config::Config forced(unsigned bits = 0, config::AllowFilter filter = config::AllowFilter::seesaw) {
+config::Config forced(unsigned bits = 0, const std::string &filter = "seesaw") {
   config::Config config;
   config.allow.filter = filter;
   if (bits != 0) config.allow.bits_per_key = bits;
@@ -113,7 +114,7 @@ TEST(AllowFilter, is_none_while_the_allow_tables_fit_half_of_l2) {
   EXPECT_EQ(large.chosen, "cuckoo");
   EXPECT_NE(large.why.find("exceed half of L2"), std::string::npos) << large.why;
   config::Config off;
-  off.allow.filter = config::AllowFilter::none;
+  off.allow.filter = "none";
   EXPECT_EQ(planned(rules, off, 256 << 10).chosen, "none");
 }
 
@@ -125,13 +126,12 @@ TEST(AllowFilter, is_the_kind_that_is_predicted_to_let_least_of_the_cost_through
   for (const unsigned prefixes : {0, 5'000}) { // whose addresses nobody can list
     for (std::uint32_t n = 0; n < prefixes; ++n) rules.deny4.push_back({0x0C000000 + (n << 8), 24, 0, 1});
     for (const unsigned bits : {6, 20}) {
-      using config::AllowFilter;
-      const AllowFilterPlan plan = planned(rules, forced(bits, AllowFilter::automatic), 256 << 10);
-      const auto rate_of = [&](AllowFilter kind) {
+      const AllowFilterPlan plan = planned(rules, forced(bits, "auto"), 256 << 10);
+      const auto rate_of = [&](const std::string &kind) {
         return planned(rules, forced(bits, kind)).predicted().weighted_churned;
       };
-      const double seesaw = rate_of(AllowFilter::seesaw), cuckoo = rate_of(AllowFilter::cuckoo),
-                   stacked = rate_of(AllowFilter::stacked), least = std::min({seesaw, cuckoo, stacked});
+      const double seesaw = rate_of("seesaw"), cuckoo = rate_of("cuckoo"), stacked = rate_of("stacked"),
+                   least = std::min({seesaw, cuckoo, stacked});
       EXPECT_EQ(plan.chosen, least == cuckoo ? "cuckoo" : least == stacked ? "stacked" : "seesaw") << bits;
       EXPECT_DOUBLE_EQ(plan.predicted().weighted_churned, least) << bits;
       ASSERT_EQ(plan.rivals.size(), 2u);
@@ -152,13 +152,13 @@ TEST(AllowFilter, is_never_a_seesaw_filter_that_a_plain_layer_of_counts_beats_wh
   rules.allow4 = hosts(0x0A000000, 20'000, 2);
   rules.deny4 = {entry_v4("0.0.0.0/1", 1)};
   for (const unsigned bits : {6, 20}) {
-    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::automatic), 256 << 10);
+    const AllowFilterPlan plan = planned(rules, forced(bits, "auto"), 256 << 10);
     EXPECT_EQ(plan.rivals.size(), 2u) << "a stack may know nobody";
     EXPECT_NE(plan.chosen, "seesaw") << plan.why;
   }
-  const AllowFilterPlan stack = planned(rules, forced(6, config::AllowFilter::stacked), 256 << 10);
-  ASSERT_TRUE(stack.stacked) << "it can be forced all the same";
-  EXPECT_EQ(stack.stacked->known, 0u);
+  const AllowFilterPlan stack = planned(rules, forced(6, "stacked"), 256 << 10);
+  ASSERT_TRUE(stack.sized) << "it can be forced all the same";
+  EXPECT_EQ(stack.sized->guarded, 0u);
   EXPECT_LT(stack.predicted().plain, 0.3);
 }
 
@@ -175,7 +175,7 @@ TEST(AllowFilter, favours_some_where_few_addresses_carry_the_cost) {
 }
 TEST(AllowFilter, can_be_forced_in_front_of_nothing) {
   const AllowFilterPlan none_yet = planned({}, forced());
-  ASSERT_TRUE(none_yet.seesaw);
+  ASSERT_TRUE(none_yet.sized);
   EXPECT_EQ(none_yet.keys, 0u);
   EXPECT_GT(none_yet.planned_keys, 0u) << "lists that are empty now may be filled";
 }
@@ -188,8 +188,8 @@ TEST(AllowFilter, has_the_bits_that_the_configuration_gives) {
   for (const unsigned bits : {12, 20, 28}) {
     const AllowFilterPlan plan = planned(rules, forced(bits));
     EXPECT_NEAR(plan.bits_per_key(), bits, 0.2);
-    EXPECT_LT(plan.seesaw->weighted_churned(), before / 2) << "more bits, fewer errors";
-    before = plan.seesaw->weighted_churned();
+    EXPECT_LT(plan.predicted().weighted_churned, before / 2) << "more bits, fewer errors";
+    before = plan.predicted().weighted_churned;
   }
 }
 
@@ -201,31 +201,34 @@ TEST(AllowFilter, accepts_about_as_much_as_was_predicted) {
   const AllowFilterPlan plan = planned(rules, forced(16));
   build::BuildInput in = rules.input();
   in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
-  in.allow_filter.params = plan.seesaw->params;
+  in.allow_filter.params = plan.sized->params;
   in.allow_filter.guarded = plan.guarded;
   const test::ImageMemory m = test::ImageMemory::build(in);
   const image::ImageView view = m.view();
-  EXPECT_EQ(m.report().allow_filter.keys, 30'000u);
-  EXPECT_LE(m.report().guard_accepts, 1.5 * plan.seesaw->fresh.guarded + 0.005) << "planned for more keys";
+  EXPECT_EQ(m.report().allow_filter->keys, 30'000u);
+  const SeesawForecast fresh =
+      forecast_seesaw(*plan.sized->params.as<build::SeesawParams>(), static_cast<double>(plan.planned_keys),
+                      static_cast<double>(plan.sized->guarded), 0);
+  EXPECT_LE(m.report().guard_accepts, 1.5 * fresh.guarded + 0.005) << "planned for more keys";
   std::uint64_t accepted = 0;
   for (std::uint32_t i = 0; i < 30'000; ++i)
     accepted += view.allow_filter.contains(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
   const double rate = static_cast<double>(accepted) / 30'000;
   EXPECT_GT(rate, 0);
-  EXPECT_LE(rate, 1.3 * plan.seesaw->fresh.others);
+  EXPECT_LE(rate, 1.3 * plan.predicted().plain);
 }
 
 TEST(AllowFilter, of_the_cuckoo_kind_accepts_what_was_predicted_and_has_the_bits_given) {
   Rules rules;
   rules.allow4 = hosts(0x0A000000, 30'000, 2);
   for (const unsigned bits : {8, 12}) {
-    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::cuckoo));
-    ASSERT_TRUE(plan.cuckoo && !plan.seesaw);
+    const AllowFilterPlan plan = planned(rules, forced(bits, "cuckoo"));
+    ASSERT_TRUE(plan.sized && plan.sized->params.as<build::CuckooParams>() != nullptr);
     EXPECT_LE(plan.bits_per_key(), bits);
     EXPECT_GT(plan.bits_per_key(), bits - 0.1);
     build::BuildInput in = rules.input();
     in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
-    in.allow_filter.cuckoo = plan.cuckoo->params;
+    in.allow_filter.params = plan.sized->params;
     const test::ImageMemory m = test::ImageMemory::build(in);
     const image::ImageView view = m.view();
     std::vector<KeyHash> strangers;
@@ -243,14 +246,16 @@ TEST(AllowFilter, of_the_stacked_kind_accepts_what_was_predicted_and_has_the_bit
   rules.allow4 = hosts(0x0A000000, 30'000, 2);
   rules.deny4 = hosts(0x0B000000, 30'000, 1);
   for (const unsigned bits : {6, 14}) {
-    const AllowFilterPlan plan = planned(rules, forced(bits, config::AllowFilter::stacked));
-    ASSERT_TRUE(plan.stacked && !plan.seesaw && !plan.cuckoo);
+    const AllowFilterPlan plan = planned(rules, forced(bits, "stacked"));
+    ASSERT_TRUE(plan.sized);
+    const auto *params = plan.sized->params.as<build::StackedCountingParams>();
+    ASSERT_NE(params, nullptr);
     EXPECT_LE(plan.bits_per_key(), bits);
     EXPECT_GT(plan.bits_per_key(), bits - 0.1);
-    EXPECT_EQ(plan.guarded.size(), plan.stacked->known);
+    EXPECT_EQ(plan.guarded.size(), plan.sized->guarded);
     build::BuildInput in = rules.input();
     in.lists = {{"bad", 1}, {"good", 2, Side::allow}};
-    in.allow_filter.stacked = plan.stacked->params;
+    in.allow_filter.params = plan.sized->params;
     in.allow_filter.guarded = plan.guarded;
     const test::ImageMemory m = test::ImageMemory::build(in);
     const image::ImageView view = m.view();
@@ -258,7 +263,7 @@ TEST(AllowFilter, of_the_stacked_kind_accepts_what_was_predicted_and_has_the_bit
     for (std::uint32_t i = 0; i < 200'000; ++i)
       strangers.push_back(hash_v4(byteswap32(0x30000000 + 17 * i), view.seeds_v4[32]));
     const AllowStackForecast now =
-        forecast_stack(plan.stacked->params.shape, 30'000, static_cast<double>(plan.stacked->known), 0);
+        forecast_stack(params->shape, 30'000, static_cast<double>(plan.sized->guarded), 0);
     EXPECT_TRUE(test::rate_is(now.others, test::accepted(view.allow_filter, strangers), strangers.size()))
         << bits;
     const auto accepted =
@@ -273,9 +278,8 @@ TEST(AllowFilter, of_the_stacked_kind_is_said_in_plans_as_well) {
   Rules rules;
   rules.allow4 = hosts(0x0A000000, 100, 2);
   rules.deny4 = hosts(0x0B000000, 100, 1);
-  const Plan plan = make_plan(rules.input(), forced(0, config::AllowFilter::stacked),
-                              {.memory = {.available_bytes = 1 << 30}})
-                        .value();
+  const Plan plan =
+      make_plan(rules.input(), forced(0, "stacked"), {.memory = {.available_bytes = 1 << 30}}).value();
   const std::string text = to_text(plan), json = to_json(plan);
   EXPECT_NE(text.find("allow filter stacked: the configuration says so"), std::string::npos) << text;
   EXPECT_NE(text.find("100 of 100 vulnerable keys known; confirm on_conflict"), std::string::npos) << text;
@@ -286,9 +290,8 @@ TEST(AllowFilter, of_the_stacked_kind_is_said_in_plans_as_well) {
 TEST(AllowFilter, of_the_cuckoo_kind_is_said_in_plans_as_well) {
   Rules rules;
   rules.allow4 = hosts(0x0A000000, 100, 2);
-  const Plan plan = make_plan(rules.input(), forced(0, config::AllowFilter::cuckoo),
-                              {.memory = {.available_bytes = 1 << 30}})
-                        .value();
+  const Plan plan =
+      make_plan(rules.input(), forced(0, "cuckoo"), {.memory = {.available_bytes = 1 << 30}}).value();
   const std::string text = to_text(plan), json = to_json(plan);
   EXPECT_NE(text.find("allow filter cuckoo: the configuration says so"), std::string::npos) << text;
   EXPECT_NE(text.find("fingerprints of 20 bits; confirm on_conflict"), std::string::npos) << text;

@@ -87,20 +87,20 @@ TEST(PlanP4, refuses_what_the_target_does_not_have_and_says_what_to_write) {
               c.front_filter = config::FrontFilter::split_block_bloom;
             }).find("none or stacked"),
             std::string::npos);
-  EXPECT_NE(refusal([](auto &c) { c.allow.filter = config::AllowFilter::cuckoo; }).find("none or seesaw"),
-            std::string::npos);
-  EXPECT_NE(refusal([](auto &c) { c.allow.filter = config::AllowFilter::stacked; }).find("none or seesaw"),
-            std::string::npos);
+  EXPECT_NE(refusal([](auto &c) { c.allow.filter = "cuckoo"; }).find("none or seesaw"), std::string::npos);
+  EXPECT_NE(refusal([](auto &c) { c.allow.filter = "stacked"; }).find("none or seesaw"), std::string::npos);
   EXPECT_EQ(refusal([](auto &c) { c.predictor = config::Predictor::chained; }), "planned");
 }
 
 // Of the one kind of shape that the target has, and predicted as well as any other.
 TEST(PlanP4, puts_a_seesaw_filter_of_its_own_kind_in_front_of_the_allow_tables) {
   Case c;
-  c.config.allow.filter = config::AllowFilter::seesaw;
+  c.config.allow.filter = "seesaw";
   const Plan plan = c.plan().value();
-  ASSERT_TRUE(plan.allow_filter.seesaw);
-  const build::SeesawParams &params = plan.allow_filter.seesaw->params;
+  ASSERT_TRUE(plan.allow_filter.sized);
+  const auto *seesaw = plan.allow_filter.sized->params.as<build::SeesawParams>();
+  ASSERT_NE(seesaw, nullptr);
+  const build::SeesawParams &params = *seesaw;
   EXPECT_TRUE(std::has_single_bit(params.cell_words));
   EXPECT_TRUE(std::has_single_bit(params.modulator_words));
   build::BuildInput in = c.input();
@@ -113,7 +113,7 @@ TEST(PlanP4, puts_a_seesaw_filter_of_its_own_kind_in_front_of_the_allow_tables) 
     accepted += view.allow_filter.contains(view.hash(byteswap32(0x30000000 + 17 * i), 32));
   const double rate = static_cast<double>(accepted) / strangers;
   EXPECT_GT(rate, 0);
-  EXPECT_LE(rate, 1.3 * plan.allow_filter.seesaw->fresh.others) << "planned for a quarter more keys";
+  EXPECT_LE(rate, 1.3 * plan.allow_filter.predicted().plain) << "planned for a quarter more keys";
 }
 
 TEST(PlanP4, takes_seesaw_by_itself_where_the_allow_tables_outgrow_the_cache) {

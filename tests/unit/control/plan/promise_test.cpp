@@ -27,7 +27,7 @@ TEST(Promise, of_a_plan_is_read_back_from_its_record) {
       const Plan plan = plan_with(seesaw, compact);
       const Promise promise = promise_of(plan);
       EXPECT_EQ(decode_promise(to_json(plan)), promise) << to_json(plan);
-      EXPECT_EQ(promise.allow.seesaw, seesaw);
+      EXPECT_EQ(promise.allow.learns, seesaw);
       EXPECT_EQ(promise.deny.compact, compact);
       EXPECT_DOUBLE_EQ(promise.deny.efpr, 5e-4);
       EXPECT_EQ(promise.deny.rates.size(), 3u);
@@ -46,7 +46,7 @@ TEST(Promise, of_a_plan_without_filters_promises_nothing) {
 TEST(Promise, of_a_record_that_cannot_be_read_is_nothing) {
   for (const char *text : {"", "7", "[1]", R"({"allow_filter":7,"deny_filter":[]})"}) {
     const Promise none = decode_promise(text);
-    EXPECT_FALSE(none.deny.stacks || none.deny.compact || none.allow.predicts || none.allow.seesaw) << text;
+    EXPECT_FALSE(none.deny.stacks || none.deny.compact || none.allow.predicts || none.allow.learns) << text;
   }
 }
 

@@ -33,7 +33,7 @@ wire::CounterValues did(std::uint64_t asked, std::uint64_t wrong, std::uint64_t 
 }
 
 constexpr plan::AllowPromise promise{
-    .seesaw = true, .predicts = true, .plain_churned = 0.01, .weighted_churned = 0.002};
+    .learns = true, .predicts = true, .plain_churned = 0.01, .weighted_churned = 0.002};
 
 TEST(AllowFilterWatch, stays_with_a_filter_that_does_what_was_planned) {
   AllowFilterWatch watch;

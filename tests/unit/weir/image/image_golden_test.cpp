@@ -82,10 +82,10 @@ TEST(Image, bytes_of_a_filter_of_the_allow_side_are_what_they_were) {
   in.seed = 0xC0FFEE;
   expect_bytes(in, golden_seesaw_file);
   in.allow_filter = {};
-  in.allow_filter.cuckoo = build::CuckooParams{8, {3, 18}};
+  in.allow_filter.params = build::CuckooParams{8, {3, 18}};
   expect_bytes(in, golden_cuckoo_file);
   in.allow_filter = {.params = {}, .guarded = guarded};
-  in.allow_filter.stacked = build::StackedCountingParams{8, {{5, 2, 3}, {1, 1, 2}, {2, 2, 4}}};
+  in.allow_filter.params = build::StackedCountingParams{8, {{5, 2, 3}, {1, 1, 2}, {2, 2, 4}}};
   expect_bytes(in, golden_stacked_file);
 }
 

@@ -1,5 +1,6 @@
 // A whole image under change: readers ask in bursts, like workers, while one writer applies deltas
 // to addresses and prefixes of both families and sides, /0 and the corner addresses among them.
+#include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/quiescence.hpp"
 #include "tests/support/seed.hpp"
@@ -62,7 +63,7 @@ struct Plan {
   }
 };
 
-test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, image::AllowFilterKind guard,
+test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, test::AllowFilterKind guard,
                                build::Predictor predictor) {
   std::vector<build::EntryV4> v4;
   std::vector<build::EntryV6> v6;
@@ -81,14 +82,14 @@ test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front,
   in.deny.predictor = in.allow.predictor = predictor;
   in.seed = seed;
   if (guard ==
-      image::AllowFilterKind::cuckoo) // nearly full: most keys that come have to wait for others to move
-    in.allow_filter.cuckoo = build::CuckooParams{260, {70, 9}};
-  if (guard == image::AllowFilterKind::seesaw) // small and soon worn: counts stay at their maximum
+      test::AllowFilterKind::cuckoo) // nearly full: most keys that come have to wait for others to move
+    in.allow_filter.params = build::CuckooParams{260, {70, 9}};
+  if (guard == test::AllowFilterKind::seesaw) // small and soon worn: counts stay at their maximum
     in.allow_filter.params =
         build::SeesawParams{.planned_keys = 400, .cell_words = 256, .modulator_words = 32};
   std::vector<build::VulnerableKey> known; // half of what comes and goes
-  if (guard == image::AllowFilterKind::stacked) {
-    in.allow_filter.stacked = build::StackedCountingParams{400, {{128, 2, 3}, {8, 1, 2}, {64, 2, 3}}};
+  if (guard == test::AllowFilterKind::stacked) {
+    in.allow_filter.params = build::StackedCountingParams{400, {{128, 2, 3}, {8, 1, 2}, {64, 2, 3}}};
     for (std::size_t i = 0; i < plan.churned.size(); i += 2) known.push_back({plan.churned[i]});
     in.allow_filter.guarded = known;
   }
@@ -147,7 +148,7 @@ void read_until_stopped(const image::ImageView &view, const Plan &plan, Quiescen
 
 struct RaceCase {
   bool front = false, batches = false;
-  image::AllowFilterKind guard = image::AllowFilterKind::none;
+  test::AllowFilterKind guard = test::AllowFilterKind::none;
   build::Predictor predictor = build::Predictor::inline_bits;
 };
 class ImageRace : public testing::TestWithParam<RaceCase> {};
@@ -206,7 +207,7 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
   EXPECT_EQ(rebuilds, 0u);
 }
 
-using enum image::AllowFilterKind;
+using enum test::AllowFilterKind;
 INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                          testing::Values(RaceCase{false, false}, RaceCase{true, false}, RaceCase{false, true},
                                          RaceCase{true, true}, RaceCase{false, false, seesaw},
@@ -218,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                                          RaceCase{false, true, none, build::Predictor::chained}),
                          [](const auto &way) {
                            return std::string(way.param.front           ? "split_block_bloom"
-                                              : way.param.guard != none ? image::name_of(way.param.guard)
+                                              : way.param.guard != none ? test::name_of(way.param.guard)
                                                                         : "no_front") +
                                   (way.param.batches ? "_batches" : "_one_by_one") +
                                   (way.param.predictor == build::Predictor::chained ? "_chained" : "");

@@ -152,19 +152,22 @@ TEST(JhashImage, refuses_to_be_built_of_what_the_family_does_not_have) {
   in.deny.front_filter = true;
   EXPECT_NE(refusal(in).find("no split-block front filter"), std::string::npos);
   in = good;
-  in.allow_filter.cuckoo = build::CuckooParams{900, {400, 8}};
-  EXPECT_NE(refusal(in).find("Seesaw filter for the allow side, or none"), std::string::npos);
+  in.allow_filter.params = build::CuckooParams{900, {400, 8}};
+  EXPECT_NE(refusal(in).find("another hash family"), std::string::npos);
   in = good;
   in.allow_filter.params = test::jhash_seesaw(2000, 512, 64);
   EXPECT_EQ(refusal(in), "built");
-  in.allow_filter.params->family = HashFamily::xxh3;
+  build::SeesawParams other = test::jhash_seesaw(2000, 512, 64);
+  other.family = HashFamily::xxh3;
+  in.allow_filter.params = other;
   EXPECT_NE(refusal(in).find("another hash family"), std::string::npos);
   for (const auto spoil :
        {+[](build::SeesawParams &p) { p.cell_words = 520; },
         +[](build::SeesawParams &p) { p.modulator_words = 65; },
         +[](build::SeesawParams &p) { p.adaptive = false; }, +[](build::SeesawParams &p) { p.hashes = 7; }}) {
-    in.allow_filter.params = test::jhash_seesaw(2000, 512, 64);
-    spoil(*in.allow_filter.params);
+    build::SeesawParams params = test::jhash_seesaw(2000, 512, 64);
+    spoil(params);
+    in.allow_filter.params = params;
     EXPECT_NE(refusal(in).find("family jhash wants"), std::string::npos);
   }
 }
@@ -214,8 +217,9 @@ TEST(JhashImage, is_refused_when_a_filter_remixes_hashes_as_the_other_family_doe
   in.allow_filter.params = test::jhash_seesaw(2000, 512, 64);
   const ImageMemory guarded = ImageMemory::build(in);
   EXPECT_EQ(attach_as(guarded, HashFamily::jhash), "attached");
-  EXPECT_NE(attach_as(guarded, HashFamily::xxh3).find("Seesaw filter of another family"), std::string::npos);
-  in.allow_filter.params.reset();
+  EXPECT_NE(attach_as(guarded, HashFamily::xxh3).find("filter of the allow side of another family"),
+            std::string::npos);
+  in.allow_filter.params = {};
   const ImageMemory stacked = test::build_with_stack(in, rules().stack());
   EXPECT_NE(attach_as(stacked, HashFamily::xxh3).find("Bloom layer of another family"), std::string::npos);
 }
@@ -228,7 +232,7 @@ TEST(JhashImage, a_seesaw_filter_takes_places_from_remixed_hashes_by_shifts) {
     in.allow_filter.params = test::jhash_seesaw(2000, 512, 64, hashes);
     const ImageMemory m = ImageMemory::build(in);
     const image::ImageView view = m.view();
-    const filter::SeesawShape &shape = view.allow_filter.seesaw()->shape();
+    const filter::SeesawShape &shape = view.allow_filter.as<filter::SeesawView>()->shape();
     const filter::AnyLayoutOf<HashFamily::jhash> layout(shape);
     for (std::uint32_t n = 0; n < 300; ++n) {
       const KeyHash key = view.hash(n * 2654435761u, 32);

@@ -1,4 +1,5 @@
 // explain() walks the same lines as a lookup and says where it ended.
+#include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/image_memory.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/key/text.hpp"
@@ -68,15 +69,14 @@ struct AllowFilterExample {
   std::vector<build::EntryV4> allow4{test::entry_v4("10.1.1.9", 2), test::entry_v4("10.2.0.0/16", 2),
                                      test::entry_v4("192.0.2.1", 2)};
 
-  test::ImageMemory build(Confirm confirm,
-                          image::AllowFilterKind kind = image::AllowFilterKind::seesaw) const {
+  test::ImageMemory build(Confirm confirm, test::AllowFilterKind kind = test::AllowFilterKind::seesaw) const {
     build::BuildInput in;
     in.lists = {{"drop", 1}, {"ops", 2, Side::allow}};
     in.deny = {deny4, {}};
     in.allow = {allow4, {}};
     in.policy.confirm = confirm;
-    if (kind == image::AllowFilterKind::cuckoo)
-      in.allow_filter.cuckoo = build::CuckooParams{8, {16, 20}};
+    if (kind == test::AllowFilterKind::cuckoo)
+      in.allow_filter.params = build::CuckooParams{8, {16, 20}};
     else
       in.allow_filter.params = build::SeesawParams{.planned_keys = 8, .cell_words = 64, .modulator_words = 8};
     return test::ImageMemory::build(in);
@@ -115,7 +115,7 @@ TEST(Explain, under_on_conflict_asks_the_allow_side_about_denied_addresses_alone
 }
 
 TEST(Explain, names_the_kind_of_the_filter) {
-  const test::ImageMemory m = AllowFilterExample().build(Confirm::exact, image::AllowFilterKind::cuckoo);
+  const test::ImageMemory m = AllowFilterExample().build(Confirm::exact, test::AllowFilterKind::cuckoo);
   EXPECT_TRUE(step(explain(m.view(), parse_address("10.1.1.9").value()), "allow /32")
                   .starts_with("cuckoo: yes; table 1 line"));
   EXPECT_EQ(step(explain(m.view(), parse_address("10.1.1.8").value()), "allow"), "cuckoo: no");

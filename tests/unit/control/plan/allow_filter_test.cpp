@@ -4,6 +4,7 @@
 #include "control/plan/plan.hpp"
 #include "tests/support/filter_checks.hpp"
 #include "tests/support/image_memory.hpp"
+#include "tests/support/slot_counts.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
@@ -309,6 +310,47 @@ TEST(AllowFilter, is_said_in_plans_for_people_and_for_programs) {
   EXPECT_NE(text.find("confirm on_conflict"), std::string::npos) << text;
   EXPECT_NE(json.find(R"("allow_filter":{"chosen":"seesaw")"), std::string::npos) << json;
   EXPECT_NE(json.find(R"("predicted":{"weighted":)"), std::string::npos) << json;
+}
+
+// ---- a kind that nobody has heard of
+
+const AllowFilterPlanner slot_counts_planner{
+    .name = "slot_counts",
+    .noun = "a count for each slot",
+    .guarded_word = {},
+    .size = [](const AllowFilterTask &task) -> Result<SizedAllowFilter> {
+      const auto slots = static_cast<std::uint32_t>(task.bits_total / 16 / 32 * 32);
+      const double rate = static_cast<double>(task.planned_keys) / slots;
+      return SizedAllowFilter{.params = test::SlotCountsParams{task.planned_keys, {slots}},
+                              .rates = {rate, rate, rate, rate},
+                              .json = {},
+                              .text = {}};
+    }};
+
+TEST(AllowFilter, of_a_new_kind_is_planned_with_a_row_of_the_planner) {
+  Rules rules;
+  rules.allow4 = hosts(0x0A000000, 20'000, 2);
+  rules.deny4 = hosts(0x0B000000, 20'000, 1);
+  std::vector<const AllowFilterPlanner *> planners(allow_filter_planners().begin(),
+                                                   allow_filter_planners().end());
+  planners.push_back(&slot_counts_planner);
+  const auto planned_as = [&](const char *filter) {
+    return plan_allow_filter(rules.input(), forced(20, filter), 0.1, with_l2(256 << 10), {}, planners);
+  };
+  const AllowFilterPlan plan = planned_as("slot_counts").value();
+  EXPECT_EQ(plan.chosen, "slot_counts");
+  EXPECT_NE(plan.sized->params.as<test::SlotCountsParams>(), nullptr);
+  EXPECT_NEAR(plan.bits_per_key(), 20, 0.5);
+  EXPECT_TRUE(plan.guarded.empty());
+
+  const AllowFilterPlan best = planned_as("auto").value();
+  EXPECT_EQ(best.chosen, planned(rules, forced(20, "auto"), 256 << 10).chosen);
+  ASSERT_EQ(best.rivals.size(), 3u);
+  EXPECT_EQ(best.rivals.back().filter, "slot_counts") << "it is the worst of all";
+
+  const auto unknown = planned_as("no_such_kind");
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("no_such_kind cannot be planned"), std::string::npos);
 }
 
 } // namespace

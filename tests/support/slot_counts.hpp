@@ -8,10 +8,13 @@
 #include "weir/build/allow_filter_params.hpp"
 #include "weir/filter/base_filter.hpp"
 #include "weir/filter/batch.hpp"
+#include "weir/filter/loads.hpp"
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 
 namespace weir::test {
 

@@ -17,18 +17,18 @@
 namespace weir::build {
 
 template <class Params>
-concept BuildsAllowFilter =
-    std::copyable<Params> && requires(const Params &params, std::span<const KeyHash> keys,
-                                      std::span<const KeyHash> guarded, MutableBytes section) {
-      { params.bytes() } -> std::same_as<Result<std::uint64_t>>;
-      { params.hash_family() } -> std::same_as<HashFamily>;
-      { params.build(keys, guarded, section) } -> std::same_as<Status>;
-    };
+concept BuildsAllowFilter = requires(const Params &params, std::span<const KeyHash> keys,
+                                     std::span<const KeyHash> guarded, MutableBytes section) {
+  { params.bytes() } -> std::same_as<Result<std::uint64_t>>;
+  { params.hash_family() } -> std::same_as<HashFamily>;
+  { params.build(keys, guarded, section) } -> std::same_as<Status>;
+};
 
 class AllowFilterParams {
 public:
   AllowFilterParams() = default; // there is no filter
-  template <BuildsAllowFilter Params>
+  template <class Params>
+    requires(!std::same_as<Params, AllowFilterParams>) && BuildsAllowFilter<Params>
   AllowFilterParams(Params params) : kind_(std::make_shared<const KindOf<Params>>(std::move(params))) {}
 
   [[nodiscard]] bool has_value() const noexcept { return kind_ != nullptr; } // do not ask the rest without

@@ -12,6 +12,7 @@
 //   mix      hashes, layer      -> a filter's own view of them
 //   blocks   mixed hashes       -> blocks of a split-block Bloom filter
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
+//   ranges   those of range maps: range_kernels.hpp
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
 // hash(), lines...(), signs(), cells(), or_else(), mix(), blocks() and settle() may read and write up to the next
@@ -21,6 +22,7 @@
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"
+#include "weir/lookup/range_kernels.hpp"
 #include "weir/table/chained_predictor.hpp"
 #include "weir/table/length_map.hpp"
 #include "weir/table/line.hpp"
@@ -124,6 +126,7 @@ struct Kernels {
   // filter's own layer. May write one element more.
   unsigned (*bloom)(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
                     std::uint16_t *kept) noexcept;
+  const RangeKernels *ranges;
 };
 
 namespace portable {
@@ -271,6 +274,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::listed,
                                           portable::mix,
                                           portable::blocks,
-                                          portable::bloom};
+                                          portable::bloom,
+                                          &portable::range_kernels};
 
 } // namespace weir::lookup

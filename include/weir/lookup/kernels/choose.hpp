@@ -20,9 +20,10 @@ namespace weir::lookup {
 // An error when WEIR_KERNELS names a set that is not available.
 [[nodiscard]] Status check_wanted_kernels();
 
-// For avx2.cpp and avx512.cpp; must be called only where the processor has the instructions.
+// For the files beside this one; must be called only where the processor has the instructions.
 namespace kernels {
 extern const Kernels avx2, avx512;
-}
+extern const RangeKernels ranges_avx2, ranges_avx512;
+} // namespace kernels
 
 } // namespace weir::lookup

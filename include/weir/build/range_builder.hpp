@@ -1,0 +1,62 @@
+// The section of a range map (table/range_sections.hpp) from sorted prefixes.
+//
+//   const auto plan = TRY(RangePlanV4::make(entries));    // all work, in memory of about the section's size
+//   plan.footprint().bytes                                // what the section takes
+//   plan.write(section)                                   // of so many bytes, aligned to 64
+//
+// The image builder hands over prefixes alone, since hosts stand in tables; hosts would be ranges of one address.
+// The same prefixes give the same bytes. One line in sixteen is added as a spare one, and a place for a value in
+// eight, for changes in place.
+#pragma once
+
+#include "weir/build/range_sweep.hpp"
+#include "weir/table/range_sections.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace weir::build {
+
+struct RangeFootprint {
+  std::uint64_t prefixes = 0, ranges = 0;
+  std::uint32_t values = 0, values_used = 0; // places of the dictionary
+  std::uint32_t lines = 0, lines_used = 0;
+  std::uint32_t array = 0, array_used = 0; // IPv6 alone
+  std::uint32_t covering = 0;
+  std::uint64_t bytes = 0; // of the whole section
+};
+
+// Which /16s have hosts below them, and that the side has some, in a section that was written.
+void mark_hosts(MutableBytes section, std::span<const EntryV4> entries);
+void mark_hosts(MutableBytes section, std::span<const EntryV6> entries);
+
+class RangePlanV4 {
+public:
+  [[nodiscard]] static Result<RangePlanV4> make(std::span<const EntryV4> entries);
+  [[nodiscard]] const RangeFootprint &footprint() const noexcept { return footprint_; }
+  void write(MutableBytes section) const;
+
+private:
+  RangeFootprint footprint_;
+  std::vector<std::uint32_t> values_;
+  std::vector<std::uint32_t> signs_;
+  std::vector<std::uint64_t> cells_;
+  std::vector<table::RangeLine> reversed_;
+  std::vector<table::CoveringV4> covering_;
+};
+
+class RangePlanV6 {
+public:
+  [[nodiscard]] static Result<RangePlanV6> make(std::span<const EntryV6> entries);
+  [[nodiscard]] const RangeFootprint &footprint() const noexcept { return footprint_; }
+  void write(MutableBytes section) const;
+
+private:
+  RangeFootprint footprint_;
+  std::vector<std::uint32_t> values_, roots_, array_;
+  std::vector<table::RangeLine> reversed_;
+  std::vector<table::CoveringV6> covering_;
+};
+
+} // namespace weir::build

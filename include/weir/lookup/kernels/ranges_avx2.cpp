@@ -1,0 +1,153 @@
+// The inner loops of range maps for AVX2: sixteen keys a compare, eight places of cells at a time.
+//
+// Every function here has internal linkage and carries the target itself, as in avx2.cpp.
+#include "weir/lookup/kernels/choose.hpp"
+
+#include <immintrin.h>
+
+#define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
+#define WEIR_INLINE WEIR_TARGET __attribute__((always_inline)) inline
+
+namespace weir::lookup {
+namespace {
+
+WEIR_INLINE __m256i load(const void *from) noexcept {
+  return _mm256_loadu_si256(static_cast<const __m256i *>(from));
+}
+WEIR_INLINE void store(void *to, __m256i v) noexcept { _mm256_storeu_si256(static_cast<__m256i *>(to), v); }
+WEIR_INLINE __m256i same64(std::uint64_t v) noexcept { return _mm256_set1_epi64x(static_cast<long long>(v)); }
+
+// Pointers to eight elements of 2^shift bytes.
+template <int shift>
+WEIR_INLINE void store_pointers(const void *first, __m256i index, const void **to) noexcept {
+  const __m256i base = same64(reinterpret_cast<std::uintptr_t>(first));
+  const __m256i low = _mm256_cvtepu32_epi64(_mm256_castsi256_si128(index));
+  const __m256i high = _mm256_cvtepu32_epi64(_mm256_extracti128_si256(index, 1));
+  store(to, _mm256_add_epi64(base, _mm256_slli_epi64(low, shift)));
+  store(to + 4, _mm256_add_epi64(base, _mm256_slli_epi64(high, shift)));
+}
+
+// As numbers.
+WEIR_INLINE __m256i load_hosts(const std::uint32_t *wires) noexcept {
+  const __m128i order = _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+  return _mm256_shuffle_epi8(load(wires), _mm256_broadcastsi128_si256(order));
+}
+
+// How many bits are set in each of eight words.
+WEIR_INLINE __m256i count_bits(__m256i v) noexcept {
+  const __m256i bits =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m256i nibble = _mm256_set1_epi8(15);
+  const __m256i low = _mm256_shuffle_epi8(bits, _mm256_and_si256(v, nibble));
+  const __m256i high = _mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi32(v, 4), nibble));
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_add_epi8(low, high), _mm256_set1_epi8(1));
+  return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
+WEIR_TARGET void words_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                          const void **words) noexcept {
+  for (unsigned i = 0; i < count; i += 8)
+    store_pointers<3>(map.cells(), _mm256_srli_epi32(load_hosts(wires + i), 16), words + i);
+}
+
+WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                           const table::RangeLine **lines, std::uint16_t *keys) noexcept {
+  const auto *cells = reinterpret_cast<const long long *>(map.cells());
+  const __m256i one = _mm256_set1_epi32(1), two = _mm256_set1_epi32(2), low5 = _mm256_set1_epi32(31);
+  const __m256i low16 = _mm256_set1_epi32(0xFFFF);
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m256i host = load_hosts(wires + i), index = _mm256_srli_epi32(host, 16);
+    const __m256i a = _mm256_i32gather_epi64(cells, _mm256_castsi256_si128(index), 8);
+    const __m256i b = _mm256_i32gather_epi64(cells, _mm256_extracti128_si256(index, 1), 8);
+    const __m256 low = _mm256_castsi256_ps(_mm256_permute2x128_si256(a, b, 0x20)); // cells 0, 1, 4, 5
+    const __m256 high = _mm256_castsi256_ps(_mm256_permute2x128_si256(a, b, 0x31));
+    const __m256i first = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
+    const __m256i bitmap = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0xDD));
+    const __m256i part = _mm256_and_si256(_mm256_srli_epi32(host, 11), low5);
+    const __m256i up_to = _mm256_sub_epi32(_mm256_sllv_epi32(two, part), one);
+    const __m256i line = _mm256_add_epi32(first, count_bits(_mm256_and_si256(bitmap, up_to)));
+    store_pointers<6>(map.lines(), line, reinterpret_cast<const void **>(lines + i));
+    const __m256i key = _mm256_and_si256(host, low16);
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(key, key), 0xD8);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(keys + i), _mm256_castsi256_si128(packed));
+  }
+}
+
+WEIR_TARGET void numbers(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
+                         std::uint32_t *values) noexcept {
+  const auto *words = reinterpret_cast<const int *>(dictionary);
+  for (unsigned i = 0; i < count; i += 8) {
+    const __m256i lane =
+        _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(i)));
+    const __m256i asked = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), lane);
+    const __m256i v = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(said + i)));
+    const __m256i given =
+        _mm256_and_si256(asked, _mm256_cmpgt_epi32(_mm256_set1_epi32(table::range_lead), v));
+    store(values + i, _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), words, v, given, 4));
+  }
+}
+
+WEIR_INLINE std::uint16_t key_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
+  return key;
+}
+WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
+  const auto *words = reinterpret_cast<const std::uint8_t *>(&key);
+  std::uint16_t window;
+  __builtin_memcpy(&window, words + 2 * std::size_t{line.key[0]}, sizeof window);
+  return __builtin_bswap16(window);
+}
+
+WEIR_INLINE std::uint32_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
+  const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
+  const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
+  const __m256i begun = _mm256_cmpeq_epi16(_mm256_max_epu16(keys, wanted), wanted);
+  const auto bits = static_cast<unsigned>(_mm256_movemask_epi8(begun)) | 3; // two of each place
+  return line.value[static_cast<std::size_t>(_mm_popcnt_u64(bits)) / 2 - 1];
+}
+
+WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
+  const auto r = arrays;
+  std::uint64_t on = 0;
+  unsigned i = 0;
+  for (; i < r.behind_count; ++i) {
+    __builtin_prefetch(r.lines_behind[i], 0, 2);
+    __builtin_prefetch(r.words_behind[i], 0, 2);
+    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
+    said[i] = static_cast<std::uint16_t>(v);
+    on |= std::uint64_t{v} >> 15 << i;
+  }
+  for (; i < r.count; ++i) {
+    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
+    said[i] = static_cast<std::uint16_t>(v);
+    on |= std::uint64_t{v} >> 15 << i;
+  }
+  return on;
+}
+
+// Without a branch for each question: which of them are led on again is not to be guessed.
+template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noexcept {
+  const auto o = open;
+  unsigned left = 0;
+  for (unsigned i = 0; i < o.count; ++i) {
+    const table::RangeLine *const line = o.lines[i];
+    const std::uint8_t question = o.questions[i];
+    const std::uint32_t v = step_one(*line, key_in(*line, o.keys[question]));
+    const std::uint32_t on = v >> 15;                // 1 or 0
+    o.values[question] = o.dictionary[v & (on - 1)]; // number 0 is 0
+    const table::RangeLine *const next = line + (v & table::range_ahead_max & (0 - on));
+    __builtin_prefetch(next, 0, 2);
+    o.lines[left] = next; // no further than i: what is read later stays
+    o.questions[left] = question;
+    left += on;
+  }
+  return left;
+}
+
+} // namespace
+
+namespace kernels {
+const RangeKernels ranges_avx2{words_v4, places_v4, portable::words_v6,    portable::places_v6,
+                               steps,    numbers,   follow<std::uint16_t>, follow<table::KeyV6>};
+}
+
+} // namespace weir::lookup

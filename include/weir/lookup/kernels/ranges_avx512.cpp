@@ -1,0 +1,184 @@
+// The inner loops of range maps for AVX-512: a compare leaves its answer in a mask register; sixteen places of cells at a time.
+//
+// Every function here has internal linkage and carries the target itself, as in avx512.cpp.
+#include "weir/lookup/kernels/choose.hpp"
+
+#include <immintrin.h>
+
+// g++ 12 sees its own headers' "undefined" vectors as uninitialised.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+#define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512vl,avx512bw,avx512dq")))
+#define WEIR_INLINE WEIR_TARGET __attribute__((always_inline)) inline
+
+namespace weir::lookup {
+namespace {
+
+WEIR_INLINE __m512i same64(std::uint64_t v) noexcept { return _mm512_set1_epi64(static_cast<long long>(v)); }
+
+// Pointers to sixteen elements of 2^shift bytes.
+template <unsigned shift>
+WEIR_INLINE void store_pointers(const void *first, __m512i index, const void **to) noexcept {
+  const __m512i base = same64(reinterpret_cast<std::uintptr_t>(first));
+  const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(index));
+  const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(index, 1));
+  _mm512_storeu_si512(to, _mm512_add_epi64(base, _mm512_slli_epi64(low, shift)));
+  _mm512_storeu_si512(to + 8, _mm512_add_epi64(base, _mm512_slli_epi64(high, shift)));
+}
+
+// As numbers.
+WEIR_INLINE __m512i load_hosts(const std::uint32_t *wires) noexcept {
+  const __m128i order = _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+  return _mm512_shuffle_epi8(_mm512_loadu_si512(wires), _mm512_broadcast_i32x4(order));
+}
+
+// How many bits are set in each of sixteen words.
+WEIR_INLINE __m512i count_bits(__m512i v) noexcept {
+  const __m512i bits = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m512i nibble = _mm512_set1_epi8(15);
+  const __m512i low = _mm512_shuffle_epi8(bits, _mm512_and_si512(v, nibble));
+  const __m512i high = _mm512_shuffle_epi8(bits, _mm512_and_si512(_mm512_srli_epi32(v, 4), nibble));
+  const __m512i pairs = _mm512_maddubs_epi16(_mm512_add_epi8(low, high), _mm512_set1_epi8(1));
+  return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+}
+
+WEIR_TARGET void words_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                          const void **words) noexcept {
+  for (unsigned i = 0; i < count; i += 16)
+    store_pointers<3>(map.cells(), _mm512_srli_epi32(load_hosts(wires + i), 16), words + i);
+}
+
+WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                           const table::RangeLine **lines, std::uint16_t *keys) noexcept {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512i one = _mm512_set1_epi32(1), two = _mm512_set1_epi32(2), low5 = _mm512_set1_epi32(31);
+  for (unsigned i = 0; i < count; i += 16) {
+    const __m512i host = load_hosts(wires + i), index = _mm512_srli_epi32(host, 16);
+    const __m512i a = _mm512_i32gather_epi64(_mm512_castsi512_si256(index), map.cells(), 8);
+    const __m512i b = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(index, 1), map.cells(), 8);
+    const __m512i first = _mm512_permutex2var_epi32(a, even, b);
+    const __m512i bitmap = _mm512_permutex2var_epi32(a, _mm512_or_si512(even, one), b);
+    const __m512i part = _mm512_and_si512(_mm512_srli_epi32(host, 11), low5);
+    const __m512i up_to = _mm512_sub_epi32(_mm512_sllv_epi32(two, part), one);
+    const __m512i line = _mm512_add_epi32(first, count_bits(_mm512_and_si512(bitmap, up_to)));
+    store_pointers<6>(map.lines(), line, reinterpret_cast<const void **>(lines + i));
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(keys + i), _mm512_cvtepi32_epi16(host));
+  }
+}
+
+// The first four bytes of sixteen addresses, as numbers.
+WEIR_INLINE __m512i load_beginnings(const table::KeyV6 *addresses) noexcept {
+  const __m512i a = _mm512_loadu_si512(addresses), b = _mm512_loadu_si512(addresses + 4);
+  const __m512i c = _mm512_loadu_si512(addresses + 8), d = _mm512_loadu_si512(addresses + 12);
+  const __m512i firsts = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
+  const __m512i ab = _mm512_permutex2var_epi32(a, firsts, b), cd = _mm512_permutex2var_epi32(c, firsts, d);
+  const __m128i order = _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+  return _mm512_shuffle_epi8(_mm512_mask_blend_epi64(0xF0, ab, cd), _mm512_broadcast_i32x4(order));
+}
+
+WEIR_TARGET void words_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses, unsigned count,
+                          const void **words) noexcept {
+  const __m512i low16 = _mm512_set1_epi32(0xFFFF), bits16 = _mm512_set1_epi32(16);
+  const __m512i first_mask = _mm512_set1_epi32(table::RangeMapV6::root_first_mask);
+  for (unsigned i = 0; i < count; i += 16) {
+    const __m512i beginning = load_beginnings(addresses + i);
+    const __m512i root = _mm512_i32gather_epi32(_mm512_srli_epi32(beginning, 16), map.roots(), 4);
+    const __m512i shift = _mm512_srli_epi32(root, 32 - table::RangeMapV6::root_shift_bits);
+    const __m512i place =
+        _mm512_srlv_epi32(_mm512_and_si512(beginning, low16), _mm512_sub_epi32(bits16, shift));
+    store_pointers<2>(map.array(), _mm512_add_epi32(_mm512_and_si512(root, first_mask), place), words + i);
+  }
+}
+
+WEIR_TARGET void places_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses,
+                           const void *const *words, unsigned count, const table::RangeLine **lines,
+                           std::uint16_t *keys) noexcept {
+  for (unsigned i = 0; i < count; i += 8) {
+    const auto asked = static_cast<__mmask8>(_bzhi_u32(0xFF, count - i));
+    const __m512i at = _mm512_loadu_si512(words + i);
+    const __m256i line = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), asked, at, nullptr, 1);
+    const __m512i offset = _mm512_slli_epi64(_mm512_cvtepu32_epi64(line), 6);
+    _mm512_storeu_si512(lines + i,
+                        _mm512_add_epi64(same64(reinterpret_cast<std::uintptr_t>(map.lines())), offset));
+  }
+  for (unsigned i = 0; i < count; i += 16) {
+    const __m512i beginning = load_beginnings(addresses + i);
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(keys + i), _mm512_cvtepi32_epi16(beginning));
+  }
+}
+
+WEIR_TARGET void numbers(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
+                         std::uint32_t *values) noexcept {
+  for (unsigned i = 0; i < count; i += 16) {
+    const auto asked = static_cast<__mmask16>(_bzhi_u32(0xFFFF, count - i));
+    const __m512i v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(said + i)));
+    const __mmask16 given = _mm512_mask_cmplt_epu32_mask(asked, v, _mm512_set1_epi32(table::range_lead));
+    _mm512_storeu_si512(values + i,
+                        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), given, v, dictionary, 4));
+  }
+}
+
+WEIR_INLINE std::uint16_t key_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
+  return key;
+}
+WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
+  const auto *words = reinterpret_cast<const std::uint8_t *>(&key);
+  std::uint16_t window;
+  __builtin_memcpy(&window, words + 2 * std::size_t{line.key[0]}, sizeof window);
+  return __builtin_bswap16(window);
+}
+
+WEIR_INLINE std::uint32_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
+  const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
+  const unsigned begun = _mm256_cmple_epu16_mask(keys, _mm256_set1_epi16(static_cast<short>(key)));
+  return line.value[static_cast<std::size_t>(_mm_popcnt_u64(begun | 1)) - 1];
+}
+
+WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
+  const auto r = arrays;
+  std::uint64_t on = 0;
+  unsigned i = 0;
+  for (; i < r.behind_count; ++i) {
+    __builtin_prefetch(r.lines_behind[i], 0, 2);
+    __builtin_prefetch(r.words_behind[i], 0, 2);
+    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
+    said[i] = static_cast<std::uint16_t>(v);
+    on |= std::uint64_t{v} >> 15 << i;
+  }
+  for (; i < r.count; ++i) {
+    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
+    said[i] = static_cast<std::uint16_t>(v);
+    on |= std::uint64_t{v} >> 15 << i;
+  }
+  return on;
+}
+
+// Without a branch for each question: which of them are led on again is not to be guessed.
+template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noexcept {
+  const auto o = open;
+  unsigned left = 0;
+  for (unsigned i = 0; i < o.count; ++i) {
+    const table::RangeLine *const line = o.lines[i];
+    const std::uint8_t question = o.questions[i];
+    const std::uint32_t v = step_one(*line, key_in(*line, o.keys[question]));
+    const std::uint32_t on = v >> 15;                // 1 or 0
+    o.values[question] = o.dictionary[v & (on - 1)]; // number 0 is 0
+    const table::RangeLine *const next = line + (v & table::range_ahead_max & (0 - on));
+    __builtin_prefetch(next, 0, 2);
+    o.lines[left] = next; // no further than i: what is read later stays
+    o.questions[left] = question;
+    left += on;
+  }
+  return left;
+}
+
+} // namespace
+
+namespace kernels {
+const RangeKernels ranges_avx512{
+    words_v4, places_v4, words_v6, places_v6, steps, numbers, follow<std::uint16_t>, follow<table::KeyV6>};
+}
+
+} // namespace weir::lookup

@@ -1,0 +1,145 @@
+// The inner loops of range maps (table/range_map_v4.hpp, range_map_v6.hpp), which lookup/range_burst.hpp joins. As
+// in kernels.hpp, the portable form is here, forms for AVX2 and AVX-512 stand in kernels/, and all give the same
+// for the same memory.
+//
+//   words    questions     -> words     that lead to first lines, to be prefetched
+//   places   questions     -> lines, keys   where to look first, and for what
+//   steps    lines, keys   -> what lines say of keys, and which of that leads on
+//   numbers  what they say -> table values
+//   follow   questions that are led on -> table values, and those that are led on again
+//
+// words(), places() and numbers() may read and write up to the next multiple of 16 in every array. steps() prefetches
+// for two bursts behind, one word and one line each step: prefetched all at once they slow what follows.
+#pragma once
+
+#include "weir/filter/batch.hpp"
+#include "weir/table/range_map_v4.hpp"
+#include "weir/table/range_map_v6.hpp"
+
+#include <cstdint>
+
+namespace weir::lookup {
+
+struct RangeArrays {
+  const table::RangeLine *const *lines;
+  const std::uint16_t *keys;
+  unsigned count; // at most 64
+
+  const table::RangeLine *const *lines_behind; // to prefetch, one of each a step
+  const void *const *words_behind;
+  unsigned behind_count; // at most `count`
+};
+
+// Questions of a burst that are led on, and the lines that they are led to.
+template <class Key> struct RangeOpen {
+  const table::RangeLine **lines;
+  std::uint8_t *questions;
+  unsigned count; // at most 64
+
+  const Key *keys; // of all questions: 16 bits, or a whole address, of which the line says which 16 bits
+  const std::uint32_t *dictionary; // number 0 is 0
+  std::uint32_t *values;           // of all questions
+};
+
+struct RangeKernels {
+  // words[i]: the cell of wires[i].
+  void (*words_v4)(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                   const void **words) noexcept;
+  void (*places_v4)(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                    const table::RangeLine **lines, std::uint16_t *keys) noexcept;
+  // words[i]: the place of addresses[i] in the array. Then, from there, the first line, and its window of the address.
+  void (*words_v6)(const table::RangeMapV6 &map, const table::KeyV6 *addresses, unsigned count,
+                   const void **words) noexcept;
+  void (*places_v6)(const table::RangeMapV6 &map, const table::KeyV6 *addresses, const void *const *words,
+                    unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept;
+  // said[i]: what line i says of key i (table/range_line.hpp). Returned: bit i is set where it leads on.
+  std::uint64_t (*steps)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
+  // values[i]: number said[i] of the dictionary, or 0 where that leads on.
+  void (*numbers)(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
+                  std::uint32_t *values) noexcept;
+  // One step for each open question: its value, or 0 while it is led on again. Those stay, in their order, with
+  // their next lines, which are prefetched; their number is returned.
+  unsigned (*follow_v4)(const RangeOpen<std::uint16_t> &open) noexcept;
+  unsigned (*follow_v6)(const RangeOpen<table::KeyV6> &open) noexcept;
+};
+
+namespace portable {
+
+inline void prefetch(const void *p) noexcept { __builtin_prefetch(p, 0, filter::into_l2); }
+
+inline void words_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                     const void **words) noexcept {
+  for (unsigned i = 0; i < count; ++i) words[i] = map.entrance(wires[i]);
+}
+
+inline void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
+                      const table::RangeLine **lines, std::uint16_t *keys) noexcept {
+  for (unsigned i = 0; i < count; ++i) {
+    lines[i] = map.first_line(*map.entrance(wires[i]), wires[i]);
+    keys[i] = table::RangeMapV4::key_of(wires[i]);
+  }
+}
+
+inline void words_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses, unsigned count,
+                     const void **words) noexcept {
+  for (unsigned i = 0; i < count; ++i) words[i] = map.entrance(addresses[i]);
+}
+
+inline void places_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses, const void *const *words,
+                      unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept {
+  for (unsigned i = 0; i < count; ++i) {
+    lines[i] = map.first_line(*static_cast<const std::uint32_t *>(words[i]), addresses[i]);
+    keys[i] = table::RangeMapV6::key_of(addresses[i]);
+  }
+}
+
+inline void numbers(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
+                    std::uint32_t *values) noexcept {
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uint32_t v = table::read_relaxed(dictionary[table::leads_on(said[i]) ? 0 : said[i]]);
+    values[i] = table::leads_on(said[i]) ? 0 : v;
+  }
+}
+
+[[nodiscard]] inline std::uint16_t key_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
+  return key;
+}
+[[nodiscard]] inline std::uint16_t key_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
+  return table::RangeMapV6::window(key, table::read_relaxed(line.key[0]));
+}
+
+inline std::uint64_t steps(const RangeArrays &r, std::uint16_t *said) noexcept {
+  std::uint64_t on = 0;
+  for (unsigned i = 0; i < r.count; ++i) {
+    if (i < r.behind_count) {
+      prefetch(r.lines_behind[i]);
+      prefetch(r.words_behind[i]);
+    }
+    said[i] = table::range_step(*r.lines[i], r.keys[i]);
+    on |= std::uint64_t{table::leads_on(said[i])} << i;
+  }
+  return on;
+}
+
+template <class Key> unsigned follow(const RangeOpen<Key> &o) noexcept {
+  unsigned left = 0;
+  for (unsigned i = 0; i < o.count; ++i) {
+    const table::RangeLine *const line = o.lines[i];
+    const std::uint8_t question = o.questions[i];
+    const std::uint16_t said = table::range_step(*line, key_in(*line, o.keys[question]));
+    const bool on = table::leads_on(said);
+    o.values[question] = on ? 0 : table::read_relaxed(o.dictionary[said]);
+    if (!on) continue;
+    o.lines[left] = line + table::lines_ahead(said);
+    o.questions[left] = question;
+    prefetch(o.lines[left++]);
+  }
+  return left;
+}
+
+inline constexpr RangeKernels range_kernels{
+    words_v4, places_v4, words_v6, places_v6, steps, numbers, follow<std::uint16_t>, follow<table::KeyV6>};
+
+} // namespace portable
+
+} // namespace weir::lookup

@@ -1,0 +1,130 @@
+#include "weir/table/range_packer.hpp"
+
+#include <algorithm>
+
+namespace weir::table {
+
+void RangePacker::clear() noexcept {
+  lines_.clear();
+  items_.clear();
+  check_at_ = check_each;
+}
+
+void RangePacker::add(Part part, std::uint16_t key, RangeTarget target) {
+  if (lines() >= check_at_) keep_in_reach();
+  items_.push_back({key, 0, target});
+  if (items_.size() - part.first > waiting_max) fold_oldest(part);
+}
+
+unsigned RangePacker::shrink(Part part, std::uint32_t end) {
+  if (lines() >= check_at_) keep_in_reach();
+  if (items_.size() - part.first > RangeLine::slots) fold_narrowest(part, end);
+  return static_cast<unsigned>(items_.size() - part.first);
+}
+
+RangeTarget RangePacker::close(Part part, std::uint32_t end) {
+  return make_line(shrink(part, end), part.window);
+}
+
+RangeTarget RangePacker::make_line(unsigned items, std::uint16_t window) {
+  const RangeTarget line = emit(std::span(items_).last(items), window);
+  items_.resize(items_.size() - items);
+  return line;
+}
+
+std::uint16_t RangePacker::encode(RangeTarget target, std::uint32_t from) noexcept {
+  if (!target.is_line()) return static_cast<std::uint16_t>(target.number());
+  return static_cast<std::uint16_t>(range_lead | (from - target.number()));
+}
+
+RangeTarget RangePacker::emit(std::span<const Item> items, std::uint16_t window) {
+  const std::uint32_t number = lines();
+  RangeLine &line = lines_.emplace_back();
+  for (unsigned s = 0; s < RangeLine::slots; ++s) {
+    const Item &item = items[std::min<std::size_t>(s, items.size() - 1)];
+    line.key[s] = s == 0 ? window : s < items.size() ? item.key : std::uint16_t{0xFFFF};
+    line.value[s] = encode(item.target, number);
+  }
+  return RangeTarget::line(number);
+}
+
+// Items from `first` on become a line of their own.
+void RangePacker::fold(std::size_t first, unsigned count, std::uint16_t window) {
+  const auto folded = std::span(items_).subspan(first, count);
+  const Item &deepest = std::ranges::max(folded, {}, &Item::depth);
+  const auto depth = static_cast<std::uint16_t>(deepest.depth + 1);
+  items_[first] = {items_[first].key, depth, emit(folded, window)};
+  const auto rest = items_.begin() + static_cast<std::ptrdiff_t>(first) + 1;
+  items_.erase(rest, rest + (count - 1));
+}
+
+// The first sixteen neighbours of least depth that there are. Depths never grow from the first item to the
+// last, so the part stays as flat as can be.
+void RangePacker::fold_oldest(Part part) {
+  for (std::size_t end = items_.size();;) {
+    std::size_t first = end - 1;
+    while (first > part.first && items_[first - 1].depth == items_[end - 1].depth) --first;
+    if (end - first >= RangeLine::slots || first == part.first)
+      return fold(first, RangeLine::slots, part.window);
+    end = first;
+  }
+}
+
+// For n items, lines that take n - 16 away: all of sixteen items but one, which may have fewer. `cost` of
+// (full, one, i) is the least number of keys that so many full lines and perhaps the smaller one cover among the
+// first i items.
+void RangePacker::fold_narrowest(Part part, std::uint32_t end) {
+  constexpr std::uint32_t slots = RangeLine::slots, never = 1u << 30;
+  const std::span items = std::span(items_).subspan(part.first);
+  const auto n = static_cast<std::uint32_t>(items.size());
+  const std::uint32_t excess = n - slots, lines = (excess + slots - 2) / (slots - 1);
+  const std::uint32_t smaller = excess - (lines - 1) * (slots - 1) + 1;
+  cost_.assign(std::size_t{lines} * 2 * (n + 1), never);
+  const auto cost = [&](std::uint32_t full, std::uint32_t one, std::uint32_t i) -> std::uint32_t & {
+    return cost_[(std::size_t{full} * 2 + one) * (n + 1) + i];
+  };
+  const auto keys_of = [&](std::uint32_t first, std::uint32_t count) {
+    return (first + count < n ? items[first + count].key : end) - items[first].key;
+  };
+  cost(0, 0, 0) = 0;
+  for (std::uint32_t full = 0; full < lines; ++full) {
+    for (std::uint32_t one = 0; one < 2; ++one) {
+      for (std::uint32_t i = 1; i <= n; ++i) {
+        std::uint32_t &least = cost(full, one, i);
+        least = std::min(least, cost(full, one, i - 1));
+        if (full > 0 && i >= slots)
+          least = std::min(least, cost(full - 1, one, i - slots) + keys_of(i - slots, slots));
+        if (one == 1 && i >= smaller)
+          least = std::min(least, cost(full, 0, i - smaller) + keys_of(i - smaller, smaller));
+      }
+    }
+  }
+  std::uint32_t full = lines - 1, one = 1;
+  for (std::uint32_t i = n; full + one > 0;) { // from the end, so that places before stay as they are
+    const std::uint32_t least = cost(full, one, i);
+    if (least == cost(full, one, i - 1)) {
+      --i;
+    } else if (one == 1 && i >= smaller &&
+               least == cost(full, 0, i - smaller) + keys_of(i - smaller, smaller)) {
+      i -= smaller;
+      one = 0;
+      fold(part.first + i, smaller, part.window);
+    } else {
+      i -= slots;
+      --full;
+      fold(part.first + i, slots, part.window);
+    }
+  }
+}
+
+// An item whose line gets out of reach is led there by a line between.
+void RangePacker::keep_in_reach() {
+  for (Item &item : items_) {
+    if (!item.target.is_line() || lines() - item.target.number() < refer_again) continue;
+    const Item hop{0, 0, item.target};
+    item.target = emit(std::span(&hop, 1), 1);
+  }
+  check_at_ = lines() + check_each;
+}
+
+} // namespace weir::table

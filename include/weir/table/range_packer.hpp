@@ -1,0 +1,88 @@
+// Ranges into lines: for the builder, and for the writer that makes a part anew.
+//
+// Ranges are added in ascending order to the innermost open part, as items: a key, and a value or a reference
+// to a line made before. A part of up to 16 items is one line. A larger one becomes a B-tree, whose upper line
+// has references as well as ranges of its own: for n items, the least possible 1 + (n - 16) / 15 lines. Which
+// neighbours move into a lower line is chosen so that they cover as few keys as possible.
+//
+// Lines are made in reverse, the last of the section first: what a line refers to is there before it, and stands
+// behind it in the end. References reach 32,767 lines; for an item that waits longer for its line, one that
+// repeats the reference is put between ("hop").
+#pragma once
+
+#include "weir/table/range_line.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace weir::table {
+
+// A number of the dictionary, or a line by its number from the end.
+class RangeTarget {
+public:
+  RangeTarget() = default;
+  [[nodiscard]] static constexpr RangeTarget value(std::uint32_t number) noexcept {
+    return RangeTarget(number);
+  }
+  [[nodiscard]] static constexpr RangeTarget line(std::uint32_t number) noexcept {
+    return RangeTarget(number | is_line_bit);
+  }
+  [[nodiscard]] constexpr bool is_line() const noexcept { return (bits_ & is_line_bit) != 0; }
+  [[nodiscard]] constexpr std::uint32_t number() const noexcept { return bits_ & ~is_line_bit; }
+  friend constexpr bool operator==(RangeTarget, RangeTarget) = default;
+
+private:
+  static constexpr std::uint32_t is_line_bit = 1u << 31;
+  constexpr explicit RangeTarget(std::uint32_t bits) noexcept : bits_(bits) {}
+  std::uint32_t bits_ = 0; // value 0
+};
+
+class RangePacker {
+public:
+  // The ranges of a part, which begins where it was opened. `window` is what its lines have as key 0.
+  struct Part {
+    std::size_t first;
+    std::uint16_t window;
+  };
+
+  [[nodiscard]] Part open(std::uint16_t window) const noexcept { return {items_.size(), window}; }
+  void add(Part part, std::uint16_t key, RangeTarget target);
+  // Until at most 16 items are left; `end` is the first key behind the part. Their number.
+  unsigned shrink(Part part, std::uint32_t end);
+  // The line of a part: shrinks it and takes its items away.
+  RangeTarget close(Part part, std::uint32_t end);
+  // A line of the last `items` items of all, which it takes away.
+  RangeTarget make_line(unsigned items, std::uint16_t window);
+
+  // In reverse: the last line of the section is the first.
+  [[nodiscard]] const std::vector<RangeLine> &reversed() const noexcept { return lines_; }
+  [[nodiscard]] std::vector<RangeLine> take_reversed() && { return std::move(lines_); }
+  [[nodiscard]] std::uint32_t lines() const noexcept { return static_cast<std::uint32_t>(lines_.size()); }
+  void clear() noexcept;
+
+private:
+  static constexpr unsigned waiting_max = 256; // items of a part: a line of lines
+  static constexpr std::uint32_t check_each = 8192, refer_again = 16'384;
+
+  struct Item {
+    std::uint16_t key;
+    std::uint16_t depth; // of lines below
+    RangeTarget target;
+  };
+  RangeTarget emit(std::span<const Item> items, std::uint16_t window);
+  void fold(std::size_t first, unsigned count, std::uint16_t window);
+  void fold_oldest(Part part);
+  void fold_narrowest(Part part, std::uint32_t end);
+  void keep_in_reach();
+  [[nodiscard]] static std::uint16_t encode(RangeTarget target, std::uint32_t from) noexcept;
+
+  std::vector<RangeLine> lines_;
+  std::vector<Item> items_;         // of all open parts, the innermost last
+  std::vector<std::uint32_t> cost_; // of fold_narrowest()
+  std::uint32_t check_at_ = check_each;
+};
+
+} // namespace weir::table

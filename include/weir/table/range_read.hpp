@@ -1,0 +1,93 @@
+// The ranges of a part of a map as they are in force, for who changes them: of a /16 of IPv4, or of a place of the
+// array of IPv6. Neighbours of one answer are one range. Values are table values, and 0 where no prefix of one bit
+// and more answers.
+#pragma once
+
+#include "weir/table/range_prefix.hpp"
+#include "weir/table/range_windows.hpp"
+#include "weir/table/range_writer_v4.hpp"
+#include "weir/table/range_writer_v6.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace weir::table {
+
+namespace detail {
+
+// Calls visit(first key, key behind, what the line says) for each place of a line, within [from, to).
+void for_each_step(const RangeLine &line, std::uint32_t from, std::uint32_t to, const auto &visit) {
+  for (unsigned s = 0; s < RangeLine::slots; ++s) {
+    const std::uint32_t first = s == 0 ? from : std::max<std::uint32_t>(line.key[s], from);
+    const std::uint32_t end = s + 1 < RangeLine::slots ? std::min<std::uint32_t>(line.key[s + 1], to) : to;
+    if (first < end) visit(first, end, line.value[s]);
+  }
+}
+
+// A line that does nothing but lead on, to what a value could not reach, is none of its window (range_packer.hpp).
+[[nodiscard]] inline const RangeLine *past_hops(const RangeLine *line) noexcept {
+  while (leads_on(line->value[0]) && std::ranges::count(line->value, line->value[0]) == RangeLine::slots)
+    line += lines_ahead(line->value[0]);
+  return line;
+}
+
+template <class Map> [[nodiscard]] std::uint32_t value_of(const Map &map, std::uint16_t number) noexcept {
+  return number == 0 ? 0 : map.value(number);
+}
+
+inline void read_line(const RangeMapV4 &map, const RangeLine *line, std::uint32_t from, std::uint32_t to,
+                      std::vector<CellRange> &out) {
+  for_each_step(*line, from, to, [&](std::uint32_t first, std::uint32_t end, std::uint16_t said) {
+    if (leads_on(said)) return read_line(map, line + lines_ahead(said), first, end, out);
+    const std::uint32_t value = value_of(map, said);
+    if (out.empty() || out.back().value != value) out.push_back({static_cast<std::uint16_t>(first), value});
+  });
+}
+
+// `base`: the address with zeros from the line's window on.
+inline void read_line(const RangeMapV6 &map, const RangeLine *line, const AddressV6 &base, std::uint32_t from,
+                      std::uint32_t to, std::vector<PlaceRange> &out) {
+  const unsigned window = line->key[0], shift = 48 - 16 * (window % 4);
+  for_each_step(*line, from, to, [&](std::uint32_t first, std::uint32_t end, std::uint16_t said) {
+    AddressV6 at = base;
+    (window < 4 ? at.high : at.low) |= std::uint64_t{first} << shift;
+    if (leads_on(said)) {
+      const RangeLine *next = past_hops(line + lines_ahead(said));
+      if (next->key[0] == window) return read_line(map, next, base, first, end, out);
+      return read_line(map, next, at, 0, 0x10000, out); // of one key: it looks at the window behind
+    }
+    const std::uint32_t value = value_of(map, said);
+    if (out.empty() || out.back().value != value) out.push_back({at, value});
+  });
+}
+
+} // namespace detail
+
+inline void read_cell(const RangeMapV4 &map, std::uint32_t cell, std::vector<CellRange> &out) {
+  out.clear();
+  const std::uint64_t word = map.cells()[cell];
+  const RangeLine *line = map.lines() + static_cast<std::uint32_t>(word);
+  for (std::uint32_t starts = static_cast<std::uint32_t>(word >> 32) | 1; starts != 0; ++line) { // /21s
+    const std::uint32_t from = static_cast<std::uint32_t>(std::countr_zero(starts)) << 11;
+    starts &= starts - 1;
+    const std::uint32_t to =
+        starts == 0 ? 0x10000 : static_cast<std::uint32_t>(std::countr_zero(starts)) << 11;
+    detail::read_line(map, line, from, to, out);
+  }
+}
+
+// `root`: the first 16 bits; `place`: the next bits, as many as the root's shift says.
+inline void read_place(const RangeMapV6 &map, std::uint32_t root, std::uint32_t place,
+                       std::vector<PlaceRange> &out) {
+  out.clear();
+  const std::uint32_t keys = 0x10000u >> RangeMapV6::root_shift(map.root(root));
+  const AddressV6 base{std::uint64_t{root} << 48, 0};
+  const AddressV6 first{base.high | std::uint64_t{place * keys} << 32, 0};
+  const RangeLine *line =
+      detail::past_hops(map.first_line(*map.entrance(question_of(first)), question_of(first)));
+  detail::read_line(map, line, base, place * keys, (place + 1) * keys, out);
+}
+
+} // namespace weir::table

@@ -1,0 +1,117 @@
+// Range maps against the slow and obvious longest match, with random nests of prefixes.
+#include "tests/support/longest_match.hpp"
+#include "tests/support/range_section.hpp"
+#include "tests/support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using build::EntryV4, build::EntryV6, build::RangePlanV4, build::RangePlanV6, table::RangeMapV4,
+    table::RangeMapV6;
+
+struct V4 {
+  using Entry = EntryV4;
+  using Plan = RangePlanV4;
+  using Map = RangeMapV4;
+  static std::uint32_t find(const Map &map, const Address &a) { return map.find(a.wire()); }
+};
+
+struct V6 {
+  using Entry = EntryV6;
+  using Plan = RangePlanV6;
+  using Map = RangeMapV6;
+  static std::uint32_t find(const Map &map, const Address &a) {
+    return map.find(table::KeyV6::load(a.bytes.data()));
+  }
+};
+
+template <class Family> class RangeMapProperty : public testing::Test {};
+using Families = testing::Types<V4, V6>;
+TYPED_TEST_SUITE(RangeMapProperty, Families);
+
+TYPED_TEST(RangeMapProperty, answers_are_those_of_the_longest_match_at_every_boundary) {
+  using F = TypeParam;
+  const std::uint64_t seed = test::seed_or(311);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  for (unsigned round = 0; round < 60; ++round) {
+    const unsigned count = 1 + static_cast<unsigned>(random() % (1u << (1 + random() % 11)));
+    const auto entries = test::random_entries<typename F::Entry>(random, count, 1 + random() % 20);
+    const auto section = test::range_section<typename F::Plan>(entries);
+    const auto map = test::attached<typename F::Map>(section.bytes());
+    const test::LongestMatch slow(entries);
+    for (const Address &a : test::boundaries(entries))
+      ASSERT_EQ(F::find(map, a), slow.find(a)) << round << ": " << entries.size() << " prefixes";
+    for (unsigned i = 0; i < 500; ++i) { // anywhere, and near a prefix
+      Address a = test::prefix_of(entries[random() % entries.size()]).address;
+      for (unsigned byte = random() % 3 ? address_bytes(a.family) / 2 : 0; byte < address_bytes(a.family);
+           ++byte)
+        a.bytes[byte] = static_cast<std::uint8_t>(random());
+      ASSERT_EQ(F::find(map, a), slow.find(a)) << round << ": " << entries.size() << " prefixes";
+    }
+  }
+}
+
+// Crowds below one /16: every number of ranges a line, and lines of lines.
+TYPED_TEST(RangeMapProperty, crowded_places_are_answered_alike) {
+  using F = TypeParam;
+  const std::uint64_t seed = test::seed_or(312);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  for (unsigned round = 0; round < 12; ++round) {
+    std::vector<typename F::Entry> entries;
+    const unsigned count = 100u << random() % 7;
+    for (unsigned i = 0; i < count; ++i) {
+      Address a = test::prefix_of(typename F::Entry{}).address;
+      const unsigned bits = address_bits(a.family);
+      a.bytes[0] = 0x2A;
+      for (unsigned byte = bits / 8 - 2; byte < bits / 8; ++byte)
+        a.bytes[byte] = static_cast<std::uint8_t>(random());
+      if (round % 2 != 0) a.bytes[2] = static_cast<std::uint8_t>(random() % 4);
+      const unsigned length = bits - static_cast<unsigned>(random() % (1 + round % 12));
+      entries.push_back(test::entry_of({masked(a, length), static_cast<std::uint8_t>(length)},
+                                       static_cast<std::uint16_t>(random() % 50), typename F::Entry{}));
+    }
+    entries = test::in_order(std::move(entries));
+    const auto section = test::range_section<typename F::Plan>(entries);
+    const auto map = test::attached<typename F::Map>(section.bytes());
+    const test::LongestMatch slow(entries);
+    for (const Address &a : test::boundaries(entries))
+      ASSERT_EQ(F::find(map, a), slow.find(a)) << round << ": " << entries.size() << " prefixes";
+  }
+}
+
+// Whatever stands in a section: it is refused, or every question ends inside it. The sanitizers watch.
+TYPED_TEST(RangeMapProperty, a_section_with_changed_bits_is_refused_or_answers_from_inside) {
+  using F = TypeParam;
+  const std::uint64_t seed = test::seed_or(313);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  const auto entries = test::random_entries<typename F::Entry>(random, 700, 12);
+  const auto whole = test::range_section<typename F::Plan>(entries);
+  const auto places = test::boundaries(entries);
+  const test::LongestMatch slow(entries);
+  unsigned refused = 0, accepted = 0;
+  for (unsigned round = 0; round < 1500; ++round) {
+    const test::AlignedBytes section(whole.bytes());
+    const std::size_t bytes = section.bytes().size();
+    for (unsigned flips = 1 + random() % 4; flips > 0;
+         --flips) { // half of them in the header or in the lines
+      const std::size_t at = random() % 4 == 0 ? random() % 64
+                             : random() % 2    ? random() % bytes
+                                               : bytes - 1 - random() % (bytes / 16);
+      section.bytes()[at] ^= static_cast<std::byte>(1u << random() % 8);
+    }
+    const auto map = F::Map::attach(section.bytes());
+    map ? ++accepted : ++refused;
+    if (!map) continue;
+    for (unsigned i = 0; i < 200; ++i) (void)F::find(*map, places[random() % places.size()]);
+  }
+  EXPECT_GT(refused, 100u);
+  EXPECT_GT(accepted, 100u);
+}
+
+} // namespace
+} // namespace weir

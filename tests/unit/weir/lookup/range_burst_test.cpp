@@ -1,0 +1,191 @@
+// Bursts of questions to range maps, by every set of kernels that this processor can run, against single
+// questions.
+#include "tests/support/longest_match.hpp"
+#include "tests/support/range_section.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/lookup/kernels/choose.hpp"
+#include "weir/lookup/range_burst.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+
+namespace weir {
+namespace {
+
+using build::EntryV4, build::EntryV6, build::RangePlanV4, build::RangePlanV6;
+using lookup::Kernels, lookup::RangeBurst, table::RangeMapV4, table::RangeMapV6;
+
+constexpr unsigned room = 64;
+constexpr std::uint32_t untouched = 0xEEEE'EEEE;
+
+struct V4 {
+  using Entry = EntryV4;
+  using Plan = RangePlanV4;
+  using Map = RangeMapV4;
+  static std::uint32_t question(const Address &a) { return a.wire(); }
+};
+struct V6 {
+  using Entry = EntryV6;
+  using Plan = RangePlanV6;
+  using Map = RangeMapV6;
+  static table::KeyV6 question(const Address &a) { return table::KeyV6::load(a.bytes.data()); }
+};
+
+template <class F> class RangeBurstTest : public testing::Test {
+protected:
+  using Map = typename F::Map;
+  using Questions = std::array<typename Map::Question, room>;
+  using Values = std::array<std::uint32_t, room>;
+
+  const std::uint64_t seed = test::seed_or(77);
+  std::mt19937_64 random{seed};
+  // Every depth: a crowd of hosts below one /16, and nests all over.
+  std::vector<typename F::Entry> entries = [this] {
+    auto all = test::random_entries<typename F::Entry>(random, 4000, 30);
+    for (unsigned i = 0; i < 6000; ++i) {
+      Address a = test::prefix_of(typename F::Entry{}).address;
+      const unsigned bytes = address_bytes(a.family);
+      a.bytes[0] = 10;
+      for (unsigned byte = bytes - 2; byte < bytes; ++byte)
+        a.bytes[byte] = static_cast<std::uint8_t>(random());
+      all.push_back(test::entry_of({a, static_cast<std::uint8_t>(bytes * 8)},
+                                   static_cast<std::uint16_t>(i % 99), typename F::Entry{}));
+    }
+    return test::in_order(std::move(all));
+  }();
+  const std::vector<Address> places = test::boundaries(entries);
+  test::AlignedBytes section = test::range_section<typename F::Plan>(entries);
+  Map map = test::attached<Map>(section.bytes());
+
+  Questions some_questions() {
+    Questions out;
+    for (auto &q : out) {
+      Address a = places[random() % places.size()];
+      if (random() % 8 == 0)
+        a.bytes[random() % address_bytes(a.family)] ^= static_cast<std::uint8_t>(random());
+      q = F::question(a);
+    }
+    return out;
+  }
+  void expect_answers(const Questions &questions, unsigned count, const Values &values, const char *kernels) {
+    for (unsigned i = 0; i < count; ++i)
+      ASSERT_EQ(values[i], map.find(questions[i])) << kernels << ": " << i << " of " << count;
+  }
+};
+using Families = testing::Types<V4, V6>;
+TYPED_TEST_SUITE(RangeBurstTest, Families);
+
+TYPED_TEST(RangeBurstTest, every_number_of_questions_is_answered_as_single_ones_are) {
+  WEIR_TRACE_SEED(this->seed);
+  const auto burst = std::make_unique<RangeBurst<typename TypeParam::Map>>();
+  for (const Kernels *kernels : lookup::available_kernels()) {
+    for (unsigned round = 0; round < 4 * (room + 1); ++round) {
+      const unsigned count = round % (room + 1);
+      const auto questions = this->some_questions();
+      typename TestFixture::Values values;
+      values.fill(untouched);
+      burst->ask(*kernels, this->map, questions.data(), count);
+      burst->prefetch_words();
+      burst->locate(*kernels);
+      burst->prefetch_lines();
+      burst->probe(*kernels);
+      burst->answer(*kernels, values.data());
+      burst->finish(*kernels, values.data());
+      this->expect_answers(questions, count, values, kernels->name);
+      for (unsigned i = (count + 15) / 16 * 16; i < room; ++i) ASSERT_EQ(values[i], untouched);
+    }
+  }
+}
+
+TYPED_TEST(RangeBurstTest, bursts_of_all_sizes_in_flight_do_not_mix) {
+  WEIR_TRACE_SEED(this->seed);
+  constexpr unsigned in_flight = 8, bursts = 400;
+  using Burst = RangeBurst<typename TypeParam::Map>;
+  const auto ring = std::make_unique<std::array<Burst, in_flight>>();
+  for (const Kernels *kernels : lookup::available_kernels()) {
+    std::array<typename TestFixture::Questions, in_flight> questions;
+    std::array<unsigned, in_flight> counts{};
+    for (unsigned n = 0; n < bursts; ++n) {
+      const auto at = [&](unsigned behind) { return (n + in_flight - behind) % in_flight; };
+      questions[at(0)] = this->some_questions();
+      counts[at(0)] = static_cast<unsigned>(this->random() % (room + 1));
+      (*ring)[at(0)].ask(*kernels, this->map, questions[at(0)].data(), counts[at(0)]);
+      if (n >= 1) (*ring)[at(1)].locate(*kernels);
+      if (n >= 4) (*ring)[at(4)].probe(*kernels, (*ring)[at(1)], (*ring)[at(0)]);
+      if (n < 5) continue;
+      typename TestFixture::Values values;
+      (*ring)[at(5)].answer(*kernels, values.data());
+      (*ring)[at(5)].advance(*kernels, values.data());
+      (*ring)[at(5)].finish(*kernels, values.data());
+      this->expect_answers(questions[at(5)], counts[at(5)], values, kernels->name);
+    }
+  }
+}
+
+// Lines of no order, and values that lead anywhere: what a set of kernels makes of them is what all make.
+TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
+  WEIR_TRACE_SEED(this->seed);
+  constexpr bool is_v6 = std::is_same_v<TypeParam, V6>;
+  using Key = std::conditional_t<is_v6, table::KeyV6, std::uint16_t>;
+  using Open = lookup::RangeOpen<Key>;
+  struct Read {
+    std::uint64_t on = 0;
+    std::array<std::uint16_t, room> said{};
+    unsigned left = 0;
+    std::vector<const table::RangeLine *> next;
+    std::vector<std::uint8_t> questions;
+    typename TestFixture::Values values{};
+    bool operator==(const Read &) const = default;
+  };
+  std::vector<table::RangeLine> lines(room);
+  std::vector<std::uint32_t> dictionary(0x8000);
+  for (std::uint32_t &v : dictionary) v = static_cast<std::uint32_t>(this->random());
+  dictionary[0] = 0;
+  for (unsigned round = 0; round < 500; ++round) {
+    std::array<std::uint16_t, room> keys;
+    std::array<Key, room> whole;
+    std::array<const table::RangeLine *, room> at;
+    for (unsigned i = 0; i < room; ++i) {
+      for (unsigned s = 0; s < table::RangeLine::slots; ++s) {
+        lines[i].key[s] = static_cast<std::uint16_t>(round % 2 ? this->random() : 3 * s);
+        lines[i].value[s] = static_cast<std::uint16_t>(this->random());
+      }
+      at[i] = &lines[i];
+      keys[i] = static_cast<std::uint16_t>(round % 2 ? this->random() : this->random() % 50);
+      if constexpr (is_v6) {
+        lines[i].key[0] = static_cast<std::uint16_t>(this->random() % 8);
+        whole[i] = {this->random(), this->random()};
+      } else {
+        whole[i] = keys[i];
+      }
+    }
+    const unsigned count = round % (room + 1);
+    const auto read_by = [&](const Kernels &kernels) {
+      Read out;
+      out.on = kernels.ranges->steps({at.data(), keys.data(), count, {}, {}, 0}, out.said.data());
+      std::array<const table::RangeLine *, room> open;
+      std::array<std::uint8_t, room> questions;
+      for (unsigned i = 0; i < room; ++i) {
+        open[i] = at[i];
+        questions[i] = static_cast<std::uint8_t>(i * 5 % room);
+      }
+      const Open arrays{open.data(),  questions.data(),  count,
+                        whole.data(), dictionary.data(), out.values.data()};
+      if constexpr (is_v6)
+        out.left = kernels.ranges->follow_v6(arrays);
+      else
+        out.left = kernels.ranges->follow_v4(arrays);
+      out.next.assign(open.begin(), open.begin() + out.left);
+      out.questions.assign(questions.begin(), questions.begin() + out.left);
+      return out;
+    };
+    const Read portable = read_by(lookup::portable_kernels);
+    for (const Kernels *kernels : lookup::available_kernels())
+      ASSERT_TRUE(read_by(*kernels) == portable) << kernels->name << ", " << count << " questions";
+  }
+}
+
+} // namespace
+} // namespace weir

@@ -1,0 +1,148 @@
+#include "tests/support/longest_match.hpp"
+#include "tests/support/range_section.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/table/range_writer_v6.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace weir {
+namespace {
+
+using build::EntryV6, build::RangePlanV6, table::AddressV6, table::PlaceRange, table::RangeMapV6;
+using Writer = table::RangeWriterV6<>;
+namespace value = table::value;
+
+AddressV6 number_of(const Address &a) {
+  const auto half = [&](unsigned at) {
+    return std::byteswap(load_unaligned<std::uint64_t>(a.bytes.data() + at));
+  };
+  return {half(0), half(8)};
+}
+std::uint32_t find(const RangeMapV6 &map, const Address &a) {
+  return map.find(table::KeyV6::load(a.bytes.data()));
+}
+
+std::uint32_t place_of(const Address &a, unsigned shift) {
+  return static_cast<std::uint32_t>((a.bytes[2] << 8 | a.bytes[3]) >> (16 - shift));
+}
+std::uint32_t root_of(const Address &a) { return static_cast<std::uint32_t>(a.bytes[0] << 8 | a.bytes[1]); }
+Address first_of_place(std::uint32_t root, std::uint32_t place, unsigned shift) {
+  Address a;
+  a.family = Family::ipv6;
+  const std::uint32_t key = place << (16 - shift);
+  a.bytes[0] = static_cast<std::uint8_t>(root >> 8);
+  a.bytes[1] = static_cast<std::uint8_t>(root);
+  a.bytes[2] = static_cast<std::uint8_t>(key >> 8);
+  a.bytes[3] = static_cast<std::uint8_t>(key);
+  return a;
+}
+
+// A place of a set of prefixes, as a builder of all of them would cut it.
+std::vector<PlaceRange> ranges_of(const std::vector<EntryV6> &entries, std::uint32_t root,
+                                  std::uint32_t place, unsigned shift) {
+  const test::LongestMatch slow(entries);
+  const Address begin = first_of_place(root, place, shift);
+  std::map<Address, std::uint32_t> starts{{begin, slow.find(begin)}};
+  for (const Address &a : test::boundaries(entries))
+    if (root_of(a) == root && place_of(a, shift) == place) starts[a] = slow.find(a);
+  std::vector<PlaceRange> out;
+  for (const auto &[address, found] : starts) out.push_back({number_of(address), found});
+  return out;
+}
+
+std::vector<EntryV6> crowd(std::mt19937_64 &random, unsigned count, unsigned lists) {
+  std::vector<EntryV6> out;
+  for (unsigned i = 0; i < count; ++i) {
+    Address a;
+    a.family = Family::ipv6;
+    for (unsigned byte = 2; byte < 16; ++byte)
+      a.bytes[byte] = static_cast<std::uint8_t>(byte == 4 ? random() % 3 : random());
+    a.bytes[0] = 0x2A;
+    a.bytes[1] = static_cast<std::uint8_t>(random() % 2);
+    const unsigned length = 20 + static_cast<unsigned>(random() % 6 * 12);
+    out.push_back(test::entry_of({masked(a, length), static_cast<std::uint8_t>(length)},
+                                 static_cast<std::uint16_t>(random() % lists), EntryV6{}));
+  }
+  return test::in_order(std::move(out));
+}
+
+TEST(RangeWriterV6, after_many_changes_every_boundary_is_answered_as_a_map_of_the_last_prefixes_does) {
+  const std::uint64_t seed = test::seed_or(92);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  const auto before = crowd(random, 3000, 6), after = crowd(random, 3000, 6);
+  const auto section = test::range_section<RangePlanV6>(before);
+  const auto map = test::attached<RangeMapV6>(section.bytes());
+  auto writer = *Writer::adopt(section.bytes());
+  ASSERT_GT(writer.shift(0x2A00), 3u);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, bool> changed;
+  const auto is_changed = [&](const Address &a) {
+    const auto found = changed.find({root_of(a), place_of(a, writer.shift(root_of(a)))});
+    return found != changed.end() && found->second;
+  };
+  for (unsigned round = 0; round < 200; ++round) {
+    const auto root = static_cast<std::uint32_t>(0x2A00 + random() % 2);
+    const auto place = static_cast<std::uint32_t>(random() % (1u << writer.shift(root)));
+    const bool to_after = random() % 3 != 0;
+    if (random() % 2 == 0) writer.grace_passed();
+    if (writer.put(root, place, ranges_of(to_after ? after : before, root, place, writer.shift(root))) !=
+        Writer::Put::changed)
+      continue;
+    changed[{root, place}] = to_after;
+  }
+  EXPECT_GT(changed.size(), 50u);
+  const test::LongestMatch slow_before(before), slow_after(after);
+  for (const auto *entries : {&before, &after})
+    for (const Address &a : test::boundaries(*entries))
+      ASSERT_EQ(find(map, a), is_changed(a) ? slow_after.find(a) : slow_before.find(a));
+  EXPECT_TRUE(RangeMapV6::attach(section.bytes()));
+}
+
+TEST(RangeWriterV6, a_16_that_shared_its_place_gets_one_of_its_own) {
+  const std::vector<EntryV6> all{{{0x20}, 8, 0, 1}};
+  const auto section = test::range_section<RangePlanV6>(all);
+  const auto map = test::attached<RangeMapV6>(section.bytes());
+  auto writer = *Writer::adopt(section.bytes());
+  const std::uint32_t places = writer.free_places();
+  const Address inside = first_of_place(0x2001, 0x1234, 16), other = first_of_place(0x2002, 0x1234, 16);
+  const std::vector<PlaceRange> ranges{{number_of(first_of_place(0x2001, 0, 0)), value::make(1, 8)},
+                                       {number_of(inside), value::make(7, 32)},
+                                       {number_of(first_of_place(0x2001, 0x1235, 16)), value::make(1, 8)}};
+  ASSERT_EQ(writer.put(0x2001, 0, ranges), Writer::Put::changed);
+  EXPECT_EQ(writer.free_places(), places - 1);
+  EXPECT_EQ(find(map, inside), value::make(7, 32));
+  EXPECT_EQ(find(map, test::moved(inside, -1)), value::make(1, 8));
+  EXPECT_EQ(find(map, other), value::make(1, 8));
+  ASSERT_EQ(writer.put(0x2001, 0, std::span(ranges).first(1)), Writer::Put::changed);
+  EXPECT_EQ(writer.free_places(), places - 1) << "it has one by now";
+  EXPECT_EQ(find(map, inside), value::make(1, 8));
+  EXPECT_TRUE(RangeMapV6::attach(section.bytes()));
+}
+
+TEST(RangeWriterV6, lines_are_free_after_a_grace_period_and_without_any_a_rebuild_is_asked_for) {
+  std::mt19937_64 random(4);
+  const auto all = crowd(random, 2000, 6);
+  const auto section = test::range_section<RangePlanV6>(all);
+  const auto map = test::attached<RangeMapV6>(section.bytes());
+  auto writer = *Writer::adopt(section.bytes());
+  const unsigned shift = writer.shift(0x2A01);
+  const auto again = [&] { return writer.put(0x2A01, 1, ranges_of(all, 0x2A01, 1, shift)); };
+  ASSERT_EQ(again(), Writer::Put::changed);
+  const std::uint32_t free = writer.free_lines();
+  ASSERT_EQ(again(), Writer::Put::changed);
+  const std::uint32_t taken = free - writer.free_lines();
+  EXPECT_GT(taken, 0u);
+  writer.grace_passed();
+  EXPECT_GE(writer.free_lines(), free);
+  while (again() == Writer::Put::changed) {
+  }
+  const test::LongestMatch slow(all);
+  for (const Address &a : test::boundaries(all)) ASSERT_EQ(find(map, a), slow.find(a));
+  writer.grace_passed();
+  EXPECT_EQ(again(), Writer::Put::changed);
+}
+
+} // namespace
+} // namespace weir

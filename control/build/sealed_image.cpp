@@ -1,6 +1,7 @@
 #include "control/build/sealed_image.hpp"
 
 #include "control/build/deny_filter.hpp"
+#include "weir/build/prefix_ranges.hpp"
 
 #include <sys/random.h>
 
@@ -51,6 +52,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.identity = request.identity;
   input.family = family_of(request.target);
   input.seed = TRY(secret_seed());
+  resolve_prefixes(input);
 
   const auto memory = TRY(memory_free());
   auto plan = plan::make_plan(input, config,
@@ -69,6 +71,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     if (!plan->deny_filter.spared.empty()) {
       spared = without_spared(input.deny, plan->deny_filter.spared);
       input.deny.v4 = spared.v4, input.deny.v6 = spared.v6;
+      resolve_prefixes(input);
     }
     auto made = TRY(make_deny_filter(input, plan->deny_filter));
     stack = std::move(made.bytes);

@@ -4,6 +4,7 @@
 #include "control/plan/side.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/build/keys.hpp"
+#include "weir/build/prefix_ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -20,14 +21,17 @@ using build::EntryV6;
 // Which lengths of the allow side a worker asks a table for.
 class LengthsAsked {
 public:
-  explicit LengthsAsked(const build::SideInput &allow) : below_(table::length_map_cells) {
+  LengthsAsked(const build::SideInput &allow, build::detail::HostsAlone hosts_alone)
+      : below_(table::length_map_cells) {
     std::uint64_t in_use = 0; // bit l: length l of IPv4
     for (const EntryV4 &e : allow.v4) {
+      if (!build::detail::is_guarded_key(e, hosts_alone) && hosts_alone.v4) continue;
       if (e.length != 0) in_use |= std::uint64_t{1} << e.length;
       if (e.length > table::short_length_max) below_[e.host >> 16] |= std::uint64_t{1} << e.length;
     }
     hosts_alone_ = in_use == std::uint64_t{1} << 32;
-    for (const EntryV6 &e : allow.v6) v6_[e.length] = true;
+    for (const EntryV6 &e : allow.v6)
+      if (build::detail::is_guarded_key(e, hosts_alone)) v6_[e.length] = true;
   }
 
   void each(const Address &address, const auto &visit) const {
@@ -48,8 +52,9 @@ private:
 
 class Collector {
 public:
-  Collector(const build::SideInput &allow, std::vector<build::VulnerableKey> &keys)
-      : allow_(allow), lengths_(allow), keys_(keys) {}
+  Collector(const build::SideInput &allow, build::detail::HostsAlone hosts_alone,
+            std::vector<build::VulnerableKey> &keys)
+      : allow_(allow), lengths_(allow, hosts_alone), keys_(keys) {}
 
   // Hosts come in order, so those that share a key are neighbours at each length.
   void add_host(const Address &address, double cost) {
@@ -92,9 +97,10 @@ void add_hosts(Collector &to, std::span<const Entry> deny, unsigned bits, std::u
   }
 }
 
-std::uint64_t guarded_keys_of(const build::SideInput &allow) {
-  return static_cast<std::uint64_t>(std::ranges::count_if(allow.v4, build::detail::is_guarded_key)) +
-         allow.v6.size();
+std::uint64_t guarded_keys_of(const build::SideInput &allow, build::detail::HostsAlone hosts_alone) {
+  const auto is_key = [&](const auto &e) { return build::detail::is_guarded_key(e, hosts_alone); };
+  return static_cast<std::uint64_t>(std::ranges::count_if(allow.v4, is_key) +
+                                    std::ranges::count_if(allow.v6, is_key));
 }
 
 std::uint64_t table_bytes_of(const build::SideInput &allow) {
@@ -181,7 +187,7 @@ Vulnerable vulnerable_keys(const build::BuildInput &input, const std::vector<Hot
   const std::uint64_t step = hosts / std::max<std::uint64_t>(keys_max, 1) + 1;
   Counts counts;
   for (const HotAddress &h : hot) counts[h.address] += h.count;
-  Collector collector(input.allow, found.keys);
+  Collector collector(input.allow, build::hosts_alone(input, Side::allow), found.keys);
   add_hosts<EntryV4>(collector, input.deny.v4, 32, step, counts);
   add_hosts<EntryV6>(collector, input.deny.v6, 128, step, counts);
   found.left_out = found.keys.size() * (step - 1);
@@ -199,7 +205,7 @@ Result<AllowFilterPlan> plan_allow_filter(const build::BuildInput &input, const 
                                           const std::vector<HotAddress> &hot, AllowFilterPlanners planners) {
   AllowFilterPlan plan;
   plan.confirm = config.policy.confirm;
-  plan.keys = guarded_keys_of(input.allow);
+  plan.keys = guarded_keys_of(input.allow, build::hosts_alone(input, Side::allow));
   const bool forced = config.allow.filter != config::allow_filter_auto;
   const std::uint64_t tables = table_bytes_of(input.allow), l2_half = calibration.l2_bytes / 2;
   if (config.allow.filter == config::allow_filter_none) {

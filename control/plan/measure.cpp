@@ -181,11 +181,6 @@ Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
   image.build_ns = (cpu_ns() - start) / static_cast<double>(report.keys_verified);
   const auto view = TRY(image::attach(Bytes(image.memory.bytes()).first(bytes)));
   image.view = view;
-  // In a large table there is an entry below every /16: no question may end at the length map.
-  const table::LengthMapV4 &map = image.view.lengths_v4[Side::deny];
-  for (std::uint32_t cell = 0; cell < table::length_map_cells; ++cell)
-    table::write_cell(const_cast<std::uint64_t *>(map.cells), const_cast<std::uint32_t *>(map.signs), cell,
-                      map.cells[cell] | table::length_bit(32));
   return image;
 }
 

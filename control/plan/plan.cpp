@@ -3,6 +3,7 @@
 #include "control/plan/layers.hpp"
 #include "control/plan/model.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/prefix_ranges.hpp"
 #include "weir/build/table_builder.hpp"
 
 #include <fmt/format.h>
@@ -37,23 +38,29 @@ double probes_v4(std::span<const EntryV4> entries) {
   return static_cast<double>(sum) / table::length_map_cells;
 }
 
+// `range_bytes`: of the map that has the prefixes; 0: they stand in the table.
 template <class Line, class Entry>
-TablePlan plan_table(const std::string &name, std::span<const Entry> entries, build::Target target) {
+TablePlan plan_table(const std::string &name, std::span<const Entry> entries, build::Target target,
+                     std::uint64_t range_bytes) {
   const unsigned bits = address_bits(Line::family);
   const bool p4 = target == build::Target::p4;
   const build::SizeRule rule{family_of(target)};
-  const build::TableSize size =
-      build::table_size<Line>(entries.size(), p4 ? Predictor::chained : Predictor::inline_bits, rule);
-  TablePlan t{.name = name, .keys = entries.size()};
+  TablePlan t{.name = name};
   std::bitset<129> lengths;
   for (const Entry &e : entries) {
     ++(e.length == bits ? t.hosts : t.prefixes);
     lengths.set(std::min<unsigned>(e.length, bits));
   }
   t.prefix_lengths = lengths.count();
+  t.keys = t.hosts + (range_bytes == 0 ? t.prefixes : 0);
+  const build::TableSize size =
+      build::table_size<Line>(t.keys, p4 ? Predictor::chained : Predictor::inline_bits, rule);
   t.bytes = size.bytes() + sizeof(table::OverlayHeader) +
             std::uint64_t{build::overlay_lines<Line>(t.keys, rule)} * cache_line_bytes;
-  if constexpr (std::is_same_v<Entry, EntryV4>) {
+  if (range_bytes != 0) {
+    t.bytes += range_bytes;
+    t.probes = t.hosts != 0 ? 1 : 0;
+  } else if constexpr (std::is_same_v<Entry, EntryV4>) {
     t.bytes += sizeof(table::LengthMapHeader) + table::length_map_cells * sizeof(std::uint64_t);
     t.probes = probes_v4(entries);
   } else {
@@ -308,18 +315,24 @@ Calibration calibration_for(const build::BuildInput &input, const MemoryFree &me
        .keys = std::max(input.deny.v4.size(), input.deny.v6.size())});
 }
 
-Result<Plan> make_plan(const build::BuildInput &input, const config::Config &config,
+Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &config,
                        const Circumstances &now) {
   Plan plan;
+  build::BuildInput input = asked;
+  if (!input.ranges) build::resolve_prefixes(input);
   plan.target = input.target();
   TRY(check_target(config, plan.target));
   const TableEntries deny = table_entries(input.deny, config);
   build::BuildInput in_tables = input;
   in_tables.deny.v4 = deny.v4, in_tables.deny.v6 = deny.v6;
-  plan.tables = {plan_table<table::LineV4>("deny ipv4", deny.v4, plan.target),
-                 plan_table<table::LineV6>("deny ipv6", deny.v6, plan.target),
-                 plan_table<table::LineV4>("allow ipv4", input.allow.v4, plan.target),
-                 plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target)};
+  const auto bytes_of = [](const auto &ranges) { return ranges ? ranges->footprint().bytes : 0; };
+  const auto &ranges4 = input.ranges->v4;
+  const auto &ranges6 = input.ranges->v6;
+  plan.tables = {
+      plan_table<table::LineV4>("deny ipv4", deny.v4, plan.target, bytes_of(ranges4[Side::deny])),
+      plan_table<table::LineV6>("deny ipv6", deny.v6, plan.target, bytes_of(ranges6[Side::deny])),
+      plan_table<table::LineV4>("allow ipv4", input.allow.v4, plan.target, bytes_of(ranges4[Side::allow])),
+      plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target, bytes_of(ranges6[Side::allow]))};
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
   plan.allow_filter =

@@ -15,11 +15,12 @@
 #pragma once
 
 #include "control/rules/entry.hpp"
+#include "weir/base/number.hpp"
 #include "weir/base/result.hpp"
+#include "weir/build/list_input.hpp"
 #include "weir/image/delta.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/image/lists.hpp"
-#include "weir/key/list_id.hpp"
 #include "weir/key/policy.hpp"
 
 #include <cstddef>

@@ -23,7 +23,7 @@
 #include "weir/base/result.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
-#include "weir/key/list_id.hpp"
+#include "weir/base/number.hpp"
 #include "weir/key/side.hpp"
 
 #include <cstdint>

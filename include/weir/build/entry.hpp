@@ -1,13 +1,11 @@
-// Rules as lists, the effective state and the image builder hold them by the million, and lists by name.
+// Rules as lists, the effective state and the image builder hold them by the million.
 #pragma once
 
-#include "weir/key/list_id.hpp"
-#include "weir/key/side.hpp"
+#include "weir/base/number.hpp"
 
 #include <array>
 #include <compare>
 #include <cstdint>
-#include <string>
 
 namespace weir::build {
 
@@ -28,11 +26,5 @@ struct EntryV6 { // sorted by (address, length)
   friend constexpr auto operator<=>(const EntryV6 &, const EntryV6 &) = default;
 };
 static_assert(sizeof(EntryV6) == 20);
-
-struct ListInput {
-  std::string name;
-  ListId number{};
-  Side side = Side::deny;
-};
 
 } // namespace weir::build

@@ -5,6 +5,7 @@
 #include "weir/build/image_check.hpp"
 #include "weir/build/input_check.hpp"
 #include "weir/build/keys.hpp"
+#include "weir/build/prefix_ranges.hpp"
 #include "weir/build/table_builder.hpp"
 #include "weir/filter/split_block_filter.hpp"
 #include "weir/image/allow_filter_writer.hpp"
@@ -40,22 +41,35 @@ struct PlannedSection {
   return side == Side::deny ? in.deny : in.allow;
 }
 
-// Entries that stand in a table: all of them, or those that are no hosts.
+// Which entries of a side and family stand in its table.
+struct InTable {
+  bool hosts = true, prefixes = true;
+  [[nodiscard]] bool all() const noexcept { return hosts && prefixes; }
+  template <class Entry> [[nodiscard]] bool operator()(const Entry &e) const noexcept {
+    return is_host(e) ? hosts : prefixes;
+  }
+};
 template <class Entry> struct Tabled {
   std::span<const Entry> entries;
-  std::vector<Entry> some; // what `entries` shows then
+  std::vector<Entry> some; // what `entries` shows where it is not all
 };
 template <class Entry>
-[[nodiscard]] std::uint64_t tabled_count(std::span<const Entry> all, bool without_hosts) noexcept {
-  if (!without_hosts) return all.size();
-  return static_cast<std::uint64_t>(std::ranges::count_if(all, [](const Entry &e) { return !is_host(e); }));
+[[nodiscard]] std::uint64_t tabled_count(std::span<const Entry> all, InTable in_table) noexcept {
+  if (in_table.all()) return all.size();
+  return static_cast<std::uint64_t>(std::ranges::count_if(all, in_table));
 }
-template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry> all, bool without_hosts) {
+template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry> all, InTable in_table) {
   Tabled<Entry> out{all, {}};
-  if (!without_hosts) return out;
-  std::ranges::copy_if(all, std::back_inserter(out.some), [](const Entry &e) { return !is_host(e); });
+  if (tabled_count(all, in_table) == all.size()) return out;
+  std::ranges::copy_if(all, std::back_inserter(out.some), in_table);
   out.entries = out.some;
   return out;
+}
+
+// Entries that an overlay has room for a share of: all that are changed through it.
+template <class Entry>
+[[nodiscard]] std::uint64_t overlaid_count(std::span<const Entry> all, bool hosts_alone) noexcept {
+  return tabled_count(all, {.hosts = true, .prefixes = !hosts_alone});
 }
 
 // Of a front filter before a table of so many keys.
@@ -64,19 +78,23 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
 }
 
 // The fixed order of sections.
-[[nodiscard]] std::vector<PlannedSection> plan_sections(const BuildInput &in) {
+[[nodiscard]] std::vector<PlannedSection> plan_sections(const BuildInput &in, const PrefixRanges &ranges) {
   using image::section_mutable;
   using table::LengthSetV6, image::ListEntry, image::ListsHeader, table::OverlayHeader;
   std::vector<PlannedSection> out;
   out.push_back({SectionKind::policy, 0, sizeof(Policy)});
   out.push_back({SectionKind::lists, 0, sizeof(ListsHeader) + in.lists.size() * sizeof(ListEntry)});
   const auto per_family = [&](Side side, Family family, std::uint64_t keys, std::uint64_t table_bytes,
-                              std::uint64_t overlay_bytes, bool front, std::uint64_t chain_bytes) {
+                              std::uint64_t overlay_bytes, bool front, std::uint64_t chain_bytes,
+                              std::uint64_t range_bytes) {
     const auto kind = [&](SectionKind deny_v4) { return image::kind_of(deny_v4, side, family); };
     out.push_back({kind(SectionKind::deny_v4_table), section_mutable, table_bytes});
     const std::uint64_t lengths =
         family == Family::ipv4 ? table::length_map_bytes : sizeof(table::LengthSetV6);
-    out.push_back({kind(SectionKind::deny_v4_lengths), section_mutable, lengths});
+    if (range_bytes != 0)
+      out.push_back({kind(SectionKind::deny_v4_ranges), section_mutable, range_bytes});
+    else
+      out.push_back({kind(SectionKind::deny_v4_lengths), section_mutable, lengths});
     out.push_back({kind(SectionKind::deny_v4_overlay), section_mutable, overlay_bytes});
     if (front)
       out.push_back(
@@ -90,16 +108,23 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
     const SideInput &s = side_of(in, side);
     const bool front = s.front_filter && side == Side::deny;
     const bool chained = s.predictor == Predictor::chained;
-    const std::uint64_t keys4 = tabled_count(s.v4, without_hosts(in, side));
-    const std::uint64_t keys6 = tabled_count(s.v6, without_hosts(in, side));
+    const auto &ranges4 = ranges.v4[side];
+    const auto &ranges6 = ranges.v6[side];
+    const bool hosts = !without_hosts(in, side);
+    const std::uint64_t keys4 = tabled_count(s.v4, {.hosts = hosts, .prefixes = !ranges4});
+    const std::uint64_t keys6 = tabled_count(s.v6, {.hosts = hosts, .prefixes = !ranges6});
     per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(keys4, s.predictor, rule).bytes(),
-               sizeof(table::OverlayHeader) +
-                   std::uint64_t{overlay_lines<table::LineV4>(s.v4.size(), rule)} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV4>(keys4, s.chain_words_v4, rule).bytes() : 0);
+               sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV4>(
+                                                  overlaid_count(s.v4, ranges4.has_value()), rule)} *
+                                                  cache_line_bytes,
+               front, chained ? chain_size<table::LineV4>(keys4, s.chain_words_v4, rule).bytes() : 0,
+               ranges4 ? ranges4->footprint().bytes : 0);
     per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(keys6, s.predictor, rule).bytes(),
-               sizeof(table::OverlayHeader) +
-                   std::uint64_t{overlay_lines<table::LineV6>(s.v6.size(), rule)} * cache_line_bytes,
-               front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6, rule).bytes() : 0);
+               sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV6>(
+                                                  overlaid_count(s.v6, ranges6.has_value()), rule)} *
+                                                  cache_line_bytes,
+               front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6, rule).bytes() : 0,
+               ranges6 ? ranges6->footprint().bytes : 0);
   }
   if (!in.deny_filter.section.empty())
     out.push_back({image::section_of(in.deny_filter.role),
@@ -121,9 +146,9 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
 // Writes all sections of one image for one seed.
 class ImageWriteUp {
 public:
-  ImageWriteUp(const BuildInput &in, const std::vector<PlannedSection> &plan, std::uint64_t seed,
-               MutableBytes out)
-      : in_(in), plan_(plan), seed_(seed), out_(out), total_(total_bytes(plan)) {
+  ImageWriteUp(const BuildInput &in, const PrefixRanges &ranges, const std::vector<PlannedSection> &plan,
+               std::uint64_t seed, MutableBytes out)
+      : in_(in), ranges_(ranges), plan_(plan), seed_(seed), out_(out), total_(total_bytes(plan)) {
     for (unsigned l = 0; l <= 128; ++l) seeds_[l] = length_seed(seed, l);
   }
 
@@ -138,8 +163,7 @@ public:
         return false;
       if (!write_family<table::LineV6>(side, s.v6, side == Side::deny ? report.deny_v6 : report.allow_v6))
         return false;
-      write_lengths_v4(side, s.v4);
-      write_lengths_v6(side, s.v6);
+      write_prefixes(side, s);
     }
     if (!write_allow_filter()) return false;
     if (!in_.deny_filter.section.empty())
@@ -181,7 +205,8 @@ private:
 
   template <class Line, class Entry>
   [[nodiscard]] bool write_family(Side side, std::span<const Entry> all, TableReport &report) {
-    const Tabled<Entry> in_table = tabled(all, without_hosts(in_, side));
+    const Tabled<Entry> in_table =
+        tabled(all, {.hosts = !without_hosts(in_, side), .prefixes = !has_ranges<Line>(side)});
     const std::span<const Entry> entries = in_table.entries;
     const auto kind = [&](SectionKind deny_v4) { return image::kind_of(deny_v4, side, Line::family); };
     const Predictor predictor = side_of(in_, side).predictor;
@@ -199,7 +224,7 @@ private:
     if (in_.family == HashFamily::jhash && (!report.chain.exact() || report.in_stash != 0)) return false;
     auto *overlay =
         reinterpret_cast<table::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
-    overlay->lines = overlay_lines<Line>(all.size(), rule);
+    overlay->lines = overlay_lines<Line>(overlaid_count(all, has_ranges<Line>(side)), rule);
     if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
     return true;
   }
@@ -230,9 +255,37 @@ private:
   [[nodiscard]] bool write_allow_filter() {
     if (!in_.allow_filter.params) return true;
     std::vector<KeyHash> keys, guarded;
-    for_each_guarded_key(in_.allow, hasher(), [&](KeyHash key) { keys.push_back(key); });
+    const detail::HostsAlone hosts_alone{ranges_.v4[Side::allow].has_value(),
+                                         ranges_.v6[Side::allow].has_value()};
+    for_each_guarded_key(in_.allow, hosts_alone, hasher(), [&](KeyHash key) { keys.push_back(key); });
     for (const VulnerableKey &v : in_.allow_filter.guarded) guarded.push_back(hash_of(v.key, hasher()));
     return in_.allow_filter.params.build(keys, guarded, section(SectionKind::allow_filter)).has_value();
+  }
+
+  template <class Line> [[nodiscard]] bool has_ranges(Side side) const noexcept {
+    if constexpr (Line::family == Family::ipv4)
+      return ranges_.v4[side].has_value();
+    else
+      return ranges_.v6[side].has_value();
+  }
+
+  // As ranges, or else the lengths at which tables are asked for them.
+  void write_prefixes(Side side, const SideInput &s) {
+    const auto at = [&](Family family) {
+      return section(image::kind_of(SectionKind::deny_v4_ranges, side, family));
+    };
+    if (const auto &v4 = ranges_.v4[side]) {
+      v4->write(at(Family::ipv4));
+      mark_hosts(at(Family::ipv4), s.v4);
+    } else {
+      write_lengths_v4(side, s.v4);
+    }
+    if (const auto &v6 = ranges_.v6[side]) {
+      v6->write(at(Family::ipv6));
+      mark_hosts(at(Family::ipv6), s.v6);
+    } else {
+      write_lengths_v6(side, s.v6);
+    }
   }
 
   // Entries are sorted by (address, length), so a longer short prefix overwrites what covers it.
@@ -301,6 +354,7 @@ private:
   }
 
   const BuildInput &in_;
+  const PrefixRanges &ranges_;
   const std::vector<PlannedSection> &plan_;
   std::uint64_t seed_;
   MutableBytes out_;
@@ -315,23 +369,26 @@ private:
 
 } // namespace
 
-std::uint64_t image_bytes(const BuildInput &input) { return total_bytes(plan_sections(input)); }
+std::uint64_t image_bytes(const BuildInput &input) {
+  return total_bytes(plan_sections(input, *(input.ranges ? input.ranges : prefix_ranges(input))));
+}
 
 Result<BuildReport> build_image(const BuildInput &input, MutableBytes out,
                                 std::span<const image::AllowFilterOps> allow_kinds) {
   constexpr unsigned attempts_max = 8;
   TRY(check_input(input));
-  const auto plan = plan_sections(input);
+  const auto start = std::chrono::steady_clock::now();
+  const auto ranges = input.ranges ? input.ranges : prefix_ranges(input);
+  const auto plan = plan_sections(input, *ranges);
   BuildReport report;
   report.image_bytes = total_bytes(plan);
   if (out.size() < report.image_bytes)
     return fail(Errc::no_memory, "an image of " + std::to_string(report.image_bytes) +
                                      " bytes does not fit into " + std::to_string(out.size()));
   const unsigned threads = threads_for(input.threads);
-  const auto start = std::chrono::steady_clock::now();
   std::uint64_t seed = input.seed;
   for (;;) {
-    if (ImageWriteUp(input, plan, seed, out).write(report)) break;
+    if (ImageWriteUp(input, *ranges, plan, seed, out).write(report)) break;
     // Larger tables will do where a size may be doubled.
     const Errc none = input.family == HashFamily::jhash ? Errc::needs_rebuild : Errc::bad_image;
     if (!input.deny_filter.section.empty())

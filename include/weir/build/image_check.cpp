@@ -3,6 +3,7 @@
 #include "weir/base/parallel.hpp"
 #include "weir/build/keys.hpp"
 #include "weir/key/text.hpp"
+#include "weir/table/range_prefix.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace {
 template <class Line, class Entry>
 [[nodiscard]] Status ask_some_keys(const image::ImageView &view, Side side, std::span<const Entry> entries,
                                    table::KeyHasher hasher, const auto &way_is_open) {
-  const bool judged = view.judges_hosts(side);
+  const bool judged = view.judges_hosts(side), by_ranges = view.has_ranges<Line>(side);
   constexpr std::size_t window = 32;
   KeyHash hashes[window];
   for (std::size_t from = 0; from < entries.size(); from += window) {
@@ -29,6 +30,7 @@ template <class Line, class Entry>
     }
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
+      if (by_ranges && !is_host(e)) continue;
       const std::uint32_t wanted =
           judged && is_host(e) ? image::DenyFilterView::denial<Line> : table::value::make(e.list, e.length);
       if (view.find<Line>(side, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
@@ -56,6 +58,28 @@ template <class Line, class Entry>
 
 } // namespace
 
+[[nodiscard]] std::uint32_t first_of(const EntryV4 &e) noexcept { return e.host; }
+[[nodiscard]] table::AddressV6 first_of(const EntryV6 &e) noexcept { return table::address_of(key_of(e)); }
+
+// Prefixes of range maps: each has to be found as itself, at its first and at its last address. Hosts are left to
+// the tables.
+template <class Entry, class Map>
+[[nodiscard]] Status ask_every_prefix(const Map &map, std::span<const Entry> entries) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry &e = entries[i];
+    if (is_host(e)) continue;
+    const std::uint32_t wanted = table::value::make(e.list, e.length);
+    const auto first = first_of(e), last = table::last_in(first, e.length);
+    const bool answers = table::find_prefix(map, first, e.length) == wanted &&
+                         table::value::length_of(map.find(table::question_of(first))) >= e.length &&
+                         table::value::length_of(map.find(table::question_of(last))) >= e.length;
+    if (!answers)
+      return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
+                                       std::to_string(e.length));
+  }
+  return {};
+}
+
 Status verify_side(const image::ImageView &view, Side side, const SideInput &in, unsigned threads) {
   const table::LengthMapV4 &map = view.lengths_v4[side];
   const auto open_v4 = [&](const EntryV4 &e, std::uint32_t value) {
@@ -68,7 +92,20 @@ Status verify_side(const image::ImageView &view, Side side, const SideInput &in,
     if (e.length > table::short_length_max) return (cell & table::length_bit(e.length)) != 0;
     return table::value::length_of(table::short_value(cell)) >= e.length;
   };
-  TRY(ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads));
+  if (const table::RangeMapV4 &ranges = view.ranges_v4[side]; !ranges.empty()) {
+    const auto known = [&](const EntryV4 &e, std::uint32_t) { return ranges.has_hosts_below(key_of(e)); };
+    TRY(ask_every_prefix(ranges, in.v4));
+    TRY(ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), known, threads));
+  } else {
+    TRY(ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads));
+  }
+  if (const table::RangeMapV6 &ranges = view.ranges_v6[side]; !ranges.empty()) {
+    const auto known = [&](const EntryV6 &, std::uint32_t) {
+      return (ranges.in_use() & table::range_hosts) != 0;
+    };
+    TRY(ask_every_prefix(ranges, in.v6));
+    return ask_every_key<table::LineV6>(view, side, in.v6, view.hasher(), known, threads);
+  }
   const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[side].has(e.length); };
   return ask_every_key<table::LineV6>(view, side, in.v6, view.hasher(), open_v6, threads);
 }
@@ -76,7 +113,8 @@ Status verify_side(const image::ImageView &view, Side side, const SideInput &in,
 Status verify_allow_filter(const image::ImageView &view, const BuildInput &in, double &accepts) {
   if (view.allow_filter.empty()) return {};
   std::uint64_t refused = 0, accepted = 0;
-  for_each_guarded_key(in.allow, view.hasher(),
+  const HostsAlone hosts_alone{!view.ranges_v4[Side::allow].empty(), !view.ranges_v6[Side::allow].empty()};
+  for_each_guarded_key(in.allow, hosts_alone, view.hasher(),
                        [&](KeyHash key) { refused += !view.allow_filter.contains(key); });
   if (refused != 0)
     return fail(Errc::bad_image, "the filter built refuses " + std::to_string(refused) + " allowed keys");

@@ -4,6 +4,7 @@
 
 #include "weir/build/allow_filter_params.hpp"
 #include "weir/build/entry.hpp"
+#include "weir/build/list_input.hpp"
 #include "weir/image/deny_filter_role.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
@@ -13,6 +14,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,6 +76,8 @@ struct DenyFilterInput {
   std::span<const Address> known; // the negatives that it was told of, to be asked about at the end
 };
 
+struct PrefixRanges; // build/prefix_ranges.hpp
+
 struct BuildInput {
   Policy policy;
   std::vector<ListInput> lists;
@@ -87,6 +91,7 @@ struct BuildInput {
   HashFamily family = HashFamily::xxh3;
   unsigned doublings = 0; // see SizeRule
   image::Digest rules_digest{};
+  std::shared_ptr<const PrefixRanges> ranges; // of these entries; null: the builder resolves them itself
   unsigned threads = 0; // that work on it, 0: two where there are two processors; the bytes are the same
 
   [[nodiscard]] SizeRule size_rule() const noexcept { return {family, doublings}; }

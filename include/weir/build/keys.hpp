@@ -29,14 +29,25 @@ namespace weir::build::detail {
                                     : hasher(table::KeyV6::load(p.address.bytes.data()), p.length);
 }
 
+// Of which families a table is asked for hosts alone, since a range map has the prefixes.
+struct HostsAlone {
+  bool v4 = false, v6 = false;
+};
+
 // What the filter in front of the allow tables holds: everything that a worker may ask a table for.
-[[nodiscard]] inline bool is_guarded_key(const EntryV4 &e) noexcept {
-  return e.length > table::short_length_max; // shorter ones stand in the length map
+[[nodiscard]] inline bool is_guarded_key(const EntryV4 &e, HostsAlone hosts_alone) noexcept {
+  return is_host(e) ||
+         (!hosts_alone.v4 && e.length > table::short_length_max); // shorter ones: the length map
 }
-void for_each_guarded_key(const SideInput &allow, table::KeyHasher hasher, const auto &visit) {
+[[nodiscard]] inline bool is_guarded_key(const EntryV6 &e, HostsAlone hosts_alone) noexcept {
+  return is_host(e) || !hosts_alone.v6;
+}
+void for_each_guarded_key(const SideInput &allow, HostsAlone hosts_alone, table::KeyHasher hasher,
+                          const auto &visit) {
   for (const EntryV4 &e : allow.v4)
-    if (is_guarded_key(e)) visit(hasher(key_of(e), e.length));
-  for (const EntryV6 &e : allow.v6) visit(hasher(key_of(e), e.length));
+    if (is_guarded_key(e, hosts_alone)) visit(hasher(key_of(e), e.length));
+  for (const EntryV6 &e : allow.v6)
+    if (is_guarded_key(e, hosts_alone)) visit(hasher(key_of(e), e.length));
 }
 
 // By address, then by length.

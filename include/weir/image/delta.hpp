@@ -1,9 +1,9 @@
 // A change of the effective state, as messages carry it and images take it.
 #pragma once
 
+#include "weir/base/number.hpp"
 #include "weir/base/result.hpp"
 #include "weir/key/address.hpp"
-#include "weir/key/list_id.hpp"
 #include "weir/key/side.hpp"
 
 #include <array>

@@ -34,6 +34,7 @@ template <class Line> [[nodiscard]] const char *jhash_side_objection(const SideV
 
 [[nodiscard]] inline const char *jhash_objection(const ImageView &view) noexcept {
   for (const Side side : both_sides) {
+    if (!view.ranges_v4[side].empty() || !view.ranges_v6[side].empty()) return "prefixes as ranges";
     if (const char *why = jhash_side_objection(view.v4[side])) return why;
     if (const char *why = jhash_side_objection(view.v6[side])) return why;
   }

@@ -61,6 +61,7 @@ enum class SectionKind : std::uint32_t {
   allow_v4_table = 18,
   allow_v6_table = 19,
 
+  // Prefixes stand in the tables, and these say which lengths to ask them for ...
   deny_v4_lengths = 20, // table::LengthMapHeader, cells
   deny_v6_lengths = 21, // table::LengthSetV6
   allow_v4_lengths = 22,
@@ -85,10 +86,15 @@ enum class SectionKind : std::uint32_t {
   deny_front = 43, // what it rejects no table has
   deny_judge = 44, // compact mode: what it accepts is denied, no table has hosts
 
+  // ... or prefixes stand here, and hosts alone in the tables; in place of the lengths of that side and family.
+  deny_v4_ranges = 48, // table::RangeHeaderV4, lines of ranges
+  deny_v6_ranges = 49, // table::RangeHeaderV6
+  allow_v4_ranges = 50,
+  allow_v6_ranges = 51,
+
   // Reserved for what is to come; refused today unless flagged optional.
   offender_model = 38, // stable learned filter [SLBF]
   list_name = 39,      // names the list of an address in compact mode
-  deny_v4_ranges = 48, // prefixes as lines of ranges, 48 to 51 in the order of the tables
   deny_v4_hosts = 52,  // lines of hosts alone, of another kind than those of the tables, 52 to 55
 };
 
@@ -100,6 +106,8 @@ enum class SectionKind : std::uint32_t {
       "allow_v4_overlay", "allow_v6_overlay", "deny_v4_front",    "deny_v6_front"};
   constexpr std::array<std::string_view, 4> predictors{"deny_v4_predictor", "deny_v6_predictor",
                                                        "allow_v4_predictor", "allow_v6_predictor"};
+  constexpr std::array<std::string_view, 4> ranges{"deny_v4_ranges", "deny_v6_ranges", "allow_v4_ranges",
+                                                   "allow_v6_ranges"};
   const auto n = static_cast<std::uint32_t>(kind);
   if (kind == SectionKind::policy) return "policy";
   if (kind == SectionKind::lists) return "lists";
@@ -107,6 +115,7 @@ enum class SectionKind : std::uint32_t {
   if (kind == SectionKind::deny_front) return "deny_front";
   if (kind == SectionKind::deny_judge) return "deny_judge";
   if (n >= 32 && n < 32 + predictors.size()) return predictors[n - 32];
+  if (n >= 48 && n < 48 + ranges.size()) return ranges[n - 48];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};
 }
 

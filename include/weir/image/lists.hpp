@@ -1,7 +1,7 @@
 // Names and numbers of the lists of an image, and how its section `lists` has them.
 #pragma once
 
-#include "weir/key/list_id.hpp"
+#include "weir/base/number.hpp"
 #include "weir/key/side.hpp"
 
 #include <array>

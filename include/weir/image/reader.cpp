@@ -229,6 +229,19 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
   return table::LengthsV6{h->in_use.data()};
 }
 
+[[nodiscard]] bool has_ranges(const Sections &s, SectionKind kind) noexcept { return !s.of(kind).empty(); }
+
+// `lengths`: what must not stand beside them.
+template <class Map>
+[[nodiscard]] Result<Map> read_ranges(const Sections &s, SectionKind kind, SectionKind lengths) {
+  if (!s.of(lengths).empty())
+    return bad("sections " + std::string(name_of(kind)) + " and " + std::string(name_of(lengths)) +
+               " say both where prefixes are");
+  auto map = Map::attach(s.of(kind));
+  if (!map) return bad_section(kind, map.error().message);
+  return map;
+}
+
 [[nodiscard]] Result<std::span<const ListEntry>> read_lists(Bytes section) {
   const auto *h = header_of<ListsHeader>(section);
   if (!h) return bad_section(SectionKind::lists, "missing or too short");
@@ -278,8 +291,18 @@ template <class Line>
 [[nodiscard]] Status read_lengths(const Sections &s, Side side, ImageView &view) {
   const SectionKind kind4 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv4);
   const SectionKind kind6 = kind_of(SectionKind::deny_v4_lengths, side, Family::ipv6);
-  view.lengths_v4[side] = TRY(read_lengths_v4(s.of(kind4), kind4));
-  view.lengths_v6[side] = TRY(read_lengths_v6(s.of(kind6), kind6));
+  const SectionKind ranges4 = kind_of(SectionKind::deny_v4_ranges, side, Family::ipv4);
+  const SectionKind ranges6 = kind_of(SectionKind::deny_v4_ranges, side, Family::ipv6);
+  if (has_ranges(s, ranges4)) {
+    view.ranges_v4[side] = TRY(read_ranges<table::RangeMapV4>(s, ranges4, kind4));
+  } else {
+    view.lengths_v4[side] = TRY(read_lengths_v4(s.of(kind4), kind4));
+  }
+  if (has_ranges(s, ranges6)) {
+    view.ranges_v6[side] = TRY(read_ranges<table::RangeMapV6>(s, ranges6, kind6));
+  } else {
+    view.lengths_v6[side] = TRY(read_lengths_v6(s.of(kind6), kind6));
+  }
   return {};
 }
 
@@ -326,6 +349,11 @@ MutableBytes section_of(MutableBytes image, const ImageView &view, SectionKind k
 }
 
 std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) noexcept {
+  if (const table::RangeMapV4 &ranges = view.ranges_v4[side]; !ranges.empty()) {
+    std::uint32_t host = 0;
+    if (ranges.has_hosts_below(wire)) host = view.find<table::LineV4>(side, wire, 32, view.hash(wire, 32));
+    return host != 0 ? host : ranges.find(wire);
+  }
   const table::LengthMapV4 &map = view.lengths_v4[side];
   if (map.lengths() == 0) return table::read_acquire(*map.default_value);
   const std::uint64_t cell = map.cell(wire);
@@ -342,6 +370,12 @@ std::uint32_t lookup_v4(const ImageView &view, Side side, std::uint32_t wire) no
 
 std::uint32_t lookup_v6(const ImageView &view, Side side, const void *address) noexcept {
   const table::KeyV6 whole = table::KeyV6::load(address);
+  if (const table::RangeMapV6 &ranges = view.ranges_v6[side]; !ranges.empty()) {
+    std::uint32_t host = 0;
+    if ((ranges.in_use() & table::range_hosts) != 0)
+      host = view.find<table::LineV6>(side, whole, 128, view.hash(whole, 128));
+    return host != 0 ? host : ranges.find(whole);
+  }
   for (int length = 128; length >= 0; --length) {
     const auto l = static_cast<unsigned>(length);
     if (!view.lengths_v6[side].has(l)) continue;

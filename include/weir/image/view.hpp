@@ -12,6 +12,8 @@
 #include "weir/table/chained_predictor.hpp"
 #include "weir/table/length_map.hpp"
 #include "weir/table/overlay.hpp"
+#include "weir/table/range_map_v4.hpp"
+#include "weir/table/range_map_v6.hpp"
 #include "weir/table/table.hpp"
 
 #include <span>
@@ -59,11 +61,16 @@ struct ImageView {
   HashFamily family = HashFamily::xxh3;
   PerSide<SideView<table::LineV4>> v4;
   PerSide<SideView<table::LineV6>> v6;
-  // Of what the allow tables are asked for, both families: IPv4 from length 17 on, IPv6 of all lengths.
+  // Of what the allow tables are asked for, both families: hosts; without ranges prefixes too, of IPv4 from length 17
+  // on, of IPv6 of all lengths.
   // Never refuses a key of theirs; empty(): no filter, ask the tables.
   AllowFilterView allow_filter;
   // Of denied hosts, both families; empty(): no such filter.
   DenyFilterView deny_filter;
+  // Of a side and family there is either a map of ranges, which has its prefixes while the table has hosts alone,
+  // or there are the lengths at which the table is asked for prefixes and hosts alike.
+  PerSide<table::RangeMapV4> ranges_v4;
+  PerSide<table::RangeMapV6> ranges_v6;
   PerSide<table::LengthMapV4> lengths_v4;
   PerSide<table::LengthsV6> lengths_v6;
   std::span<const ListEntry> lists; // numbers are unique
@@ -90,7 +97,14 @@ struct ImageView {
   [[nodiscard]] bool judges_hosts(Side side) const noexcept {
     return side == Side::deny && deny_filter.judges();
   }
-  // The value of exactly (key, length) on a side.
+  // The table of this side has hosts alone.
+  template <class Line> [[nodiscard]] bool has_ranges(Side side) const noexcept {
+    if constexpr (Line::family == Family::ipv4)
+      return !ranges_v4[side].empty();
+    else
+      return !ranges_v6[side].empty();
+  }
+  // The value of exactly (key, length) on a side, of those that stand in a table.
   template <class Line>
   [[nodiscard]] std::uint32_t find(Side side, const typename Line::Key &key, unsigned length,
                                    KeyHash h) const noexcept {

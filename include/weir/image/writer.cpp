@@ -3,10 +3,12 @@
 #include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/deny_filter_writer.hpp"
 #include "weir/image/length_writer.hpp"
+#include "weir/image/prefix_writer.hpp"
 #include "weir/image/side_writer.hpp"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -20,12 +22,32 @@ Result<DenyFilterWriter> open_deny_filter_writer(MutableBytes image, const Image
   return DenyFilterWriter::adopt(section, view.deny_filter);
 }
 
+// Of the sides whose prefixes stand in range maps.
+struct PrefixWriters {
+  PerSide<std::optional<PrefixWriterV4>> v4;
+  PerSide<std::optional<PrefixWriterV6>> v6;
+};
+Result<PrefixWriters> open_prefix_writers(MutableBytes image, const ImageView &view) {
+  PrefixWriters out;
+  for (const Side side : both_sides) {
+    const auto at = [&](Family family) {
+      return section_of(image, view, kind_of(SectionKind::deny_v4_ranges, side, family));
+    };
+    if (const auto &map = view.ranges_v4[side]; !map.empty())
+      out.v4[side] = TRY(PrefixWriterV4::adopt(at(Family::ipv4), map));
+    if (const auto &map = view.ranges_v6[side]; !map.empty())
+      out.v6[side] = TRY(PrefixWriterV6::adopt(at(Family::ipv6), map));
+  }
+  return out;
+}
+
 } // namespace
 
 class ImageWriter::Parts {
 public:
-  Parts(const ImageView &view, AllowFilterWriter allow_filter, DenyFilterWriter deny_filter, Grace grace)
-      : view_(view), grace_(std::make_shared<Grace>(std::move(grace))),
+  Parts(const ImageView &view, AllowFilterWriter allow_filter, DenyFilterWriter deny_filter,
+        PrefixWriters prefixes, Grace grace)
+      : prefixes_(std::move(prefixes)), view_(view), grace_(std::make_shared<Grace>(std::move(grace))),
         allow_filter_(std::move(allow_filter)), deny_filter_(std::move(deny_filter)) {
     const auto seeds = std::make_shared<Seeds>();
     std::ranges::copy(view.seeds_v6, seeds->begin());
@@ -88,10 +110,21 @@ public:
     return writer.relieve(key, h, may_displace);
   }
 
+  // Lines of range maps that nobody will read once a grace period has passed.
+  [[nodiscard]] bool waits_for_lines() const noexcept {
+    for (const Side side : both_sides)
+      if ((prefixes_.v4[side] && prefixes_.v4[side]->waits_for_grace()) ||
+          (prefixes_.v6[side] && prefixes_.v6[side]->waits_for_grace()))
+        return true;
+    return false;
+  }
+
   void grace_passed() {
     for (const Side side : both_sides) {
       v4_[side].grace_passed();
       v6_[side].grace_passed();
+      if (auto &prefixes = prefixes_.v4[side]) prefixes->grace_passed();
+      if (auto &prefixes = prefixes_.v6[side]) prefixes->grace_passed();
     }
     allow_filter_.grace_passed();
   }
@@ -113,6 +146,9 @@ private:
 
   // Calls visit(hash, value) for each length at which a worker asks the allow tables about this address.
   void for_each_length_asked(const Address &address, const auto &visit) const {
+    if (address.family == Family::ipv4 ? prefixes_.v4[Side::allow].has_value()
+                                       : prefixes_.v6[Side::allow].has_value())
+      return visit_host(address, visit); // no table is asked about prefixes
     for (unsigned length = address_bits(address.family) + 1; length-- > 0;) {
       const Address key = masked(address, length);
       if (address.family == Family::ipv6) {
@@ -125,6 +161,17 @@ private:
         const KeyHash h = view_.hash(key.wire(), length);
         visit(h, view_.v4[Side::allow].find(key.wire(), length, h));
       }
+    }
+  }
+
+  void visit_host(const Address &address, const auto &visit) const {
+    if (address.family == Family::ipv6) {
+      const table::KeyV6 key = table::KeyV6::load(address.bytes.data());
+      const KeyHash h = view_.hash(key, 128);
+      visit(h, view_.v6[Side::allow].find(key, 128, h));
+    } else if ((view_.ranges_v4[Side::allow].in_use() & table::range_hosts) != 0) { // signs are not always asked
+      const KeyHash h = view_.hash(address.wire(), 32);
+      visit(h, view_.v4[Side::allow].find(address.wire(), 32, h));
     }
   }
 
@@ -179,9 +226,38 @@ private:
     return entering == AllowFilterWriter::Entering::in ? Change::in_place : Change::needs_rebuild;
   }
 
+  // Of a side whose table has hosts alone.
+  template <class Line, class Prefixes>
+  [[nodiscard]] Change apply_host(Prefixes &prefixes, Side on, const typename Line::Key &key,
+                                  const auto &first, std::uint32_t value, Wait wait) {
+    const unsigned length = address_bits(Line::family);
+    const KeyHash h = view_.hash(key, length);
+    const std::uint32_t now = view_.find<Line>(on, key, length, h);
+    if (now == value) return Change::unchanged;
+    if (value != 0) prefixes.note_host(first);
+    return behind_filter(on, h, now != 0, value != 0, wait,
+                         [&] { return put<Line>(on, key, length, value, h, wait); });
+  }
+  template <class Prefixes>
+  [[nodiscard]] Change apply_prefix(Prefixes &prefixes, const auto &first, unsigned length,
+                                    std::uint32_t value, Wait wait) {
+    if (prefixes.find(first, length) == value) return Change::unchanged;
+    const Change change = prefixes.put(first, length, value);
+    if (change != Change::waits || wait == Wait::never) return change;
+    pass_grace();
+    const Change again = prefixes.put(first, length, value);
+    return again == Change::waits ? Change::needs_rebuild : again;
+  }
+
   [[nodiscard]] Change apply_v6(const Delta &d, Wait wait) {
     const Side on = d.side;
     const table::KeyV6 key = table::KeyV6::load(d.address.data());
+    if (auto &prefixes = prefixes_.v6[on]) {
+      const std::uint32_t wanted = d.op == DeltaOp::set ? table::value::make(d.list, d.length) : 0;
+      const table::AddressV6 first = table::address_of(key);
+      return d.length == 128 ? apply_host<table::LineV6>(*prefixes, on, key, first, wanted, wait)
+                             : apply_prefix(*prefixes, first, d.length, wanted, wait);
+    }
     const KeyHash h = view_.hash(key, d.length);
     const std::uint32_t now = view_.find<table::LineV6>(on, key, d.length, h);
     const std::uint32_t value = d.op == DeltaOp::set ? table::value::make(d.list, d.length) : 0;
@@ -199,6 +275,9 @@ private:
     const LengthWriterV4 &lengths = lengths_v4_[on];
     const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
     const std::uint32_t value = d.op == DeltaOp::set ? table::value::make(d.list, d.length) : 0;
+    if (auto &prefixes = prefixes_.v4[on])
+      return d.length == 32 ? apply_host<table::LineV4>(*prefixes, on, wire, byteswap32(wire), value, wait)
+                            : apply_prefix(*prefixes, byteswap32(wire), d.length, value, wait);
     if (d.length == 0) return lengths.set_default(value) ? Change::in_place : Change::unchanged;
     const KeyHash h = view_.hash(wire, d.length);
     const std::uint32_t now = view_.find<table::LineV4>(on, wire, d.length, h);
@@ -245,13 +324,15 @@ private:
     if (d.family == Family::ipv4) {
       const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
       __builtin_prefetch(&view_.v4[on].table.line1(view_.hash(wire, d.length)), 1);
-      __builtin_prefetch(&view_.lengths_v4[on].cells[table::LengthMapV4::index(wire)], 1);
+      if (const auto *cells = view_.lengths_v4[on].cells)
+        __builtin_prefetch(&cells[table::LengthMapV4::index(wire)], 1);
     } else {
       const table::KeyV6 key = table::KeyV6::load(d.address.data());
       __builtin_prefetch(&view_.v6[on].table.line1(view_.hash(key, d.length)), 1);
     }
   }
 
+  PrefixWriters prefixes_;
   ImageView view_;
   std::shared_ptr<Grace> grace_;
   PerSide<SideWriter<table::LineV4>> v4_;
@@ -325,8 +406,9 @@ Result<ImageWriter> ImageWriter::attach(MutableBytes image, Grace grace, Check c
   const auto view = TRY(image::attach(image, check, allow_kinds));
   auto allow_filter = TRY(open_allow_filter(image, view));
   auto deny_filter = TRY(open_deny_filter_writer(image, view));
-  return ImageWriter(
-      std::make_unique<Parts>(view, std::move(allow_filter), std::move(deny_filter), std::move(grace)));
+  auto prefixes = TRY(open_prefix_writers(image, view));
+  return ImageWriter(std::make_unique<Parts>(view, std::move(allow_filter), std::move(deny_filter),
+                                             std::move(prefixes), std::move(grace)));
 }
 
 ImageWriter::ImageWriter(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -367,7 +449,9 @@ Change ImageWriter::relieve(const Address &host) {
 
 void ImageWriter::grace_passed() { parts_->grace_passed(); }
 
-bool ImageWriter::waits_for_grace() const noexcept { return parts_->allow_filter().waits_for_grace(); }
+bool ImageWriter::waits_for_grace() const noexcept {
+  return parts_->allow_filter().waits_for_grace() || parts_->waits_for_lines();
+}
 
 const AllowFilterWriter &ImageWriter::allow_filter() const noexcept { return parts_->allow_filter(); }
 const DenyFilterWriter &ImageWriter::deny_filter() const noexcept { return parts_->deny_filter(); }

@@ -3,8 +3,9 @@
 //
 // A delta says what a prefix is to be afterwards, so applying one twice changes nothing. For a new
 // key the length map and the front filter come first, then table or overlay: a reader that finds
-// the key finds the way to it. Prefixes of up to 16 bits of IPv4 live in the cells of the length map
-// for readers; the table keeps them too, so that removing one uncovers the next shorter.
+// the key finds the way to it. Prefixes stand in range maps (prefix_writer.hpp). In an image without them prefixes of
+// up to 16 bits of IPv4 live in the cells of the length map for readers; the table keeps them too, so that removing
+// one uncovers the next shorter.
 //
 // A filter in front of the allow tables is kept in step (allow_filter_writer.hpp): an added key is in it
 // before a table has it, a removed one leaves it a grace period after the tables.
@@ -39,7 +40,7 @@ enum class Change : std::uint8_t {
   unchanged, // it already said so
   in_place,
   overlay,
-  needs_rebuild, // nothing was changed
+  needs_rebuild, // it is not in the image; of a wide prefix a part may be, where range lines ran out on the way
   waits,         // inside a batch alone: to be asked again after a grace period
 };
 

@@ -61,20 +61,34 @@ public:
     }
     look(answers, tally);
     tally.add(questions, let_through_, found_, denied);
-    if constexpr (Line::family == Family::ipv4)
-      for (std::uint64_t rest = questions & ~found_; rest != 0; rest &= rest - 1) {
-        const auto q = static_cast<unsigned>(std::countr_zero(rest));
-        answers[q] = table::covering(lengths_v4(), keys[q]);
-      }
+    if (Line::family == Family::ipv6 && !has_ranges()) return;
+    for (std::uint64_t rest = questions & ~found_; rest != 0; rest &= rest - 1) {
+      const auto q = static_cast<unsigned>(std::countr_zero(rest));
+      answers[q] = covering(keys[q]);
+    }
   }
 
 private:
+  [[nodiscard]] bool has_ranges() const noexcept { return view_.template has_ranges<Line>(Side::allow); }
+  // The longest prefix that no table is asked for.
+  [[nodiscard]] std::uint32_t covering(std::uint32_t wire) const noexcept {
+    return has_ranges() ? view_.ranges_v4[Side::allow].find(wire) : table::covering(lengths_v4(), wire);
+  }
+  [[nodiscard]] std::uint32_t covering(const KeyV6 &whole) const noexcept {
+    return view_.ranges_v6[Side::allow].find(whole);
+  }
+
   [[nodiscard]] const table::LengthMapV4 &lengths_v4() const noexcept {
     return view_.lengths_v4[Side::allow];
   }
 
   void add_lengths(std::uint32_t wire, unsigned question, std::uint32_t *answers,
                    AllowFilterTally &tally) noexcept {
+    if (has_ranges()) {
+      if (view_.ranges_v4[Side::allow].has_hosts_below(wire))
+        add(wire, view_.flips_v4[32], 32, question, answers, tally);
+      return;
+    }
     const table::LengthMapV4 &map = lengths_v4();
     if (map.lengths() == table::only_hosts)
       return add(wire, view_.flips_v4[32], 32, question, answers, tally);
@@ -86,6 +100,11 @@ private:
 
   void add_lengths(const KeyV6 &whole, unsigned question, std::uint32_t *answers,
                    AllowFilterTally &tally) noexcept {
+    if (has_ranges()) {
+      if ((view_.ranges_v6[Side::allow].in_use() & table::range_hosts) != 0)
+        add(whole, view_.seeds_v6[128], 128, question, answers, tally);
+      return;
+    }
     const table::LengthsV6 &in_use = view_.lengths_v6[Side::allow];
     for (unsigned w = 0; w < 3; ++w)
       for (std::uint64_t rest = in_use.word(w); rest != 0; rest &= rest - 1) {

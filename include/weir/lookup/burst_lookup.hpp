@@ -5,8 +5,10 @@
 //   settle, finish   burst i:   prefetch of table 2 lines where a group bit says so; table 2 answers,
 //                               longest match per question
 //
-// One object is one burst in flight and carries the view that it began with; the view must stay
-// valid until finish(). A question costs one probe per prefix length in use for its address, all
+// One object is one burst in flight and carries the view that it began with; the view must stay valid until
+// finish(), and so must a burst that was sent behind it. A question costs one probe of the table of hosts and,
+// where its part of the addresses has prefixes, a line or a few of the range map (prefix_questions.hpp). In an
+// image without range maps it costs one probe per prefix length in use for its address, all
 // prefetched together; a side with hosts alone does not look at its length map. IPv6 bursts with more
 // probes than there is room for answer one question at a time, with the same result. Where the
 // allow side has a filter it is asked first, or, with `confirm: on_conflict`, only about what the deny side
@@ -35,6 +37,7 @@ public:
   using Cost = LookupCost;
 
   void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
+    follower_ = nullptr;
     burst_.view = &view;
     burst_.kernels = &kernels;
     if (view.family == HashFamily::jhash) [[unlikely]] {
@@ -82,6 +85,7 @@ public:
   void send_behind(BurstLookup &ahead) noexcept {
     Targets targets;
     aim(targets);
+    ahead.follower_ = this;
     ahead.probe(targets);
     targets.prefetch_rest();
     v4_.read_late_cells(burst_);
@@ -102,9 +106,12 @@ public:
 
   void finish() noexcept {
     burst_.cost = {};
+    const BurstLookup *const next = follower_, *const after = next != nullptr ? next->follower_ : nullptr;
     for (const Side side : both_sides) {
-      v4_.finish(burst_, side);
-      v6_.finish(burst_, side);
+      v4_.finish(burst_, side, next != nullptr ? &next->v4_ : nullptr,
+                 after != nullptr ? &after->v4_ : nullptr);
+      v6_.finish(burst_, side, next != nullptr ? &next->v6_ : nullptr,
+                 after != nullptr ? &after->v6_ : nullptr);
     }
     if (burst_.order != AllowFilterOrder::on_conflict) return;
     const bool sampled = ++finished_ % 64 == 0;
@@ -143,6 +150,8 @@ private:
   }
   void probe(Targets &behind) noexcept {
     for (const Side side : both_sides) {
+      v4_.locate_prefixes(burst_, side);
+      v6_.locate_prefixes(burst_, side);
       v4_.probe(burst_, side, behind);
       v6_.probe(burst_, side, behind);
     }
@@ -151,6 +160,7 @@ private:
   BurstState burst_;
   Kernels jhash_kernels_ = portable_kernels; // while burst_.kernels says so
   unsigned finished_ = 0;                    // bursts, to sample some
+  BurstLookup *follower_ = nullptr;          // sent behind this one, as long as this one is in flight
   Places place_{};                           // of a slot's question among the answers of a side
   LookupV4 v4_;
   LookupV6 v6_;

@@ -2,6 +2,7 @@
 
 #include "weir/image/reader.hpp"
 #include "weir/key/text.hpp"
+#include "weir/table/range_prefix.hpp"
 
 #include <fmt/format.h>
 
@@ -98,6 +99,25 @@ struct AllowFilterAnswers {
   unsigned asked = 0, accepted = 0;
 };
 
+void add_probe(const image::ImageView &view, Side side, const Prefix &prefix, AllowFilterAnswers &answers,
+               Explanation &out) {
+  const KeyHash h = view.hash(prefix);
+  std::string text;
+  bool accepts = true;
+  if (side == Side::allow && !view.allow_filter.empty()) {
+    accepts = view.allow_filter.contains(h);
+    ++answers.asked;
+    answers.accepted += accepts;
+    text = fmt::format("{}: {}", view.allow_filter.name(), accepts ? "yes; " : "no");
+  }
+  const bool in_stack = side == Side::deny && prefix.is_host() && !view.deny_filter.empty();
+  const image::DenyFilterView *stack = in_stack ? &view.deny_filter : nullptr;
+  if (accepts)
+    text += prefix.family() == Family::ipv4 ? probe_text(view.v4[side], prefix, h, stack)
+                                            : probe_text(view.v6[side], prefix, h, stack);
+  out.path.push_back({fmt::format("{} /{}", name_of(side), prefix.length), std::move(text)});
+}
+
 // One step for each length that is asked of the table, the longest first.
 AllowFilterAnswers add_probes(const image::ImageView &view, Side side, const Address &address,
                               Explanation &out) {
@@ -109,22 +129,32 @@ AllowFilterAnswers add_probes(const image::ImageView &view, Side side, const Add
     const bool asked = v4 ? length > table::short_length_max && (cell & table::length_bit(length)) != 0
                           : view.lengths_v6[side].has(length);
     if (!asked) continue;
-    const Prefix prefix{masked(address, length), static_cast<std::uint8_t>(length)};
-    const KeyHash h = view.hash(prefix);
-    std::string text;
-    bool accepts = true;
-    if (side == Side::allow && !view.allow_filter.empty()) {
-      accepts = view.allow_filter.contains(h);
-      ++answers.asked;
-      answers.accepted += accepts;
-      text = fmt::format("{}: {}", view.allow_filter.name(), accepts ? "yes; " : "no");
-    }
-    const bool in_stack = side == Side::deny && prefix.is_host() && !view.deny_filter.empty();
-    const image::DenyFilterView *stack = in_stack ? &view.deny_filter : nullptr;
-    if (accepts)
-      text += v4 ? probe_text(view.v4[side], prefix, h, stack) : probe_text(view.v6[side], prefix, h, stack);
-    out.path.push_back({fmt::format("{} /{}", name_of(side), length), std::move(text)});
+    add_probe(view, side, {masked(address, length), static_cast<std::uint8_t>(length)}, answers, out);
   }
+  return answers;
+}
+
+// One step for the host, where its part of the addresses has any, and one for the range that answers.
+template <class Line, class Map>
+AllowFilterAnswers add_host_and_range(const image::ImageView &view, Side side, const Address &address,
+                                      const Map &ranges, bool has_hosts, Explanation &out) {
+  AllowFilterAnswers answers;
+  const unsigned length = address_bits(address.family);
+  if (has_hosts)
+    add_probe(view, side, {address, static_cast<std::uint8_t>(length)}, answers, out);
+  else
+    out.path.push_back({fmt::format("{} /{}", name_of(side), length), "no hosts near it: absent"});
+  const table::RangeWay way = table::way_to(ranges, key_of(address, static_cast<const Line *>(nullptr)));
+  std::string text = fmt::format("line {:#x}", way.line);
+  if (way.steps > 1) text += fmt::format(", {} lines from the first", way.steps);
+  text += ": ";
+  if (!table::value::is_set(way.value)) {
+    text += "no prefix";
+  } else {
+    const unsigned bits = table::value::length_of(way.value);
+    text += to_string(Prefix{masked(address, bits), static_cast<std::uint8_t>(bits)});
+  }
+  out.path.push_back({fmt::format("{} ranges", name_of(side)), std::move(text)});
   return answers;
 }
 
@@ -133,11 +163,24 @@ std::string no_match_text(std::string_view filter, const AllowFilterAnswers &ans
   return fmt::format("{}: {}", filter, answers.accepted == 0 ? "no" : "yes, but no table has it");
 }
 
+AllowFilterAnswers add_way(const image::ImageView &view, Side side, const Address &address,
+                           Explanation &out) {
+  if (address.family == Family::ipv4) {
+    if (const auto &ranges = view.ranges_v4[side]; !ranges.empty())
+      return add_host_and_range<table::LineV4>(view, side, address, ranges,
+                                               ranges.has_hosts_below(address.wire()), out);
+  } else if (const auto &ranges = view.ranges_v6[side]; !ranges.empty()) {
+    return add_host_and_range<table::LineV6>(view, side, address, ranges,
+                                             (ranges.in_use() & table::range_hosts) != 0, out);
+  }
+  out.path.push_back({fmt::format("{} lengths", name_of(side)), lengths_text(view, side, address)});
+  return add_probes(view, side, address, out);
+}
+
 // What a side says about an address; fills in list and entry when it matches.
 bool ask(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
   const std::string name(name_of(side));
-  out.path.push_back({name + " lengths", lengths_text(view, side, address)});
-  const AllowFilterAnswers answers = add_probes(view, side, address, out);
+  const AllowFilterAnswers answers = add_way(view, side, address, out);
   const std::uint32_t value = image::lookup(view, side, address);
   if (!table::value::is_set(value)) {
     out.path.push_back({name, no_match_text(view.allow_filter.name(), answers)});

@@ -7,6 +7,7 @@
 #include "weir/key/side.hpp"
 #include "weir/lookup/allow_questions.hpp"
 #include "weir/lookup/kernels.hpp"
+#include "weir/lookup/prefix_questions.hpp"
 #include "weir/lookup/probe_batch.hpp"
 
 #include <algorithm>
@@ -65,9 +66,12 @@ public:
   using Key = typename Line::Key;
   static constexpr bool is_v4 = Line::family == Family::ipv4;
 
+  using Map = std::conditional_t<is_v4, table::RangeMapV4, table::RangeMapV6>;
+
   void begin() noexcept {
     asked_ = 0;
     busy_ = {};
+    for (const Side side : both_sides) prefixes_[side].clear();
   }
   // The number of the new question.
   unsigned ask(const Key &key) noexcept {
@@ -95,6 +99,10 @@ public:
         [&](auto &b) { b.probe_first(tables(burst, side), *burst.kernels, answers(burst, side), behind); });
   }
 
+  void locate_prefixes(const BurstState &burst, Side side) noexcept {
+    prefixes_[side].locate(*burst.kernels);
+  }
+
   void settle(BurstState &burst, Side side) noexcept {
     if (!busy_[side]) return;
     batches_[side].each(
@@ -118,6 +126,53 @@ public:
 protected:
   [[nodiscard]] static const image::SideView<Line> &tables(const BurstState &burst, Side side) noexcept {
     return burst.view->template sides<Line>()[side];
+  }
+
+  [[nodiscard]] static const Map &ranges(const BurstState &burst, Side side) noexcept {
+    if constexpr (is_v4)
+      return burst.view->ranges_v4[side];
+    else
+      return burst.view->ranges_v6[side];
+  }
+
+  // A side with a range map: its table has hosts alone. `hosts`, `prefixes`: questions with any in their part of
+  // the addresses; others need not be asked.
+  void aim_beside_ranges(BurstState &burst, Side side, std::uint64_t hosts, std::uint64_t prefixes,
+                         std::uint64_t seed, Targets &targets) noexcept {
+    const Map &map = ranges(burst, side);
+    busy_[side] = true;
+    uniform_[side].reset();
+    batches_[side].clear();
+    asks_hosts_[side] = hosts != 0;
+    if (4 * std::popcount(hosts) >= 3 * static_cast<int>(asked_)) {
+      batches_[side].add_all(keys_.data(), asked_, seed, host_length); // its probes set every answer
+      if (burst.view->judges_hosts(side)) batches_[side].judge_only(hosts);
+    } else {
+      if (hosts != 0 || !asks_all(prefixes)) std::fill_n(answers(burst, side), asked_, 0);
+      for (std::uint64_t rest = hosts; rest != 0; rest &= rest - 1) {
+        const auto q = static_cast<unsigned>(std::countr_zero(rest));
+        batches_[side].add(keys_[q], seed, host_length, q);
+      }
+    }
+    answers_are_set_[side] = hosts != 0 || !asks_all(prefixes);
+    prefixes_[side].ask(*burst.kernels, map, keys_.data(), asked_, prefixes);
+    if (hosts != 0) locate(burst, side, targets);
+  }
+  [[nodiscard]] bool asks_all(std::uint64_t prefixes) const noexcept {
+    return PrefixQuestions<Map>::asks_all(prefixes, asked_);
+  }
+  void finish_beside_ranges(BurstState &burst, Side side, const FamilyLookup *next,
+                            const FamilyLookup *after) noexcept {
+    std::uint32_t *const answers = this->answers(burst, side);
+    if (asks_hosts_[side]) collect(burst, side);
+    tally_filters(burst, side); // of hosts alone
+    prefixes_[side].answer(*burst.kernels, next != nullptr ? &next->prefixes_[side] : nullptr,
+                           after != nullptr ? &after->prefixes_[side] : nullptr, answers_are_set_[side],
+                           answers);
+    const std::uint32_t otherwise = ranges(burst, side).value(0);
+    if (otherwise == 0) return;
+    for (unsigned q = 0; q < asked_; ++q)
+      if (answers[q] == 0) answers[q] = otherwise;
   }
 
   // Where the first answer of each probe stands. The filter of the allow side takes out what it refuses.
@@ -165,13 +220,18 @@ protected:
   unsigned asked_ = 0;
   PerSide<bool> busy_{};                            // has something to look up
   PerSide<std::optional<std::uint32_t>> uniform_{}; // what all answers of a side are
+  PerSide<bool> asks_hosts_{}, answers_are_set_{};  // beside ranges
+  PerSide<PrefixQuestions<Map>> prefixes_;
   alignas(64) std::array<Key, questions_max> keys_{};
   PerSide<ProbeBatches<Line>> batches_; // IPv4: 64 questions of at most 16 lengths
 
-private:
   [[nodiscard]] std::uint64_t all_questions() const noexcept {
     return asked_ == 0 ? 0 : ~std::uint64_t{0} >> (questions_max - asked_);
   }
+
+private:
+  static constexpr unsigned host_length = address_bits(Line::family);
+
   void ask_filter(BurstState &burst, Side side) noexcept {
     let_through_ = 0;
     batches_[side].each([&](auto &b) {

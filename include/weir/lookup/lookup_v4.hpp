@@ -1,5 +1,7 @@
-// The IPv4 questions of a burst. The length map says at which lengths a question is asked: one cell a /16 has
-// the lengths from 17 to 32 in use below it, and the value of the longest prefix up to /16 that covers it.
+// The IPv4 questions of a burst. Where prefixes stand in a range map, its signs say whether a question has hosts in
+// its /16, for which the table is asked, and prefixes, for which the map is. Without one the length map says at which
+// lengths a question is asked: one cell a /16 has the lengths from 17 to 32 in use below it, and the value of the
+// longest prefix up to /16 that covers it.
 //
 // A side with hosts alone does not look at its cells. Where nearly every cell has hosts, all questions ask
 // for a host, as one array; a few cells that have more to say are prefetched, and read when the burst ahead
@@ -14,6 +16,7 @@ class LookupV4 : public FamilyLookup<table::LineV4> {
 public:
   void aim(BurstState &burst, Side side, Targets &targets) noexcept {
     if (burst.waits(side)) return answer_all(burst, side, 0);
+    if (!ranges(burst, side).empty()) return aim_with_ranges(burst, side, targets);
     const table::LengthMapV4 &map = burst.view->lengths_v4[side];
     default_[side] = table::read_acquire(*map.default_value);
     const std::uint32_t lengths = map.lengths();
@@ -47,8 +50,9 @@ public:
     }
   }
 
-  void finish(BurstState &burst, Side side) noexcept {
+  void finish(BurstState &burst, Side side, const LookupV4 *next, const LookupV4 *after) noexcept {
     if (!busy_[side]) return;
+    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side, next, after);
     std::uint32_t *const answers = this->answers(burst, side);
     collect(burst, side);
     tally_filters(burst, side);
@@ -60,6 +64,20 @@ public:
   }
 
 private:
+  void aim_with_ranges(BurstState &burst, Side side, Targets &targets) noexcept {
+    const table::RangeMapV4 &map = burst.view->ranges_v4[side];
+    const std::uint32_t in_use = map.in_use();
+    if (in_use == 0) return answer_all(burst, side, map.value(0));
+    std::uint64_t hosts = (in_use & table::range_hosts) != 0 ? all_questions() : 0;
+    std::uint64_t prefixes = (in_use & table::range_prefixes) != 0 ? all_questions() : 0;
+    if (hosts != 0 && (prefixes != 0 || burst.view->judges_hosts(side))) {
+      const CellSigns signs = burst.kernels->signs(map.signs(), keys_.data(), asked_);
+      hosts = signs.hosts;
+      prefixes &= signs.more;
+    }
+    aim_beside_ranges(burst, side, hosts, prefixes, burst.view->flips_v4[32], targets);
+  }
+
   // The values of prefixes up to /16 that cover questions, for those that no probe answers.
   class Covered {
   public:

@@ -1,4 +1,5 @@
-// The IPv6 questions of a burst: each is asked at every length in use on a side. With more probes than there
+// The IPv6 questions of a burst. Where prefixes stand in a range map it is asked beside the table of hosts. Without
+// one each question is asked at every length in use on a side. With more probes than there
 // is room for they are answered one at a time, with the same result.
 #pragma once
 
@@ -10,6 +11,7 @@ namespace weir::lookup {
 class LookupV6 : public FamilyLookup<table::LineV6> {
 public:
   void aim(BurstState &burst, Side side, Targets &targets) noexcept {
+    if (!ranges(burst, side).empty()) return aim_with_ranges(burst, side, targets);
     const table::LengthsV6 &in_use = burst.view->lengths_v6[side];
     auto &batches = batches_[side];
     batches.clear();
@@ -18,6 +20,7 @@ public:
       std::fill_n(answers(burst, side), asked_, 0);
       return;
     }
+    uniform_[side].reset();
     busy_[side] = true;
     if (in_use.only_hosts()) {
       batches.add_all(keys_.data(), asked_, burst.view->seeds_v6[128], 128);
@@ -37,8 +40,9 @@ public:
     locate(burst, side, targets);
   }
 
-  void finish(BurstState &burst, Side side) noexcept {
+  void finish(BurstState &burst, Side side, const LookupV6 *next, const LookupV6 *after) noexcept {
     if (!busy_[side]) return;
+    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side, next, after);
     collect(burst, side);
     if (!crowded_[side]) return tally_filters(burst, side);
     for (unsigned q = 0; q < asked_; ++q)
@@ -46,6 +50,16 @@ public:
   }
 
 private:
+  void aim_with_ranges(BurstState &burst, Side side, Targets &targets) noexcept {
+    if (burst.waits(side)) return answer_all(burst, side, 0);
+    const table::RangeMapV6 &map = burst.view->ranges_v6[side];
+    const std::uint32_t in_use = map.in_use();
+    if (in_use == 0) return answer_all(burst, side, map.value(0));
+    aim_beside_ranges(burst, side, (in_use & table::range_hosts) != 0 ? all_questions() : 0,
+                      (in_use & table::range_prefixes) != 0 ? all_questions() : 0, burst.view->seeds_v6[128],
+                      targets);
+  }
+
   void add_length(const BurstState &burst, Side side, unsigned length) noexcept {
     const table::KeyV6 mask = table::key_mask_v6(length);
     for (unsigned q = 0; q < asked_; ++q) {

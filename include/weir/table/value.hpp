@@ -1,7 +1,7 @@
 // What a table holds beside every key, as 32 bits: which list has the key, and how long the prefix is.
 #pragma once
 
-#include "weir/key/list_id.hpp"
+#include "weir/base/number.hpp"
 
 #include <cstdint>
 

@@ -5,9 +5,12 @@
 #include "tests/support/filter_checks.hpp"
 #include "tests/support/image_memory.hpp"
 #include "tests/support/slot_counts.hpp"
+#include "weir/build/prefix_ranges.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
+
+#include <memory>
 
 namespace weir::plan {
 namespace {
@@ -57,10 +60,22 @@ TEST(VulnerableKeys, are_masked_to_the_lengths_that_the_allow_side_is_asked_for)
                     {entry_v4("10.0.0.0/28", 2), entry_v4("10.0.1.0/24", 2)},
                     {entry_v6("2001:db8::1", 1)},
                     {entry_v6("2001:db8:1::/48", 2)}};
-  const Vulnerable v = vulnerable_keys(rules.input(), {});
-  EXPECT_EQ(texts(v.keys), (Texts{"10.0.0.0/24", "2001:db8::/48"}))
+  build::BuildInput input = rules.input();
+  input.ranges = std::make_shared<const build::PrefixRanges>(); // prefixes in the tables
+  const Vulnerable v = vulnerable_keys(input, {});
+  ASSERT_EQ(texts(v.keys), (Texts{"10.0.0.0/24", "2001:db8::/48"}))
       << "10.0.0.0/28 is allowed, nothing is asked for below 10.1.0.0/16";
   EXPECT_EQ(v.keys[0].cost, 2) << "of two hosts";
+}
+
+TEST(VulnerableKeys, are_hosts_alone_where_ranges_have_the_prefixes) {
+  const Rules rules{{entry_v4("10.0.0.1", 1), entry_v4("10.1.0.1", 1)},
+                    {entry_v4("10.0.1.0/24", 2), entry_v4("10.0.0.9", 2)},
+                    {entry_v6("2001:db8::1", 1)},
+                    {entry_v6("2001:db8:1::/48", 2), entry_v6("2001:db8::9", 2)}};
+  EXPECT_EQ(texts(vulnerable_keys(rules.input(), {}).keys), (Texts{"10.0.0.1", "10.1.0.1", "2001:db8::1"}));
+  const Rules none{{entry_v4("10.0.0.1", 1)}, {entry_v4("10.0.1.0/24", 2)}};
+  EXPECT_TRUE(vulnerable_keys(none.input(), {}).keys.empty()) << "no allow table is asked";
 }
 
 TEST(VulnerableKeys, that_samples_name_come_first_also_inside_denied_prefixes) {

@@ -3,6 +3,7 @@
 #include "control/plan/model.hpp"
 #include "control/rules/entry.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/prefix_ranges.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -79,7 +80,13 @@ TEST(Plan, counts_hosts_prefixes_lengths_and_probes) {
   EXPECT_EQ(plan.tables[0].hosts, 2u);
   EXPECT_EQ(plan.tables[0].prefixes, 2u);
   EXPECT_EQ(plan.tables[0].prefix_lengths, 3u);
-  EXPECT_DOUBLE_EQ(plan.tables[0].probes, 3.0 / 65536) << "two lengths below 10.0/16, one below 10.1/16";
+  EXPECT_EQ(plan.tables[0].keys, 2u) << "prefixes stand in ranges";
+  EXPECT_EQ(plan.tables[0].probes, 1) << "for the host";
+  input.ranges = std::make_shared<const build::PrefixRanges>(); // prefixes in the table
+  const Plan by_lengths = plan_of(input);
+  EXPECT_EQ(by_lengths.tables[0].keys, 4u);
+  EXPECT_DOUBLE_EQ(by_lengths.tables[0].probes, 3.0 / 65536)
+      << "two lengths below 10.0/16, one below 10.1/16";
 }
 
 TEST(Plan, takes_no_front_filter_unless_the_configuration_asks_for_one) {

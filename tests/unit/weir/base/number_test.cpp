@@ -1,6 +1,5 @@
 #include "weir/base/number.hpp"
 #include "weir/image/identity.hpp"
-#include "weir/key/list_id.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,13 @@
 // The bytes of format version 5, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
 #include "tests/support/deny_filter_case.hpp"
+#include "weir/build/prefix_ranges.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 namespace weir {
@@ -13,6 +15,7 @@ namespace {
 
 // Tests run from the top of the tree.
 constexpr const char *golden_file = "tests/golden/image_v5.hex";
+constexpr const char *golden_ranges_file = "tests/golden/image_v5_ranges.hex";
 constexpr const char *golden_seesaw_file = "tests/golden/image_v5_seesaw.hex";
 constexpr const char *golden_cuckoo_file = "tests/golden/image_v5_cuckoo.hex";
 constexpr const char *golden_stack_file = "tests/golden/image_v5_stack.hex";
@@ -29,8 +32,10 @@ std::string hex_lines(Bytes bytes) {
   return out;
 }
 
-void expect_bytes(const build::BuildInput &in, const char *name) {
-  const test::ImageMemory m = test::ImageMemory::build(in);
+void expect_bytes(const build::BuildInput &in, const char *name, bool with_ranges = false) {
+  build::BuildInput input = in;
+  if (!with_ranges) input.ranges = std::make_shared<const build::PrefixRanges>(); // prefixes in the tables
+  const test::ImageMemory m = test::ImageMemory::build(input);
   const auto &header = *reinterpret_cast<const image::ImageHeader *>(m.bytes().data());
   const std::string now =
       hex_lines(m.bytes().first(sizeof header + header.section_count * sizeof(image::SectionEntry)));
@@ -62,6 +67,7 @@ TEST(Image, bytes_of_format_version_5_are_what_they_were) {
   for (std::size_t i = 0; i < in.identity.store_id.size(); ++i)
     in.identity.store_id[i] = static_cast<std::uint8_t>(i);
   expect_bytes(in, golden_file);
+  expect_bytes(in, golden_ranges_file, true);
 }
 
 // The section of a filter, its guarded keys and the policy that goes with it.

@@ -52,7 +52,7 @@ struct Plan {
         churned.push_back({masked(a, length), static_cast<std::uint8_t>(length)});
       }
     for (const char *p :
-         {"0.0.0.0/0", "::/0", "10.0.0.0/8", "10.0.0.0/16", "0.0.0.0/1", "2000::/3", "255.0.0.0/9"})
+         {"0.0.0.0/0", "::/0", "10.0.0.0/8", "10.0.0.0/16", "8.0.0.0/7", "2000::/12", "255.0.0.0/9"})
       churned.push_back(parse_prefix(p).value());
     for (unsigned n = 0; n < 100; ++n) churned.push_back({Address::from_host(0xC6336400 + n), 32});
     std::sort(churned.begin(), churned.end());

@@ -282,9 +282,14 @@ INSTANTIATE_TEST_SUITE_P(
                 [](const ImageMemory &m) {
                   at<filter::SeesawHeader>(m, SectionKind::allow_filter).reserved[3] = 1;
                 }},
-        Forgery{"lengths", "reserved bytes",
+        Forgery{"ranges", "deny_v6_ranges: range map refused: reserved bytes",
                 [](const ImageMemory &m) {
-                  at<table::LengthSetV6>(m, SectionKind::deny_v6_lengths).in_use[2] = 2;
+                  at<table::RangeHeaderV6>(m, SectionKind::deny_v6_ranges).reserved.back() = 1;
+                }},
+        Forgery{"lengths_beside_ranges", "say both where prefixes are",
+                [](const ImageMemory &m) {
+                  section(m, SectionKind::allow_v6_ranges).kind =
+                      static_cast<std::uint32_t>(SectionKind::deny_v6_lengths);
                 }},
         Forgery{"policy", "does not know",
                 [](const ImageMemory &m) { at<std::uint8_t>(m, SectionKind::policy) = 4; }},
@@ -323,7 +328,7 @@ TEST(Image, an_optional_section_of_unknown_kind_is_skipped) {
 TEST(Image, checksums_of_mutable_sections_are_asked_for_only_as_built) {
   const Rules rules = small_rules();
   const ImageMemory m = ImageMemory::build(input_of(rules));
-  at<table::LengthMapHeader>(m, SectionKind::deny_v4_lengths).default_value = table::value::make(0, 0);
+  at<table::RangeHeaderV4>(m, SectionKind::deny_v4_ranges).in_use ^= table::range_prefixes;
   EXPECT_FALSE(image::attach(m.bytes()).has_value());
   EXPECT_TRUE(image::attach(m.bytes(), image::Check::not_the_mutable_checksums).has_value());
 }
@@ -342,7 +347,7 @@ TEST(ImageBuilder, puts_every_allow_key_that_tables_are_asked_for_into_the_filte
   in.allow_filter.guarded = guarded;
   const ImageMemory m = ImageMemory::build(in);
   const image::ImageView v = m.view();
-  EXPECT_EQ(m.report().allow_filter->keys, 4u) << "IPv4 lengths up to 16 stand in the length map";
+  EXPECT_EQ(m.report().allow_filter->keys, 2u) << "prefixes stand in range maps";
   EXPECT_EQ(allow_filter_count(m, "guarded"), 2u);
   EXPECT_EQ(m.report().guard_accepts, 0.0);
   EXPECT_TRUE(v.allow_filter.contains(hash_v4(parse_address("10.0.0.7")->wire(), v.seeds_v4[32])));

@@ -2,8 +2,11 @@
 // nothing but words' hashes, shifts and sums.
 #include "tests/support/deny_filter_case.hpp"
 #include "tests/support/image_memory.hpp"
+#include "weir/build/prefix_ranges.hpp"
 
 #include <gtest/gtest.h>
+
+#include <memory>
 
 #include <bit>
 #include <optional>
@@ -202,10 +205,14 @@ std::string attach_as(const ImageMemory &m, HashFamily family) {
 TEST(JhashImage, is_refused_when_its_shape_is_that_of_the_other_family) {
   build::BuildInput in = rules().input();
   in.family = HashFamily::xxh3;
+  EXPECT_NE(attach_as(ImageMemory::build(in), HashFamily::jhash).find("prefixes as ranges"),
+            std::string::npos);
+  in.ranges = std::make_shared<const build::PrefixRanges>(); // prefixes in the tables
   EXPECT_NE(attach_as(ImageMemory::build(in), HashFamily::jhash).find("lines are no power of two"),
             std::string::npos);
   build::BuildInput plain;
   plain.lists = {{"bad", 1}};
+  plain.ranges = in.ranges;
   EXPECT_NE(attach_as(ImageMemory::build(plain), HashFamily::jhash).find("without a chained predictor"),
             std::string::npos);
   plain.deny.front_filter = true;

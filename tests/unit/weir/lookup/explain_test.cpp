@@ -1,11 +1,14 @@
 // explain() walks the same lines as a lookup and says where it ended.
 #include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/image_memory.hpp"
+#include "weir/build/prefix_ranges.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/key/text.hpp"
 #include "weir/lookup/explain.hpp"
 
 #include <gtest/gtest.h>
+
+#include <memory>
 
 namespace weir::lookup {
 namespace {
@@ -21,8 +24,9 @@ struct Example {
                                     test::entry_v4("10.1.1.9", 2)};
   std::vector<build::EntryV6> deny6{test::entry_v6("2001:db8::/32", 1)};
 
-  test::ImageMemory build(bool front) const {
+  test::ImageMemory build(bool front, bool ranges = true) const {
     build::BuildInput in;
+    if (!ranges) in.ranges = std::make_shared<const build::PrefixRanges>(); // prefixes in the table
     in.lists = {{"drop", 1}, {"bans", 2}};
     in.deny = {deny4, deny6, front};
     in.seed = 3;
@@ -30,8 +34,26 @@ struct Example {
   }
 };
 
-TEST(Explain, names_line_and_slot_of_every_length_that_is_asked) {
+TEST(Explain, names_the_line_and_slot_of_a_host_and_the_range_that_answers) {
   const test::ImageMemory m = Example().build(false);
+  const Explanation e = explain(m.view(), parse_address("10.1.1.9").value());
+  EXPECT_EQ(e.verdict, Verdict::drop);
+  EXPECT_EQ(e.list, "bans");
+  EXPECT_EQ(e.entry, "10.1.1.9");
+  EXPECT_EQ(step(e, "deny lengths"), "(no such step)");
+  EXPECT_TRUE(step(e, "deny /32").ends_with(": match")) << step(e, "deny /32");
+  EXPECT_TRUE(step(e, "deny ranges").ends_with(": 10.1.1.0/24")) << step(e, "deny ranges");
+  EXPECT_TRUE(step(e, "allow ranges").ends_with(": no prefix")) << step(e, "allow ranges");
+  const Explanation other = explain(m.view(), parse_address("10.2.2.9").value());
+  EXPECT_EQ(other.entry, "10.0.0.0/8");
+  EXPECT_EQ(step(other, "deny /32"), "no hosts near it: absent");
+  const Explanation v6 = explain(m.view(), parse_address("2001:db8::1").value());
+  EXPECT_EQ(v6.list, "drop");
+  EXPECT_TRUE(step(v6, "deny ranges").ends_with(": 2001:db8::/32")) << step(v6, "deny ranges");
+}
+
+TEST(Explain, names_line_and_slot_of_every_length_that_a_table_is_asked_for) {
+  const test::ImageMemory m = Example().build(false, false);
   const Explanation e = explain(m.view(), parse_address("10.1.1.9").value());
   EXPECT_EQ(e.verdict, Verdict::drop);
   EXPECT_EQ(e.list, "bans");
@@ -47,8 +69,6 @@ TEST(Explain, names_line_and_slot_of_every_length_that_is_asked) {
 TEST(Explain, says_when_the_front_filter_ends_a_lookup) {
   const test::ImageMemory m = Example().build(true);
   EXPECT_EQ(step(explain(m.view(), parse_address("10.1.2.9").value()), "deny /32"), "front filter: absent");
-  const Explanation v6 = explain(m.view(), parse_address("2001:db8::1").value());
-  EXPECT_TRUE(step(v6, "deny /32").ends_with(": match")) << step(v6, "deny /32");
 }
 
 TEST(Explain, names_the_one_line_that_a_chain_leads_to) {
@@ -59,7 +79,7 @@ TEST(Explain, names_the_one_line_that_a_chain_leads_to) {
   const test::ImageMemory m = test::ImageMemory::build(in);
   const std::string hit = step(explain(m.view(), parse_address("10.1.1.9").value()), "deny /32");
   EXPECT_TRUE(hit.starts_with("chained predictor: table 1 line") && hit.ends_with(": match")) << hit;
-  const std::string absent = step(explain(m.view(), parse_address("10.1.2.9").value()), "deny /32");
+  const std::string absent = step(explain(m.view(), parse_address("10.1.2.8").value()), "deny /32");
   EXPECT_TRUE(absent.ends_with("no match: absent")) << absent;
 }
 
@@ -94,7 +114,7 @@ TEST(Explain, shows_what_the_filter_in_front_of_the_allow_tables_answered) {
   EXPECT_EQ(step(denied, "allow /32"), "seesaw: no");
   EXPECT_EQ(step(denied, "allow"), "seesaw: no");
   EXPECT_EQ(explain(m.view(), parse_address("10.2.3.4").value()).reason, Reason::allow)
-      << "a short prefix stands in the length map, not in the filter";
+      << "a prefix stands in the ranges, not in the filter";
 }
 
 TEST(Explain, under_on_conflict_asks_the_allow_side_about_denied_addresses_alone) {

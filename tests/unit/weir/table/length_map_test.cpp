@@ -1,6 +1,7 @@
 // Cells of the IPv4 length map: what they say themselves, and what a changed prefix does to them.
 #include "tests/support/image_memory.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/build/prefix_ranges.hpp"
 #include "weir/image/writer.hpp"
 #include "weir/lookup/burst_lookup.hpp"
 
@@ -59,6 +60,7 @@ protected:
     build::BuildInput in;
     in.lists = {{"hosts", 1}, {"nets", 3}, {"more", 4}};
     in.deny = {entries, {}};
+    in.ranges = std::make_shared<const build::PrefixRanges>(); // prefixes in the table
     return test::ImageMemory::build(in);
   }
 

@@ -1,0 +1,32 @@
+// The prefixes of an input as range maps (table/range_map_v4.hpp), resolved once for all that ask how large an
+// image will be, and for the build.
+#pragma once
+
+#include "weir/build/input.hpp"
+#include "weir/build/keys.hpp"
+#include "weir/build/range_builder.hpp"
+#include "weir/key/side.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace weir::build {
+
+struct PrefixRanges {
+  // None: prefixes stand in the tables, and the image says at which lengths to ask for them. So it is for hash
+  // family jhash, whose readers know no ranges, and where there are more pairs of list and length than a range map
+  // holds.
+  PerSide<std::optional<RangePlanV4>> v4;
+  PerSide<std::optional<RangePlanV6>> v6;
+};
+
+// Of which families a side's table has hosts alone. `input` may not have been resolved: then it is asked now.
+[[nodiscard]] detail::HostsAlone hosts_alone(const BuildInput &input, Side side);
+
+// Of entries that are sorted and masked; of others no ranges, since the build refuses them.
+[[nodiscard]] std::shared_ptr<const PrefixRanges> prefix_ranges(const BuildInput &input);
+
+// Sets input.ranges. To be called again when entries change.
+void resolve_prefixes(BuildInput &input);
+
+} // namespace weir::build

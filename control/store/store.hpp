@@ -20,10 +20,10 @@
 // Functions may be called from any thread; RocksDB stays inside database.cpp.
 #pragma once
 
+#include "weir/base/number.hpp"
 #include "weir/base/result.hpp"
 #include "weir/image/identity.hpp"
 #include "weir/key/address.hpp"
-#include "weir/base/number.hpp"
 #include "weir/key/side.hpp"
 
 #include <cstdint>

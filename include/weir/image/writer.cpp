@@ -169,7 +169,8 @@ private:
       const table::KeyV6 key = table::KeyV6::load(address.bytes.data());
       const KeyHash h = view_.hash(key, 128);
       visit(h, view_.v6[Side::allow].find(key, 128, h));
-    } else if ((view_.ranges_v4[Side::allow].in_use() & table::range_hosts) != 0) { // signs are not always asked
+    } else if ((view_.ranges_v4[Side::allow].in_use() & table::range_hosts) !=
+               0) { // signs are not always asked
       const KeyHash h = view_.hash(address.wire(), 32);
       visit(h, view_.v4[Side::allow].find(address.wire(), 32, h));
     }

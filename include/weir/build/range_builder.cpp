@@ -35,7 +35,7 @@ std::uint32_t in_use_of(const RangeFootprint &f) noexcept {
 // Zeros from the end of one part to the beginning of the next.
 template <class T>
 void write_part(MutableBytes section, std::uint64_t at, std::span<const T> part, std::uint64_t end) {
-  std::memcpy(section.data() + at, part.data(), part.size_bytes());
+  if (!part.empty()) std::memcpy(section.data() + at, part.data(), part.size_bytes());
   std::memset(section.data() + at + part.size_bytes(), 0, end - at - part.size_bytes());
 }
 

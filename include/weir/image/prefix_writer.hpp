@@ -43,7 +43,7 @@ public:
   [[nodiscard]] std::uint64_t parts(Address first, Address last) const noexcept {
     return (last >> 16) - (first >> 16) + 1;
   }
-  // Calls visit() for each of them, from the last, until it returns something else than in_place.
+  // Changes them, from the last to the first, until one does not come out in place.
   [[nodiscard]] Change each_part(Address first, Address last, PrefixChange &change);
   // What stands in an address's part: range_hosts or range_prefixes.
   void mark(Address address, std::uint32_t what) noexcept;

@@ -164,8 +164,10 @@ protected:
   void finish_beside_ranges(BurstState &burst, Side side, const FamilyLookup *next,
                             const FamilyLookup *after) noexcept {
     std::uint32_t *const answers = this->answers(burst, side);
-    if (asks_hosts_[side]) collect(burst, side);
-    tally_filters(burst, side); // of hosts alone
+    if (asks_hosts_[side]) { // else no filter was asked either
+      collect(burst, side);
+      tally_filters(burst, side);
+    }
     prefixes_[side].answer(*burst.kernels, next != nullptr ? &next->prefixes_[side] : nullptr,
                            after != nullptr ? &after->prefixes_[side] : nullptr, answers_are_set_[side],
                            answers);

@@ -15,11 +15,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <new>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace weir::store {
@@ -174,7 +176,7 @@ struct Database::State {
 
   rocksdb::Status commit(rocksdb::WriteBatch &batch);
   rocksdb::Status write_or_mend(rocksdb::WriteBatch &batch);
-  rocksdb::Status resume();
+  rocksdb::Status resume(const rocksdb::Status &after);
   void keep_a_record_in_memory();
 };
 
@@ -320,7 +322,7 @@ rocksdb::Status Database::State::commit(rocksdb::WriteBatch &batch) {
 rocksdb::Status Database::State::write_or_mend(rocksdb::WriteBatch &batch) {
   keep_a_record_in_memory();
   rocksdb::Status written = db->Write(synced(), &batch);
-  if (!written.ok() && resume().ok()) {
+  if (!written.ok() && resume(written).ok()) {
     keep_a_record_in_memory();
     written = db->Write(synced(), &batch);
   }
@@ -330,7 +332,15 @@ rocksdb::Status Database::State::write_or_mend(rocksdb::WriteBatch &batch) {
 
 // Where it was the list of files that could not be written, RocksDB takes for granted that nobody removes
 // files meanwhile; a success allows it again.
-rocksdb::Status Database::State::resume() {
+// A compaction that fails while Resume() waits for it counts as a failure of the resumption: Resume() then
+// returns before the flush that it ordered has begun, that flush gives up and stays in RocksDB's queue, and
+// every later flush waits for it without end. So the wait is here; after a hard error no compaction begins.
+// A soft one is a compaction's own: it is tried again each second, and Resume() waits for nothing then.
+rocksdb::Status Database::State::resume(const rocksdb::Status &after) {
+  if (after.severity() != rocksdb::Status::kSoftError)
+    for (std::uint64_t running = 0;
+         db->GetIntProperty(rocksdb::DB::Properties::kNumRunningCompactions, &running) && running > 0;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
   (void)db->DisableFileDeletions();
   const rocksdb::Status again = db->Resume();
   if (again.ok()) resumed = true;

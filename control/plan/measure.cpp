@@ -1,7 +1,7 @@
 #include "control/plan/measure.hpp"
 
 #include "weir/build/image_builder.hpp"
-#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/burst_stream.hpp"
 #include "weir/lookup/kernels/choose.hpp"
 
 #include <fmt/format.h>
@@ -73,46 +73,32 @@ struct Questions {
   std::vector<table::KeyV6> v6;
 };
 
-// A stream of questions through three bursts in flight, each of one family, as a worker sends them.
+// A stream of questions, each burst of one family, as a worker sends them.
 class Pipeline {
 public:
   // ns of one of the first `count` questions.
   double run(const image::ImageView &view, const Questions &questions, Family family,
              std::size_t count = question_count) {
-    const std::size_t bursts = count / burst_keys;
     const double start = cpu_ns();
-    for (std::size_t i = 0; i < bursts + 2; ++i) {
-      BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
-      if (i >= 2) bursts_[(i - 2) % 3].settle();
-      if (i < bursts) {
-        BurstLookup &burst = bursts_[i % 3];
-        burst.begin(view, lookup::best_kernels());
-        if (family == Family::ipv4)
-          burst.ask_all_v4(&questions.v4[i * burst_keys], burst_keys);
-        else
-          burst.ask_all_v6(&questions.v6[i * burst_keys], burst_keys);
-        if (ahead != nullptr)
-          burst.send_behind(*ahead);
-        else
-          burst.send();
-      } else if (ahead != nullptr) {
-        ahead->probe_first();
-      }
-      if (i >= 2) finish(bursts_[(i - 2) % 3], family);
-    }
+    stream_.run(
+        view, lookup::best_kernels(), count / burst_keys,
+        [&](BurstLookup &burst, std::size_t i) {
+          if (family == Family::ipv4)
+            burst.ask_all_v4(&questions.v4[i * burst_keys], burst_keys);
+          else
+            burst.ask_all_v6(&questions.v6[i * burst_keys], burst_keys);
+        },
+        [&](const BurstLookup &burst, std::size_t) {
+          const std::uint32_t *const denied = family == Family::ipv4 ? burst.deny_v4() : burst.deny_v6();
+          for (unsigned k = 0; k < burst_keys; ++k) found += denied[k] != 0;
+        });
     return (cpu_ns() - start) / static_cast<double>(count);
   }
 
   std::uint64_t found = 0; // keeps the answers alive
 
 private:
-  void finish(BurstLookup &burst, Family family) {
-    burst.finish();
-    const std::uint32_t *const denied = family == Family::ipv4 ? burst.deny_v4() : burst.deny_v6();
-    for (unsigned k = 0; k < burst_keys; ++k) found += denied[k] != 0;
-  }
-
-  std::unique_ptr<BurstLookup[]> bursts_ = std::make_unique<BurstLookup[]>(3);
+  lookup::BurstStream stream_;
 };
 
 double median(std::vector<double> samples) {

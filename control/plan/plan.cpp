@@ -38,10 +38,10 @@ double probes_v4(std::span<const EntryV4> entries) {
   return static_cast<double>(sum) / table::length_map_cells;
 }
 
-// `range_bytes`: of the map that has the prefixes; 0: they stand in the table.
+// `range_bytes`: of the map that has the prefixes; 0: they stand in the table. `hosts_in_map`: hosts too.
 template <class Line, class Entry>
 TablePlan plan_table(const std::string &name, std::span<const Entry> entries, build::Target target,
-                     std::uint64_t range_bytes) {
+                     std::uint64_t range_bytes, bool hosts_in_map) {
   const unsigned bits = address_bits(Line::family);
   const bool p4 = target == build::Target::p4;
   const build::SizeRule rule{family_of(target)};
@@ -52,14 +52,14 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
     lengths.set(std::min<unsigned>(e.length, bits));
   }
   t.prefix_lengths = lengths.count();
-  t.keys = t.hosts + (range_bytes == 0 ? t.prefixes : 0);
+  t.keys = (hosts_in_map ? 0 : t.hosts) + (range_bytes == 0 ? t.prefixes : 0);
   const build::TableSize size =
       build::table_size<Line>(t.keys, p4 ? Predictor::chained : Predictor::inline_bits, rule);
   t.bytes = size.bytes() + sizeof(table::OverlayHeader) +
             std::uint64_t{build::overlay_lines<Line>(t.keys, rule)} * cache_line_bytes;
   if (range_bytes != 0) {
     t.bytes += range_bytes;
-    t.probes = t.hosts != 0 ? 1 : 0;
+    t.probes = t.keys != 0 ? 1 : 0;
   } else if constexpr (std::is_same_v<Entry, EntryV4>) {
     t.bytes += sizeof(table::LengthMapHeader) + table::length_map_cells * sizeof(std::uint64_t);
     t.probes = probes_v4(entries);
@@ -329,10 +329,14 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
   const auto &ranges4 = input.ranges->v4;
   const auto &ranges6 = input.ranges->v6;
   plan.tables = {
-      plan_table<table::LineV4>("deny ipv4", deny.v4, plan.target, bytes_of(ranges4[Side::deny])),
-      plan_table<table::LineV6>("deny ipv6", deny.v6, plan.target, bytes_of(ranges6[Side::deny])),
-      plan_table<table::LineV4>("allow ipv4", input.allow.v4, plan.target, bytes_of(ranges4[Side::allow])),
-      plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target, bytes_of(ranges6[Side::allow]))};
+      plan_table<table::LineV4>("deny ipv4", deny.v4, plan.target, bytes_of(ranges4[Side::deny]),
+                                input.ranges->hosts_in_v4[Side::deny]),
+      plan_table<table::LineV6>("deny ipv6", deny.v6, plan.target, bytes_of(ranges6[Side::deny]),
+                                input.ranges->hosts_in_v6[Side::deny]),
+      plan_table<table::LineV4>("allow ipv4", input.allow.v4, plan.target, bytes_of(ranges4[Side::allow]),
+                                input.ranges->hosts_in_v4[Side::allow]),
+      plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target, bytes_of(ranges6[Side::allow]),
+                                input.ranges->hosts_in_v6[Side::allow])};
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
   plan.allow_filter =

@@ -61,8 +61,4 @@ void probe_burst(Burst &burst) noexcept {
   if (burst.image != nullptr) burst.lookup.probe_first();
 }
 
-void settle_burst(Burst &burst) noexcept {
-  if (burst.image != nullptr) burst.lookup.settle();
-}
-
 } // namespace weir::dataplane

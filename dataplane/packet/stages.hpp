@@ -15,8 +15,6 @@ namespace weir::dataplane {
 void ask_burst(Burst &burst, Burst *ahead) noexcept;
 // What ask_burst() does for a burst ahead, when there is none behind it.
 void probe_burst(Burst &burst) noexcept;
-// Before the burst behind it is asked, for speed.
-void settle_burst(Burst &burst) noexcept;
 
 // answers -> decisions[], dropped, special; in the order of the reasons
 void judge_burst(Burst &burst, Verdict without_image) noexcept;

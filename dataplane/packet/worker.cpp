@@ -15,7 +15,6 @@
 
 namespace weir::dataplane {
 namespace {
-constexpr unsigned bursts_in_flight_max = 3;
 constexpr unsigned empty_rounds_before_yield = 64;
 constexpr unsigned yields_before_sleep = 64;
 constexpr timespec short_sleep{0, 20'000};
@@ -47,6 +46,7 @@ struct Worker::State {
   [[nodiscard]] bool poll_for_p4(const RxQueue &queue) noexcept;
   [[nodiscard]] bool receive(const RxQueue &queue, Burst &burst) noexcept;
   void leave(Burst &burst) noexcept;
+  void size_ring() noexcept;
   void finish_oldest() noexcept;
   void drain() noexcept;
   void rest() noexcept;
@@ -61,7 +61,8 @@ struct Worker::State {
   bool newest_is_probed = true;
   unsigned empty_rounds = 0; // in a row
   unsigned yields = 0;       // since the last packet
-  Burst ring[bursts_in_flight_max];
+  unsigned ring_size = lookup::BurstLookup::in_flight_max;
+  Burst ring[lookup::BurstLookup::in_flight_max];
 };
 
 // A burst under the image in force, parsed. False when there was nothing.
@@ -106,18 +107,24 @@ void Worker::State::leave(Burst &burst) noexcept {
 }
 
 // Takes one burst from a queue into the pipeline, which moves those before it on: the newest is probed,
-// the third leaves. False when there was nothing.
+// the oldest leaves. False when there was nothing.
 bool Worker::State::poll(const RxQueue &queue) noexcept {
+  if (in_flight == 0) size_ring();
   Burst &burst = ring[next];
   if (!receive(queue, burst)) return false;
-  if (in_flight == bursts_in_flight_max - 1) settle_burst(ring[(next + 1) % bursts_in_flight_max]);
-  ask_burst(burst,
-            newest_is_probed ? nullptr : &ring[(next + bursts_in_flight_max - 1) % bursts_in_flight_max]);
-  next = (next + 1) % bursts_in_flight_max;
+  ask_burst(burst, newest_is_probed ? nullptr : &ring[(next + ring_size - 1) % ring_size]);
+  next = (next + 1) % ring_size;
   ++in_flight;
   newest_is_probed = false;
-  if (in_flight == bursts_in_flight_max) finish_oldest();
+  if (in_flight == ring_size) finish_oldest();
   return true;
+}
+
+// No larger than the image needs: bursts that are used in turn share the L1 cache.
+void Worker::State::size_ring() noexcept {
+  const AttachedImage *const image = slot.current();
+  ring_size = image != nullptr ? lookup::BurstLookup::in_flight(image->view) : 1;
+  next = 0;
 }
 
 bool Worker::State::poll_for_p4(const RxQueue &queue) noexcept {
@@ -132,7 +139,7 @@ bool Worker::State::poll_for_p4(const RxQueue &queue) noexcept {
 }
 
 void Worker::State::finish_oldest() noexcept {
-  Burst &burst = ring[(next + bursts_in_flight_max - in_flight) % bursts_in_flight_max];
+  Burst &burst = ring[(next + ring_size - in_flight) % ring_size];
   if (in_flight == 1 && !newest_is_probed) {
     probe_burst(burst);
     newest_is_probed = true;

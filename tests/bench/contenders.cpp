@@ -10,6 +10,7 @@
 #include <rte_hash_crc.h>
 
 #include <algorithm>
+#include <bit>
 #include <random>
 
 namespace weir::bench {
@@ -95,8 +96,7 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
   view_ = *view;
 }
 
-WeirLookup::WeirLookup(const image::ImageView &view)
-    : view_(view), bursts_(std::make_unique<lookup::BurstLookup[]>(3)) {}
+WeirLookup::WeirLookup(const image::ImageView &view) : view_(view) {}
 
 namespace {
 
@@ -124,28 +124,14 @@ template <class Wire> bool has_front(const image::ImageView &view) {
 template <class Wire> std::uint64_t WeirLookup::run_all(std::span<const Wire> queries) {
   std::uint64_t found = 0, lines = 0;
   const std::size_t bursts = queries.size() / burst_keys;
-  for (std::size_t i = 0; i < bursts + 2; ++i) {
-    lookup::BurstLookup *const ahead = i >= 1 && i - 1 < bursts ? &bursts_[(i - 1) % 3] : nullptr;
-    if (i >= 2) bursts_[(i - 2) % 3].settle();
-    if (i < bursts) {
-      lookup::BurstLookup &burst = bursts_[i % 3];
-      burst.begin(view_, lookup::best_kernels());
-      ask_all(burst, &queries[i * burst_keys]);
-      if (ahead != nullptr)
-        burst.send_behind(*ahead);
-      else
-        burst.send();
-    } else if (ahead != nullptr) {
-      ahead->probe_first();
-    }
-    if (i >= 2) {
-      lookup::BurstLookup &burst = bursts_[(i - 2) % 3];
-      burst.finish();
-      const std::uint32_t *denied = answers<Wire>(burst);
-      for (unsigned k = 0; k < burst_keys; ++k) found += denied[k] != 0;
-      lines += burst.cost().probes + burst.cost().second_lines;
-    }
-  }
+  stream_.run(
+      view_, lookup::best_kernels(), bursts,
+      [&](lookup::BurstLookup &burst, std::size_t i) { ask_all(burst, &queries[i * burst_keys]); },
+      [&](const lookup::BurstLookup &burst, std::size_t) {
+        const std::uint32_t *denied = answers<Wire>(burst);
+        found += static_cast<unsigned>(std::popcount(lookup::best_kernels().listed(denied, burst_keys)));
+        lines += burst.cost().probes + burst.cost().second_lines;
+      });
   asked_ += bursts * burst_keys;
   lines_ += lines + (has_front<Wire>(view_) ? bursts * burst_keys : 0);
   return found;
@@ -156,17 +142,13 @@ std::uint64_t WeirLookup::run(std::span<const WireV6> queries) { return run_all(
 
 template <class Wire> std::vector<std::uint32_t> WeirLookup::list_words_of(std::span<const Wire> queries) {
   std::vector<std::uint32_t> words;
-  lookup::BurstLookup &burst = bursts_[0];
-  for (std::size_t at = 0; at + burst_keys <= queries.size(); at += burst_keys) {
-    burst.begin(view_, lookup::best_kernels());
-    ask_all(burst, &queries[at]);
-    burst.send();
-    burst.probe_first();
-    burst.settle();
-    burst.finish();
-    for (unsigned k = 0; k < burst_keys; ++k)
-      words.push_back(answers<Wire>(burst)[k] & table::value::list_mask);
-  }
+  stream_.run(
+      view_, lookup::best_kernels(), queries.size() / burst_keys,
+      [&](lookup::BurstLookup &burst, std::size_t i) { ask_all(burst, &queries[i * burst_keys]); },
+      [&](const lookup::BurstLookup &burst, std::size_t) {
+        for (unsigned k = 0; k < burst_keys; ++k)
+          words.push_back(answers<Wire>(burst)[k] & table::value::list_mask);
+      });
   return words;
 }
 

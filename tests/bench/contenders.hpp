@@ -5,7 +5,7 @@
 #include "tests/bench/bench.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/image/view.hpp"
-#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/burst_stream.hpp"
 
 #include <array>
 #include <memory>
@@ -93,7 +93,7 @@ private:
   template <class Wire> std::vector<std::uint32_t> list_words_of(std::span<const Wire> queries);
 
   const image::ImageView &view_;
-  std::unique_ptr<lookup::BurstLookup[]> bursts_; // three in flight
+  lookup::BurstStream stream_;
   std::uint64_t asked_ = 0, lines_ = 0;
 };
 

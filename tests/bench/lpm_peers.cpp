@@ -45,7 +45,9 @@ std::string unique_name(const char *what) {
 
 using Hops = std::array<std::uint64_t, burst_keys>;
 
-std::uint64_t count_matches(const Hops &hops, unsigned count) {
+// As fast as the counting of weir's answers.
+__attribute__((target("avx2"), optimize("O3"))) std::uint64_t count_matches(const Hops &hops,
+                                                                            unsigned count) {
   std::uint64_t matches = 0;
   for (unsigned k = 0; k < count; ++k) matches += hops[k] != 0;
   return matches;

@@ -77,6 +77,14 @@ template <class Entry>
   return {filter::SplitBlockBloom::blocks_for(keys, front_bits_per_key)};
 }
 
+[[nodiscard]] InTable in_table(const BuildInput &in, const PrefixRanges &ranges, Side side,
+                               Family family) noexcept {
+  const bool v4 = family == Family::ipv4;
+  const bool has_map = v4 ? ranges.v4[side].has_value() : ranges.v6[side].has_value();
+  const bool hosts_in_map = v4 ? ranges.hosts_in_v4[side] : ranges.hosts_in_v6[side];
+  return {.hosts = !hosts_in_map && !without_hosts(in, side), .prefixes = !has_map};
+}
+
 // The fixed order of sections.
 [[nodiscard]] std::vector<PlannedSection> plan_sections(const BuildInput &in, const PrefixRanges &ranges) {
   using image::section_mutable;
@@ -110,9 +118,8 @@ template <class Entry>
     const bool chained = s.predictor == Predictor::chained;
     const auto &ranges4 = ranges.v4[side];
     const auto &ranges6 = ranges.v6[side];
-    const bool hosts = !without_hosts(in, side);
-    const std::uint64_t keys4 = tabled_count(s.v4, {.hosts = hosts, .prefixes = !ranges4});
-    const std::uint64_t keys6 = tabled_count(s.v6, {.hosts = hosts, .prefixes = !ranges6});
+    const std::uint64_t keys4 = tabled_count(s.v4, in_table(in, ranges, side, Family::ipv4));
+    const std::uint64_t keys6 = tabled_count(s.v6, in_table(in, ranges, side, Family::ipv6));
     per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(keys4, s.predictor, rule).bytes(),
                sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV4>(
                                                   overlaid_count(s.v4, ranges4.has_value()), rule)} *
@@ -205,9 +212,8 @@ private:
 
   template <class Line, class Entry>
   [[nodiscard]] bool write_family(Side side, std::span<const Entry> all, TableReport &report) {
-    const Tabled<Entry> in_table =
-        tabled(all, {.hosts = !without_hosts(in_, side), .prefixes = !has_ranges<Line>(side)});
-    const std::span<const Entry> entries = in_table.entries;
+    const Tabled<Entry> kept = tabled(all, in_table(in_, ranges_, side, Line::family));
+    const std::span<const Entry> entries = kept.entries;
     const auto kind = [&](SectionKind deny_v4) { return image::kind_of(deny_v4, side, Line::family); };
     const Predictor predictor = side_of(in_, side).predictor;
     const SizeRule rule = in_.size_rule();
@@ -276,13 +282,13 @@ private:
     };
     if (const auto &v4 = ranges_.v4[side]) {
       v4->write(at(Family::ipv4));
-      mark_hosts(at(Family::ipv4), s.v4);
+      if (!ranges_.hosts_in_v4[side]) mark_hosts(at(Family::ipv4), s.v4);
     } else {
       write_lengths_v4(side, s.v4);
     }
     if (const auto &v6 = ranges_.v6[side]) {
       v6->write(at(Family::ipv6));
-      mark_hosts(at(Family::ipv6), s.v6);
+      if (!ranges_.hosts_in_v6[side]) mark_hosts(at(Family::ipv6), s.v6);
     } else {
       write_lengths_v6(side, s.v6);
     }

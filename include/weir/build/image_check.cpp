@@ -18,7 +18,7 @@ namespace {
 template <class Line, class Entry>
 [[nodiscard]] Status ask_some_keys(const image::ImageView &view, Side side, std::span<const Entry> entries,
                                    table::KeyHasher hasher, const auto &way_is_open) {
-  const bool judged = view.judges_hosts(side), by_ranges = view.has_ranges<Line>(side);
+  const bool judged = view.judges_hosts(side), has_map = view.has_ranges<Line>(side);
   constexpr std::size_t window = 32;
   KeyHash hashes[window];
   for (std::size_t from = 0; from < entries.size(); from += window) {
@@ -30,7 +30,7 @@ template <class Line, class Entry>
     }
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
-      if (by_ranges && !is_host(e)) continue;
+      if (has_map && !is_host(e)) continue;
       const std::uint32_t wanted =
           judged && is_host(e) ? image::DenyFilterView::denial<Line> : table::value::make(e.list, e.length);
       if (view.find<Line>(side, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
@@ -61,13 +61,17 @@ template <class Line, class Entry>
 [[nodiscard]] std::uint32_t first_of(const EntryV4 &e) noexcept { return e.host; }
 [[nodiscard]] table::AddressV6 first_of(const EntryV6 &e) noexcept { return table::address_of(key_of(e)); }
 
-// Prefixes of range maps: each has to be found as itself, at its first and at its last address. Hosts are left to
-// the tables.
+// Does a range map have the hosts of its side as well, and its table none?
+[[nodiscard]] bool has_hosts_too(const auto &map) noexcept {
+  return (map.in_use() & table::range_hosts) == 0;
+}
+
+// Prefixes of range maps: each has to be found as itself, at its first and at its last address.
 template <class Entry, class Map>
 [[nodiscard]] Status ask_every_prefix(const Map &map, std::span<const Entry> entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Entry &e = entries[i];
-    if (is_host(e)) continue;
+    if (is_host(e) && !has_hosts_too(map)) continue;
     const std::uint32_t wanted = table::value::make(e.list, e.length);
     const auto first = first_of(e), last = table::last_in(first, e.length);
     const bool answers = table::find_prefix(map, first, e.length) == wanted &&
@@ -95,15 +99,15 @@ Status verify_side(const image::ImageView &view, Side side, const SideInput &in,
   if (const table::RangeMapV4 &ranges = view.ranges_v4[side]; !ranges.empty()) {
     const auto known = [&](const EntryV4 &e, std::uint32_t) { return ranges.has_hosts_below(key_of(e)); };
     TRY(ask_every_prefix(ranges, in.v4));
-    TRY(ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), known, threads));
+    if (!has_hosts_too(ranges))
+      TRY(ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), known, threads));
   } else {
     TRY(ask_every_key<table::LineV4>(view, side, in.v4, view.hasher(), open_v4, threads));
   }
   if (const table::RangeMapV6 &ranges = view.ranges_v6[side]; !ranges.empty()) {
-    const auto known = [&](const EntryV6 &, std::uint32_t) {
-      return (ranges.in_use() & table::range_hosts) != 0;
-    };
+    const auto known = [&](const EntryV6 &, std::uint32_t) { return true; };
     TRY(ask_every_prefix(ranges, in.v6));
+    if (has_hosts_too(ranges)) return {};
     return ask_every_key<table::LineV6>(view, side, in.v6, view.hasher(), known, threads);
   }
   const auto open_v6 = [&](const EntryV6 &e, std::uint32_t) { return view.lengths_v6[side].has(e.length); };

@@ -8,13 +8,28 @@
 namespace weir::build {
 namespace {
 
-template <class Plan, class Entry> std::optional<Plan> plan_of(std::span<const Entry> entries) {
+constexpr std::uint64_t prefixes_a_host = 8; // at least so many, where a map has hosts
+
+template <class Entry> bool has_few_hosts(std::span<const Entry> entries) {
+  const auto hosts = static_cast<std::uint64_t>(
+      std::ranges::count_if(entries, [](const Entry &e) { return detail::is_host(e); }));
+  return hosts != 0 && hosts * prefixes_a_host <= entries.size() - hosts;
+}
+
+template <class Plan, class Entry>
+void plan_map(std::span<const Entry> entries, bool hosts_may_join, std::optional<Plan> &plan,
+              bool &with_hosts) {
+  const auto keep = [&](std::span<const Entry> some) {
+    if (auto made = Plan::make(some)) plan = std::move(*made);
+  };
+  with_hosts = hosts_may_join && has_few_hosts(entries);
+  if (with_hosts) keep(entries);
+  if (plan) return;
+  with_hosts = false;
   std::vector<Entry> prefixes;
   std::ranges::copy_if(entries, std::back_inserter(prefixes),
                        [](const Entry &e) { return !detail::is_host(e); });
-  auto plan = Plan::make(prefixes);
-  if (!plan) return std::nullopt;
-  return std::move(*plan);
+  keep(prefixes);
 }
 
 } // namespace
@@ -24,8 +39,9 @@ std::shared_ptr<const PrefixRanges> prefix_ranges(const BuildInput &input) {
   if (input.family == HashFamily::jhash) return ranges;
   for (const Side side : both_sides) {
     const SideInput &entries = side == Side::deny ? input.deny : input.allow;
-    ranges->v4[side] = plan_of<RangePlanV4>(entries.v4);
-    ranges->v6[side] = plan_of<RangePlanV6>(entries.v6);
+    const bool hosts_may_join = side == Side::deny; // a filter before the allow tables has their hosts
+    plan_map(entries.v4, hosts_may_join, ranges->v4[side], ranges->hosts_in_v4[side]);
+    plan_map(entries.v6, hosts_may_join, ranges->v6[side], ranges->hosts_in_v6[side]);
   }
   return ranges;
 }

@@ -18,6 +18,10 @@ struct PrefixRanges {
   // holds.
   PerSide<std::optional<RangePlanV4>> v4;
   PerSide<std::optional<RangePlanV6>> v6;
+
+  // The map has the side's hosts too, as ranges of one address, and its table nothing: so it is on the deny side
+  // where hosts are few beside the prefixes. A burst then asks no table for the sake of a few.
+  PerSide<bool> hosts_in_v4{}, hosts_in_v6{};
 };
 
 // Of which families a side's table has hosts alone. `input` may not have been resolved: then it is asked now.

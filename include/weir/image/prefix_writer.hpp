@@ -19,7 +19,9 @@
 #include "weir/table/range_writer_v4.hpp"
 #include "weir/table/range_writer_v6.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -98,6 +100,12 @@ public:
     const std::uint32_t v = parts_.map().find(table::question_of(first));
     return table::value::length_of(v) == length ? v : 0;
   }
+  // Of a host that the map has as a range of one address: as built, since hosts that come later stand in the table.
+  [[nodiscard]] std::uint32_t find_host(const Address &host) const {
+    if (!has_hosts_) return 0;
+    const std::uint32_t v = parts_.map().find(table::question_of(host));
+    return table::value::length_of(v) == host_length ? v : 0;
+  }
   // `value`: of the prefix from now on, 0 for none. waits: ask again after a grace period.
   [[nodiscard]] Change put(const Address &first, unsigned length, std::uint32_t value) {
     if (length == 0) {
@@ -124,13 +132,19 @@ public:
 
 private:
   PrefixWriter(typename Parts::Writer writer, const Map &map)
-      : parts_(std::move(writer), map), book_(map.covering()) {}
+      : parts_(std::move(writer), map), book_(map.covering()) {
+    const std::span values(map.values(), map.header().values_used);
+    has_hosts_ = std::ranges::any_of(
+        values, [](std::uint32_t v) { return table::value::length_of(v) == host_length; });
+  }
 
+  static constexpr unsigned host_length = 8 * sizeof(Address);
   static constexpr std::uint64_t parts_max =
       1024; // that one change may touch; beyond it the map is built anew
 
   Parts parts_;
   PrefixBook<typename Parts::Covering> book_;
+  bool has_hosts_ = false;
 };
 
 using PrefixWriterV4 = PrefixWriter<CellsV4>;

@@ -234,7 +234,12 @@ private:
     const unsigned length = address_bits(Line::family);
     const KeyHash h = view_.hash(key, length);
     const std::uint32_t now = view_.find<Line>(on, key, length, h);
-    if (now == value) return Change::unchanged;
+    const std::uint32_t in_map = prefixes.find_host(first); // answers where the table does not
+    if ((now != 0 ? now : in_map) == value) return Change::unchanged;
+    if (value == 0 && in_map != 0) {
+      const Change gone = apply_prefix(prefixes, first, length, 0, wait);
+      if (now == 0 || gone == Change::waits || gone == Change::needs_rebuild) return gone;
+    }
     if (value != 0) prefixes.note_host(first);
     return behind_filter(on, h, now != 0, value != 0, wait,
                          [&] { return put<Line>(on, key, length, value, h, wait); });

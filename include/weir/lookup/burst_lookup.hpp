@@ -1,9 +1,14 @@
-// A burst's way through the tables in three stages, so that memory answers while other bursts work:
+// A burst's way through the tables in stages, so that memory answers while other bursts work:
 //
-//   begin/ask/send   burst i+2: length maps, hashes, prefetch of table 1 lines
-//   probe_first      burst i+1: table 1 answers
-//   settle, finish   burst i:   prefetch of table 2 lines where a group bit says so; table 2 answers,
-//                               longest match per question
+//   begin/ask/send    burst i+2   length maps, hashes, prefetch of table 1 lines
+//   probe_first       burst i+1   table 1 answers
+//   settle, finish    burst i     prefetch of table 2 lines where a group bit says so; table 2 answers,
+//                                 longest match per question
+//
+// Where an image has prefixes in range maps two more bursts are under way, and finish() comes two bursts later:
+//
+//   probe_prefixes    burst i-1   first lines of the range maps answer (prefix_questions.hpp)
+//   finish            burst i-2
 //
 // One object is one burst in flight and carries the view that it began with; the view must stay valid until
 // finish(), and so must a burst that was sent behind it. A question costs one probe of the table of hosts and,
@@ -20,9 +25,10 @@
 //   burst.ask_v4(slot, wire);             // slot 0..63, each at most once, in any order
 //   burst.ask_v6(slot, sixteen_bytes);
 //   burst.send();                         // no questions after this
-//   burst.probe_first();                  // or, for both at once: burst.send_behind(burst_ahead)
-//   burst.settle();                       // before the next burst is sent, for speed
-//   burst.finish();
+//   burst.probe_first();                  // or, for both at once: burst.send_behind(burst_ahead), which also
+//                                         // settles and probes for prefixes what is further ahead
+//   burst.settle();                       // for speed, when nothing is sent behind it
+//   burst.finish();                       // in the order in which bursts were sent
 //   burst.allow(slot), burst.deny(slot)   // 32-bit table values, 0 = no match
 #pragma once
 
@@ -36,8 +42,16 @@ public:
   static constexpr unsigned slots_max = questions_max;
   using Cost = LookupCost;
 
+  // How many bursts are best under way at once, the newest included.
+  static constexpr unsigned in_flight_max = 5;
+  [[nodiscard]] static unsigned in_flight(const image::ImageView &view) noexcept {
+    for (const Side side : both_sides)
+      if (has_prefixes(view.ranges_v4[side]) || has_prefixes(view.ranges_v6[side])) return in_flight_max;
+    return 3;
+  }
+
   void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
-    follower_ = nullptr;
+    follower_ = ahead_ = nullptr;
     burst_.view = &view;
     burst_.kernels = &kernels;
     if (view.family == HashFamily::jhash) [[unlikely]] {
@@ -81,14 +95,19 @@ public:
     v4_.read_late_cells(burst_);
   }
 
-  // send(), and probe_first() of the burst ahead: the lines are prefetched between its probes.
+  // send(), and probe_first() of the burst ahead: the lines are prefetched between its probes. Bursts further
+  // ahead that are not finished go on by a stage.
   void send_behind(BurstLookup &ahead) noexcept {
+    BurstLookup *const second = ahead.ahead_, *const third = second != nullptr ? second->ahead_ : nullptr;
+    if (second != nullptr) second->settle();
     Targets targets;
     aim(targets);
     ahead.follower_ = this;
+    ahead_ = &ahead;
     ahead.probe(targets);
     targets.prefetch_rest();
     v4_.read_late_cells(burst_);
+    if (third != nullptr) third->probe_prefixes(&ahead, this);
   }
 
   void probe_first() noexcept {
@@ -96,23 +115,16 @@ public:
     probe(none);
   }
 
-  // Before the next burst is sent: gives table 2's lines time to come. finish() does it otherwise.
+  // Gives table 2's lines time to come. finish() does it otherwise.
   void settle() noexcept {
-    for (const Side side : both_sides) {
-      v4_.settle(burst_, side);
-      v6_.settle(burst_, side);
-    }
+    each_busy([&](auto &family, Side side) { family.settle(burst_, side); });
   }
 
   void finish() noexcept {
     burst_.cost = {};
-    const BurstLookup *const next = follower_, *const after = next != nullptr ? next->follower_ : nullptr;
-    for (const Side side : both_sides) {
-      v4_.finish(burst_, side, next != nullptr ? &next->v4_ : nullptr,
-                 after != nullptr ? &after->v4_ : nullptr);
-      v6_.finish(burst_, side, next != nullptr ? &next->v6_ : nullptr,
-                 after != nullptr ? &after->v6_ : nullptr);
-    }
+    probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr);
+    if (follower_ != nullptr) follower_->ahead_ = nullptr;
+    each_busy([&](auto &family, Side side) { family.finish(burst_, side); });
     if (burst_.order != AllowFilterOrder::on_conflict) return;
     const bool sampled = ++finished_ % 64 == 0;
     if (v4_.asked() != 0) v4_.ask_late(burst_, sampled);
@@ -143,24 +155,59 @@ private:
   static constexpr Places v4_in_order = places_from(0), v6_in_order = places_from(slots_max);
 
   void aim(Targets &targets) noexcept {
+    busy_ = 0;
     for (const Side side : both_sides) {
-      if (v4_.asked() != 0) v4_.aim(burst_, side, targets);
-      if (v6_.asked() != 0) v6_.aim(burst_, side, targets);
+      if (v4_.asked() != 0) {
+        v4_.aim(burst_, side, targets);
+        if (v4_.is_busy(side)) busy_ |= bit_of(Family::ipv4, side);
+      }
+      if (v6_.asked() != 0) {
+        v6_.aim(burst_, side, targets);
+        if (v6_.is_busy(side)) busy_ |= bit_of(Family::ipv6, side);
+      }
     }
   }
   void probe(Targets &behind) noexcept {
+    each_busy([&](auto &family, Side side) {
+      family.locate_prefixes(burst_, side);
+      family.probe(burst_, side, behind);
+    });
+  }
+
+  // Most bursts ask one side about one family.
+  [[nodiscard]] static constexpr unsigned bit_of(Family family, Side side) noexcept {
+    return 1u << (2 * static_cast<unsigned>(side) + (family == Family::ipv6 ? 1 : 0));
+  }
+  // In the order of the sides: that of denials answers first.
+  template <class Stage> [[gnu::always_inline]] void each_busy(Stage stage) noexcept {
     for (const Side side : both_sides) {
-      v4_.locate_prefixes(burst_, side);
-      v6_.locate_prefixes(burst_, side);
-      v4_.probe(burst_, side, behind);
-      v6_.probe(burst_, side, behind);
+      if ((busy_ & bit_of(Family::ipv4, side)) != 0) stage(v4_, side);
+      if ((busy_ & bit_of(Family::ipv6, side)) != 0) stage(v6_, side);
     }
+  }
+
+  [[nodiscard]] static bool has_prefixes(const auto &map) noexcept {
+    return !map.empty() && (map.in_use() & table::range_prefixes) != 0;
+  }
+
+  // `located`, `asked`: bursts behind, or null.
+  void probe_prefixes(const BurstLookup *located, const BurstLookup *asked) noexcept {
+    each_busy([&](auto &family, Side side) {
+      if constexpr (std::is_same_v<decltype(family), LookupV4 &>)
+        family.probe_prefixes(burst_, side, located != nullptr ? &located->v4_ : nullptr,
+                              asked != nullptr ? &asked->v4_ : nullptr);
+      else
+        family.probe_prefixes(burst_, side, located != nullptr ? &located->v6_ : nullptr,
+                              asked != nullptr ? &asked->v6_ : nullptr);
+    });
   }
 
   BurstState burst_;
   Kernels jhash_kernels_ = portable_kernels; // while burst_.kernels says so
   unsigned finished_ = 0;                    // bursts, to sample some
   BurstLookup *follower_ = nullptr;          // sent behind this one, as long as this one is in flight
+  BurstLookup *ahead_ = nullptr;             // behind which this one was sent, as long as that is in flight
+  unsigned busy_ = 0;                        // bit_of() what was asked and has an answer to find
   Places place_{};                           // of a slot's question among the answers of a side
   LookupV4 v4_;
   LookupV6 v6_;

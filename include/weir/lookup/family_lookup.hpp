@@ -70,6 +70,7 @@ public:
 
   void begin() noexcept {
     asked_ = 0;
+    source_ = keys_.data();
     busy_ = {};
     for (const Side side : both_sides) prefixes_[side].clear();
   }
@@ -81,10 +82,12 @@ public:
   // Replaces every question asked so far.
   void ask_all(const void *keys, unsigned count) noexcept {
     std::memcpy(keys_.data(), keys, count * sizeof(Key));
+    source_ = static_cast<const Key *>(keys);
     asked_ = count;
   }
   void ask_nothing() noexcept { asked_ = 0; }
   [[nodiscard]] unsigned asked() const noexcept { return asked_; }
+  [[nodiscard]] bool is_busy(Side side) const noexcept { return busy_[side]; } // after aim()
 
   [[nodiscard]] static std::uint32_t *answers(BurstState &burst, Side side) noexcept {
     return burst.answers[side].data() + (is_v4 ? 0 : questions_max);
@@ -93,8 +96,8 @@ public:
     return burst.answers[side].data() + (is_v4 ? 0 : questions_max);
   }
 
+  // From here on of sides that are busy.
   void probe(BurstState &burst, Side side, Targets &behind) noexcept {
-    if (!busy_[side]) return;
     batches_[side].each(
         [&](auto &b) { b.probe_first(tables(burst, side), *burst.kernels, answers(burst, side), behind); });
   }
@@ -103,8 +106,14 @@ public:
     prefixes_[side].locate(*burst.kernels);
   }
 
+  // `located`, `asked`: bursts behind, or null.
+  void probe_prefixes(const BurstState &burst, Side side, const FamilyLookup *located,
+                      const FamilyLookup *asked) noexcept {
+    prefixes_[side].probe(*burst.kernels, located != nullptr ? &located->prefixes_[side] : nullptr,
+                          asked != nullptr ? &asked->prefixes_[side] : nullptr);
+  }
+
   void settle(BurstState &burst, Side side) noexcept {
-    if (!busy_[side]) return;
     batches_[side].each(
         [&](auto &b) { b.settle(tables(burst, side), *burst.kernels, answers(burst, side)); });
   }
@@ -142,35 +151,32 @@ protected:
     const Map &map = ranges(burst, side);
     busy_[side] = true;
     uniform_[side].reset();
-    batches_[side].clear();
+    const bool as_array = 4 * std::popcount(hosts) >= 3 * static_cast<int>(asked_);
     asks_hosts_[side] = hosts != 0;
-    if (4 * std::popcount(hosts) >= 3 * static_cast<int>(asked_)) {
+    answers_are_set_[side] = hosts != 0 || !PrefixQuestions<Map>::asks_all(prefixes, asked_);
+    if (!as_array && answers_are_set_[side]) std::fill_n(answers(burst, side), asked_, 0);
+    if (hosts == 0) {
+      batches_[side].drop();
+    } else if (as_array) {
       batches_[side].add_all(keys_.data(), asked_, seed, host_length); // its probes set every answer
       if (burst.view->judges_hosts(side)) batches_[side].judge_only(hosts);
     } else {
-      if (hosts != 0 || !asks_all(prefixes)) std::fill_n(answers(burst, side), asked_, 0);
+      batches_[side].clear();
       for (std::uint64_t rest = hosts; rest != 0; rest &= rest - 1) {
         const auto q = static_cast<unsigned>(std::countr_zero(rest));
         batches_[side].add(keys_[q], seed, host_length, q);
       }
     }
-    answers_are_set_[side] = hosts != 0 || !asks_all(prefixes);
-    prefixes_[side].ask(*burst.kernels, map, keys_.data(), asked_, prefixes);
+    prefixes_[side].ask(*burst.kernels, map, keys_.data(), asked_, prefixes, source_);
     if (hosts != 0) locate(burst, side, targets);
   }
-  [[nodiscard]] bool asks_all(std::uint64_t prefixes) const noexcept {
-    return PrefixQuestions<Map>::asks_all(prefixes, asked_);
-  }
-  void finish_beside_ranges(BurstState &burst, Side side, const FamilyLookup *next,
-                            const FamilyLookup *after) noexcept {
+  void finish_beside_ranges(BurstState &burst, Side side) noexcept {
     std::uint32_t *const answers = this->answers(burst, side);
     if (asks_hosts_[side]) { // else no filter was asked either
       collect(burst, side);
       tally_filters(burst, side);
     }
-    prefixes_[side].answer(*burst.kernels, next != nullptr ? &next->prefixes_[side] : nullptr,
-                           after != nullptr ? &after->prefixes_[side] : nullptr, answers_are_set_[side],
-                           answers);
+    prefixes_[side].answer(*burst.kernels, answers_are_set_[side], answers);
     const std::uint32_t otherwise = ranges(burst, side).value(0);
     if (otherwise == 0) return;
     for (unsigned q = 0; q < asked_; ++q)
@@ -224,6 +230,7 @@ protected:
   PerSide<std::optional<std::uint32_t>> uniform_{}; // what all answers of a side are
   PerSide<bool> asks_hosts_{}, answers_are_set_{};  // beside ranges
   PerSide<PrefixQuestions<Map>> prefixes_;
+  const Key *source_ = nullptr; // of the keys, until they are aimed
   alignas(64) std::array<Key, questions_max> keys_{};
   PerSide<ProbeBatches<Line>> batches_; // IPv4: 64 questions of at most 16 lengths
 

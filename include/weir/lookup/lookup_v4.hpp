@@ -50,9 +50,8 @@ public:
     }
   }
 
-  void finish(BurstState &burst, Side side, const LookupV4 *next, const LookupV4 *after) noexcept {
-    if (!busy_[side]) return;
-    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side, next, after);
+  void finish(BurstState &burst, Side side) noexcept {
+    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side);
     std::uint32_t *const answers = this->answers(burst, side);
     collect(burst, side);
     tally_filters(burst, side);

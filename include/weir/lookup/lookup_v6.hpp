@@ -40,9 +40,8 @@ public:
     locate(burst, side, targets);
   }
 
-  void finish(BurstState &burst, Side side, const LookupV6 *next, const LookupV6 *after) noexcept {
-    if (!busy_[side]) return;
-    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side, next, after);
+  void finish(BurstState &burst, Side side) noexcept {
+    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side);
     collect(burst, side);
     if (!crowded_[side]) return tally_filters(burst, side);
     for (unsigned q = 0; q < asked_; ++q)

@@ -1,9 +1,12 @@
 // The questions of a burst to the range map of one side: those whose /16 has prefixes, or all of them. Its stages
 // are those of burst_lookup.hpp, so that memory answers while other bursts work:
 //
-//   ask      burst i+2    words that lead to first lines
-//   locate   burst i+1    first lines; the words have been prefetched while burst i-1 was answered
-//   answer   burst i      while the lines of burst i+1 and the words of burst i+2 are prefetched, one a step
+//   ask      burst i+3    words that lead to first lines
+//   locate   burst i+2    first lines; the words have been prefetched while burst i-1 was probed
+//   probe    burst i      while the lines of burst i+2 and the words of burst i+3 are prefetched, one a step
+//   answer   burst i-1    those that were led on take their further lines
+//
+// With fewer bursts in flight each stage does what those before it did not.
 #pragma once
 
 #include "weir/lookup/kernels.hpp"
@@ -30,7 +33,7 @@ public:
 
   // Bit q of `questions`: keys[q] is asked; others may be. The keys stay where they are until answer().
   void ask(const Kernels &kernels, const Map &map, const Question *keys, unsigned count,
-           std::uint64_t questions) noexcept {
+           std::uint64_t questions, const Question *source) noexcept {
     all_ = asks_all(questions, count);
     count_ = count;
     if (!all_) {
@@ -42,7 +45,7 @@ public:
       }
     }
     if (count_ == 0) return;
-    burst_.ask(kernels, map, all_ ? keys : some_.data(), count_);
+    burst_.ask(kernels, map, all_ ? keys : some_.data(), count_, all_ ? source : some_.data());
     state_ = State::asked;
   }
 
@@ -52,13 +55,18 @@ public:
     state_ = State::located;
   }
 
-  // An answer that is 0 becomes the value of the longest prefix. `next`, `after`: the bursts behind, or null.
-  void answer(const Kernels &kernels, const PrefixQuestions *next, const PrefixQuestions *after,
-              bool answers_are_set, std::uint32_t *answers) noexcept {
-    if (state_ == State::nothing) return;
+  // `located`, `asked`: bursts behind for which memory is to be prefetched, or null.
+  void probe(const Kernels &kernels, const PrefixQuestions *located, const PrefixQuestions *asked) noexcept {
+    if (state_ != State::asked && state_ != State::located) return;
     locate(kernels);
-    burst_.probe(kernels, next != nullptr && next->state_ == State::located ? next->burst_ : nothing,
-                 after != nullptr && after->state_ == State::asked ? after->burst_ : nothing);
+    burst_.probe(kernels, located != nullptr && located->state_ == State::located ? located->burst_ : nothing,
+                 asked != nullptr && asked->state_ == State::asked ? asked->burst_ : nothing);
+    state_ = State::probed;
+  }
+
+  // After probe(). An answer that is 0 becomes the value of the longest prefix.
+  void answer(const Kernels &kernels, bool answers_are_set, std::uint32_t *answers) noexcept {
+    if (state_ == State::nothing) return;
     std::uint32_t *const values = all_ && !answers_are_set ? answers : value_.data();
     burst_.answer(kernels, values);
     burst_.finish(kernels, values);
@@ -75,7 +83,7 @@ public:
 private:
   static inline const Burst nothing{};
 
-  enum class State : std::uint8_t { nothing, asked, located };
+  enum class State : std::uint8_t { nothing, asked, located, probed };
   State state_ = State::nothing;
   bool all_ = false;
   unsigned count_ = 0;

@@ -391,6 +391,7 @@ public:
     used_ = 1;
     batch_[0].clear();
   }
+  void drop() noexcept { used_ = 0; } // nothing is added until clear() or add_all()
   [[nodiscard]] bool has_room_for(unsigned probes) const noexcept {
     return (batches_max - used_) * Batch::capacity >= probes;
   }
@@ -402,6 +403,7 @@ public:
   void judge_only(std::uint64_t questions) noexcept { batch_[0].judge_only(questions); }
   // Before any other probe, and without answers yet.
   void add_all(const typename Line::Key *keys, unsigned count, std::uint64_t seed, unsigned length) noexcept {
+    clear();
     batch_[0].add_all(keys, count, seed, length);
   }
 

@@ -39,14 +39,20 @@ public:
   using Question = typename Map::Question;
   static constexpr unsigned questions_max = 64;
 
-  void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count) noexcept {
+  // `source`: the same questions where they were written longer ago, for loads that are wider than those stores.
+  void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count,
+           const Question *source) noexcept {
     map_ = &map;
     questions_ = questions;
     count_ = count;
     if constexpr (is_v4)
-      kernels.ranges->words_v4(map, questions, count, words_.data());
+      kernels.ranges->words_v4(map, source, count, words_.data());
     else
-      kernels.ranges->words_v6(map, questions, count, words_.data());
+      kernels.ranges->words_v6(map, source, count, words_.data());
+  }
+
+  void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count) noexcept {
+    ask(kernels, map, questions, count, questions);
   }
 
   void locate(const Kernels &kernels) noexcept {

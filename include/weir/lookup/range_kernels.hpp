@@ -8,8 +8,8 @@
 //   numbers  what they say -> table values
 //   follow   questions that are led on -> table values, and those that are led on again
 //
-// words(), places() and numbers() may read and write up to the next multiple of 16 in every array. steps() prefetches
-// for two bursts behind, one word and one line each step: prefetched all at once they slow what follows.
+// words(), places() and numbers() may read and write up to the next multiple of 16 in every array, and steps() reads
+// 64 elements of `said`, of which it writes `count`. It prefetches for two bursts behind, one word and one line each step: prefetched all at once they slow what follows.
 #pragma once
 
 #include "weir/filter/batch.hpp"

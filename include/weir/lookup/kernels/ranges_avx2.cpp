@@ -97,7 +97,7 @@ WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV
   return __builtin_bswap16(window);
 }
 
-WEIR_INLINE std::uint32_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
+WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
   const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
   const __m256i begun = _mm256_cmpeq_epi16(_mm256_max_epu16(keys, wanted), wanted);
@@ -105,23 +105,25 @@ WEIR_INLINE std::uint32_t step_one(const table::RangeLine &line, std::uint16_t k
   return line.value[static_cast<std::size_t>(_mm_popcnt_u64(bits)) / 2 - 1];
 }
 
+// The highest bits of 32 words.
+WEIR_INLINE std::uint32_t high_bits(const std::uint16_t *words) noexcept {
+  const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(words));
+  const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(words + 16));
+  const __m256i halves = _mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0b11'01'10'00);
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(halves));
+}
+
+// The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
 WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
-  std::uint64_t on = 0;
   unsigned i = 0;
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
-    said[i] = static_cast<std::uint16_t>(v);
-    on |= std::uint64_t{v} >> 15 << i;
+    said[i] = step_one(*r.lines[i], r.keys[i]);
   }
-  for (; i < r.count; ++i) {
-    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
-    said[i] = static_cast<std::uint16_t>(v);
-    on |= std::uint64_t{v} >> 15 << i;
-  }
-  return on;
+  for (; i < r.count; ++i) said[i] = step_one(*r.lines[i], r.keys[i]);
+  return _bzhi_u64(high_bits(said) | std::uint64_t{high_bits(said + 32)} << 32, r.count);
 }
 
 // Without a branch for each question: which of them are led on again is not to be guessed.

@@ -130,29 +130,25 @@ WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV
   return __builtin_bswap16(window);
 }
 
-WEIR_INLINE std::uint32_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
+WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
   const unsigned begun = _mm256_cmple_epu16_mask(keys, _mm256_set1_epi16(static_cast<short>(key)));
   return line.value[static_cast<std::size_t>(_mm_popcnt_u64(begun | 1)) - 1];
 }
 
+// The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
 WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
-  std::uint64_t on = 0;
   unsigned i = 0;
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
-    said[i] = static_cast<std::uint16_t>(v);
-    on |= std::uint64_t{v} >> 15 << i;
+    said[i] = step_one(*r.lines[i], r.keys[i]);
   }
-  for (; i < r.count; ++i) {
-    const std::uint32_t v = step_one(*r.lines[i], r.keys[i]);
-    said[i] = static_cast<std::uint16_t>(v);
-    on |= std::uint64_t{v} >> 15 << i;
-  }
-  return on;
+  for (; i < r.count; ++i) said[i] = step_one(*r.lines[i], r.keys[i]);
+  const std::uint64_t first = _mm512_movepi16_mask(_mm512_loadu_si512(said));
+  const std::uint64_t second = _mm512_movepi16_mask(_mm512_loadu_si512(said + 32));
+  return _bzhi_u64(first | second << 32, r.count);
 }
 
 // Without a branch for each question: which of them are led on again is not to be guessed.

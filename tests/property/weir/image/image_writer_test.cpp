@@ -6,7 +6,7 @@
 #include "tests/support/seed.hpp"
 #include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/writer.hpp"
-#include "weir/lookup/burst_lookup.hpp"
+#include "weir/lookup/burst_stream.hpp"
 #include "weir/lookup/kernels/choose.hpp"
 
 #include <gtest/gtest.h>
@@ -198,7 +198,8 @@ enum class Kind : std::uint8_t {
   guarded_by_stack,
   jhash,
   jhash_guarded,
-  jhash_behind_a_stack
+  jhash_behind_a_stack,
+  hosts_in_ranges
 };
 
 class Deltas : public testing::TestWithParam<Kind> {
@@ -215,7 +216,7 @@ public:
     return seesaw ? test::AllowFilterKind::seesaw : test::AllowFilterKind::none;
   }
   static Live live(const State &state, std::uint64_t seed) {
-    const bool jhash = GetParam() >= Kind::jhash;
+    const bool jhash = GetParam() >= Kind::jhash && GetParam() != Kind::hosts_in_ranges;
     const bool chained = GetParam() == Kind::chained || GetParam() == Kind::chained_and_given_up ||
                          GetParam() == Kind::guarded_and_chained || jhash;
     ImageMemory memory =
@@ -238,7 +239,15 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   unsigned rebuilds = 0, in_place = 0;
   State state;
   for (int i = 0; i < 100; ++i) state.rules[g.below(2)][g.prefix()] = ListId(g.below(9));
+  if (GetParam() == Kind::hosts_in_ranges)
+    for (int i = 0; i < 6000; ++i)
+      if (const Prefix p = g.prefix(); !p.is_host()) state.rules[0][p] = ListId(g.below(9));
   auto [memory, writer] = live(state, seed);
+  const image::ImageView &first = writer.view();
+  ASSERT_EQ(GetParam() == Kind::hosts_in_ranges,
+            !first.ranges_v4[Side::deny].empty() &&
+                (first.ranges_v4[Side::deny].in_use() & table::range_hosts) == 0 &&
+                (first.ranges_v6[Side::deny].in_use() & table::range_hosts) == 0);
   for (int round = 0; round < 3000; ++round) {
     for (std::uint64_t n = g.below(12); n > 0; --n) {
       const auto side = static_cast<Side>(g.below(2));
@@ -285,14 +294,16 @@ std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
                                    "guarded_by_stack",
                                    "jhash",
                                    "jhash_guarded",
-                                   "jhash_behind_a_stack"};
+                                   "jhash_behind_a_stack",
+                                   "hosts_in_ranges"};
   return names[static_cast<unsigned>(kind.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                          testing::Values(Kind::plain, Kind::behind_a_front_filter, Kind::chained,
                                          Kind::chained_and_given_up, Kind::guarded, Kind::guarded_and_chained,
                                          Kind::guarded_by_cuckoo, Kind::guarded_by_stack, Kind::jhash,
-                                         Kind::jhash_guarded, Kind::jhash_behind_a_stack),
+                                         Kind::jhash_guarded, Kind::jhash_behind_a_stack,
+                                         Kind::hosts_in_ranges),
                          kind_name);
 
 // With an adaptive bit, what could not be sealed at once is as soon as the keys there have gone.
@@ -402,44 +413,108 @@ TEST(Bursts, with_more_probes_than_there_is_room_for_answer_alike) {
   state.expect_same(view, asked);
 }
 
-// Three bursts in flight as a worker keeps them, with every set of kernels, with and without a front
-// filter, over hosts alone and over prefixes.
+// Bursts in flight as a worker keeps them, with every set of kernels, with and without a front filter, over hosts
+// alone and over prefixes; now and then a queue runs dry and all of them are finished.
 TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
   const std::uint64_t seed = test::seed_or(47);
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
+  const auto v6 = [](std::uint64_t number) {
+    Address a = parse_address("2001:db8::").value();
+    a.bytes[6] = static_cast<std::uint8_t>(number >> 8);
+    a.bytes[15] = static_cast<std::uint8_t>(number);
+    return a;
+  };
+  const auto address = [&](bool four) {
+    return four ? Address::from_host(0x0A000000 + static_cast<std::uint32_t>(random() % 9000))
+                : v6(random() % 9000);
+  };
+  struct Sent {
+    std::vector<Address> asked;
+    bool one_family = false;
+  };
+  constexpr unsigned slots = lookup::BurstLookup::slots_max, most = lookup::BurstLookup::in_flight_max;
   for (const bool prefixes : {false, true}) {
     State state;
-    for (unsigned i = 0; i < 3000; ++i) {
-      const Address a = Address::from_host(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
-      const auto l = static_cast<std::uint8_t>(prefixes ? 20 + random() % 13 : 32);
+    for (unsigned i = 0; i < 6000; ++i) {
+      const Address a = address(i % 2 == 0);
+      const unsigned bits = address_bits(a.family);
+      const auto l = static_cast<std::uint8_t>(prefixes ? bits - random() % 13 : bits);
       state.rules[0][{masked(a, l), l}] = ListId(random() % 100);
     }
     for (const bool front : {false, true}) {
       const ImageMemory memory = state.build(seed, {.front = front});
       const image::ImageView view = memory.view();
+      const unsigned in_flight = lookup::BurstLookup::in_flight(view);
+      ASSERT_EQ(in_flight, prefixes ? most : 3);
       for (const lookup::Kernels *kernels : lookup::available_kernels()) {
-        const auto bursts = std::make_unique<lookup::BurstLookup[]>(3);
-        std::array<std::array<std::uint32_t, lookup::BurstLookup::slots_max>, 3> wires;
-        std::array<unsigned, 3> counts{};
-        for (unsigned n = 0; n < 200; ++n) {
-          const unsigned now = n % 3, ahead = (n + 2) % 3, oldest = (n + 1) % 3;
-          counts[now] = 1 + static_cast<unsigned>(random() % lookup::BurstLookup::slots_max);
-          for (std::uint32_t &w : wires[now])
-            w = byteswap32(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
-          bursts[now].begin(view, *kernels);
-          bursts[now].ask_all_v4(wires[now].data(), counts[now]);
-          n == 0 ? bursts[now].send() : bursts[now].send_behind(bursts[ahead]);
-          if (n < 2) continue;
-          bursts[oldest].finish();
-          for (unsigned q = 0; q < counts[oldest]; ++q) {
-            const std::uint32_t expected = judge(state.rules[0], Address::from_wire(wires[oldest][q]));
-            ASSERT_EQ(bursts[oldest].deny(q), expected) << kernels->name << ", question " << q;
-            ASSERT_EQ(bursts[oldest].deny_v4()[q], expected);
+        const auto bursts = std::make_unique<lookup::BurstLookup[]>(most);
+        std::array<Sent, most> sent;
+        unsigned oldest = 0;
+        const auto finish_oldest = [&] {
+          lookup::BurstLookup &burst = bursts[oldest % in_flight];
+          const Sent &of = sent[oldest++ % in_flight];
+          burst.finish();
+          for (unsigned q = 0; q < of.asked.size(); ++q) {
+            const std::uint32_t expected = judge(state.rules[0], of.asked[q]);
+            ASSERT_EQ(burst.deny(q), expected) << kernels->name << ", question " << q;
+            if (!of.one_family) continue;
+            ASSERT_EQ((of.asked[q].family == Family::ipv4 ? burst.deny_v4() : burst.deny_v6())[q], expected);
           }
+        };
+        for (unsigned n = 0; n < 300; ++n) {
+          lookup::BurstLookup &burst = bursts[n % in_flight];
+          Sent &now = sent[n % in_flight];
+          now.one_family = n % 3 != 0;
+          now.asked.resize(1 + random() % slots);
+          for (Address &a : now.asked) a = address(now.one_family ? n % 3 == 1 : random() % 2 == 0);
+          burst.begin(view, *kernels);
+          std::array<std::uint32_t, slots> wires;
+          std::array<table::KeyV6, slots> keys;
+          for (unsigned q = 0; q < now.asked.size(); ++q) {
+            const Address &a = now.asked[q];
+            const bool four = a.family == Family::ipv4;
+            if (four)
+              wires[q] = a.wire();
+            else
+              keys[q] = table::KeyV6::load(a.bytes.data());
+            if (now.one_family) continue;
+            four ? burst.ask_v4(q, a.wire()) : burst.ask_v6(q, a.bytes.data());
+          }
+          const auto count = static_cast<unsigned>(now.asked.size());
+          if (n % 3 == 1) burst.ask_all_v4(wires.data(), count);
+          if (n % 3 == 2) burst.ask_all_v6(keys.data(), count);
+          n == oldest ? burst.send() : burst.send_behind(bursts[(n - 1) % in_flight]);
+          if (n + 1 - oldest == in_flight) finish_oldest();
+          if (random() % 16 == 0) {
+            if (oldest <= n) burst.probe_first();
+            while (oldest <= n && !testing::Test::HasFatalFailure()) finish_oldest();
+          }
+          if (testing::Test::HasFatalFailure()) return;
         }
       }
     }
+  }
+}
+
+TEST(Bursts, of_a_stream_come_back_in_order_whatever_their_number) {
+  State state;
+  state.rules[0][parse_prefix("10.0.0.0/25").value()] = ListId(4);
+  const ImageMemory memory = state.build(1);
+  lookup::BurstStream stream;
+  for (std::size_t bursts = 0; bursts < 12; ++bursts) {
+    std::size_t asked = 0, taken = 0;
+    stream.run(
+        memory.view(), *lookup::available_kernels().back(), bursts,
+        [&](lookup::BurstLookup &burst, std::size_t i) {
+          ASSERT_EQ(i, asked++);
+          burst.ask_v4(0, Address::from_host(0x0A000000 + static_cast<std::uint32_t>(64 * i)).wire());
+        },
+        [&](const lookup::BurstLookup &burst, std::size_t i) {
+          ASSERT_EQ(i, taken++);
+          ASSERT_EQ(burst.deny(0), i < 2 ? table::value::make(ListId(4), 25) : 0);
+        });
+    ASSERT_EQ(taken, bursts);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "weir/config/no_image.hpp"
 #include "weir/key/text.hpp"
+#include "weir/wire/counters.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -103,6 +104,20 @@ Json held_back_json(const Engine::HeldBack &held) {
     answer["image_wait_s"] = held.image_wait_s;
   }
   return answer;
+}
+
+// TSC cycles a packet of each worker's stages, since the dataplane began.
+Json stages_in(const Json &report) {
+  Json rows = Json::array();
+  for (const Json &worker : section_of(report, "workers")) {
+    const double packets = worker.value("timed_packets", 0.0);
+    if (packets == 0) continue;
+    Json &row = rows.emplace_back(Json{{"worker", worker.value("id", 0)}});
+    for (const wire::CounterId id : wire::stage_counters)
+      row[wire::stage_name(id)] =
+          worker.value(std::string(wire::counters[static_cast<std::size_t>(id)].name), 0.0) / packets;
+  }
+  return rows;
 }
 
 // Why the dataplane cannot even be asked for a connection; empty: it can.
@@ -295,7 +310,11 @@ void Api::top(const Json &request, const Caller &, const Reply &reply) {
                          {"verdict", row.denied ? "drop" : "pass"}});
     if (row.denied) addresses.back()["list"] = list_name(row.list);
   }
-  reply(Json{{"addresses", std::move(addresses)}});
+  // A dataplane that does not answer has no stages to show.
+  ask_dataplane(R"({"what":"stats"})", [reply, addresses](const Result<std::string> &text) {
+    const Json report = text ? parsed(*text) : Json();
+    reply(Json{{"addresses", addresses}, {"stages", stages_in(report)}});
+  });
 }
 
 } // namespace weir::control

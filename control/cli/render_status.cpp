@@ -182,10 +182,8 @@ std::string render_generations(const Json &answer, std::int64_t now) {
 }
 
 std::string render_explain(const Json &answer, std::int64_t now) {
-  std::string verdict = text_in(answer, "verdict");
-  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
-                 [](char c) { return static_cast<char>(std::toupper(c)); });
-  std::string text = fmt::format("{}  reason {}", verdict, text_in(answer, "reason"));
+  std::string text =
+      fmt::format("{}  reason {}", in_capitals(text_in(answer, "verdict")), text_in(answer, "reason"));
   if (const auto list = text_in(answer, "list", ""); !list.empty()) text += "  list " + list;
   if (const auto entry = text_in(answer, "entry", ""); !entry.empty()) text += "  entry " + entry;
   if (const auto comment = text_in(answer, "comment", ""); !comment.empty())

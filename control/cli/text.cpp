@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -196,6 +197,12 @@ std::string Table::text() const {
   const std::string nothing;
   for (const auto &row : rows_)
     line([&](std::size_t i) -> const std::string & { return i < row.size() ? row[i] : nothing; });
+  return out;
+}
+
+std::string in_capitals(std::string_view text) {
+  std::string out(text);
+  for (char &c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return out;
 }
 

@@ -42,6 +42,8 @@ namespace weir::cli {
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &candidates);
 
 // An aligned table. Cells that hold numbers are set to the right by the caller's choice of columns.
+[[nodiscard]] std::string in_capitals(std::string_view text);
+
 class Table {
 public:
   enum class Align : std::uint8_t { left, right };

@@ -32,6 +32,7 @@ struct Burst : Packets {
   AttachedImage *image = nullptr; // null: no generation is attached
   PacketMask dropped = 0;         // by decisions[]
   PacketMask special = 0;         // all packets but IPv4 that matched no list; counted individually
+  bool by_lists = false;          // IPv4 alone, and of `special` all were decided by the list that they name
   Decision decisions[burst_packets_max];
 };
 

@@ -65,14 +65,6 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   return {verdict, reason, FamilySlot::ipv4, 0, list};
 }
 
-using Decisions = std::array<Decision, burst_packets_max>;
-constexpr Decisions all_decided(Verdict verdict) {
-  Decisions all;
-  all.fill(decided(verdict, Reason::fallthrough, no_list));
-  return all;
-}
-constexpr Decisions all_passed = all_decided(Verdict::pass), all_dropped = all_decided(Verdict::drop);
-
 // Slot i is packet i, and nothing but the lists has a say: only packets that one of them names are looked
 // at one by one.
 void judge_plain(Burst &burst) noexcept {
@@ -83,10 +75,22 @@ void judge_plain(Burst &burst) noexcept {
   const PacketMask denied = kernels.listed(deny, burst.count) & ~allowed;
   burst.special = allowed | denied;
   burst.dropped = denied | (fallthrough == Verdict::drop ? burst.all() & ~allowed : 0);
-  std::ranges::copy(fallthrough == Verdict::pass ? all_passed : all_dropped, burst.decisions);
-  for (PacketMask rest = denied; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    burst.decisions[i] = decided(Verdict::drop, Reason::deny, table::value::list_of(deny[i]));
+  const Decision otherwise = decided(fallthrough, Reason::fallthrough, no_list);
+  const auto denial = [&](unsigned i) {
+    return decided(Verdict::drop, Reason::deny, table::value::list_of(deny[i]));
+  };
+  if (4 * std::popcount(denied) >
+      static_cast<int>(burst.count)) { // without a branch: it could not be predicted
+    const auto other_bits = std::bit_cast<std::uint64_t>(otherwise);
+    for (unsigned i = 0; i < burst.count; ++i) {
+      const std::uint64_t is_denied = 0 - (denied >> i & 1);
+      const std::uint64_t difference = (other_bits ^ std::bit_cast<std::uint64_t>(denial(i))) & is_denied;
+      burst.decisions[i] = std::bit_cast<Decision>(other_bits ^ difference);
+    }
+  } else {
+    std::fill_n(burst.decisions, burst_packets_max, otherwise);
+    for (PacketMask rest = denied; rest != 0; rest &= rest - 1)
+      burst.decisions[std::countr_zero(rest)] = denial(static_cast<unsigned>(std::countr_zero(rest)));
   }
   for (PacketMask rest = allowed; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
@@ -99,8 +103,10 @@ void judge_plain(Burst &burst) noexcept {
 void judge_burst(Burst &burst, Verdict without_image) noexcept {
   if (burst.image != nullptr) {
     burst.lookup.finish();
+    burst.by_lists = burst.plain;
     if (burst.plain) return judge_plain(burst);
   }
+  burst.by_lists = false;
   burst.special = burst.all();
   burst.dropped = 0;
   for (unsigned i = 0; i < burst.count; ++i) {

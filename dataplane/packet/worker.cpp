@@ -15,6 +15,7 @@
 
 namespace weir::dataplane {
 namespace {
+constexpr unsigned polls_a_timing = 64; // the timestamps would take a twentieth of a packet's time otherwise
 constexpr unsigned empty_rounds_before_yield = 64;
 constexpr unsigned yields_before_sleep = 64;
 constexpr timespec short_sleep{0, 20'000};
@@ -46,6 +47,7 @@ struct Worker::State {
   [[nodiscard]] bool poll_for_p4(const RxQueue &queue) noexcept;
   [[nodiscard]] bool receive(const RxQueue &queue, Burst &burst) noexcept;
   void leave(Burst &burst) noexcept;
+  void lap(CounterId stage) noexcept;
   void size_ring() noexcept;
   void finish_oldest() noexcept;
   void drain() noexcept;
@@ -59,20 +61,34 @@ struct Worker::State {
   unsigned next = 0;      // place of the next burst in the ring
   unsigned in_flight = 0; // not yet judged
   bool newest_is_probed = true;
+  unsigned polls = 0; // that brought packets
+  bool timed = false; // this one's stages
+  std::uint64_t lap_began = 0;
   unsigned empty_rounds = 0; // in a row
   unsigned yields = 0;       // since the last packet
   unsigned ring_size = lookup::BurstLookup::in_flight_max;
   Burst ring[lookup::BurstLookup::in_flight_max];
 };
 
+// Cycles since the last stage of this poll ended. A burst that goes on in a stage counts there, whichever of those
+// in flight it is.
+void Worker::State::lap(CounterId stage) noexcept {
+  if (!timed) return;
+  const std::uint64_t now = rte_rdtsc();
+  counters[stage].add(now - lap_began);
+  lap_began = now;
+}
+
 // A burst under the image in force, parsed. False when there was nothing.
 bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
+  timed = (polls + 1) % polls_a_timing == 0;
+  if (timed) lap_began = rte_rdtsc();
   burst.image = slot.current();
   burst.from = &queue;
   burst.count = rte_eth_rx_burst(queue.port, queue.queue, burst.packets,
                                  static_cast<std::uint16_t>(packets_max(burst.image)));
-  if (burst.count == 0) return false;
-
+  if (burst.count == 0) return timed = false;
+  ++polls;
   burst.policy = burst.image != nullptr ? &burst.image->view.policy : nullptr;
   burst.match = burst.policy != nullptr ? burst.policy->match : Match::source;
   burst.tunnels = burst.policy != nullptr ? burst.policy->tunnels : Tunnels::outer;
@@ -88,8 +104,11 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
   port[PortCounterId::rx_bytes].add(burst.bytes);
   counters[CounterId::received].add(burst.count);
   counters[CounterId::bursts].add(1);
+  if (timed) counters[CounterId::timed_packets].add(burst.count);
+  lap(CounterId::receive_cycles);
 
   parse_burst(burst);
+  lap(CounterId::parse_cycles);
   return true;
 }
 
@@ -102,8 +121,10 @@ void Worker::State::leave(Burst &burst) noexcept {
   else
     counters[CounterId::without_image].add(count);
   send_burst(burst, setup, counters);
+  lap(CounterId::send_cycles);
   count_burst(burst, counters);
   counters[CounterId::judged].add(count);
+  lap(CounterId::count_cycles);
 }
 
 // Takes one burst from a queue into the pipeline, which moves those before it on: the newest is probed,
@@ -113,10 +134,12 @@ bool Worker::State::poll(const RxQueue &queue) noexcept {
   Burst &burst = ring[next];
   if (!receive(queue, burst)) return false;
   ask_burst(burst, newest_is_probed ? nullptr : &ring[(next + ring_size - 1) % ring_size]);
+  lap(CounterId::lookup_cycles);
   next = (next + 1) % ring_size;
   ++in_flight;
   newest_is_probed = false;
   if (in_flight == ring_size) finish_oldest();
+  timed = false;
   return true;
 }
 
@@ -133,8 +156,10 @@ bool Worker::State::poll_for_p4(const RxQueue &queue) noexcept {
     const auto judging = setup.p4->judging(); // registers and image are of one generation
     if (!receive(queue, burst)) return false;
     setup.p4->judge(burst);
+    lap(CounterId::judge_cycles);
   }
   leave(burst);
+  timed = false;
   return true;
 }
 
@@ -146,6 +171,7 @@ void Worker::State::finish_oldest() noexcept {
   }
   judge_burst(burst, without_image);
   if (burst.image != nullptr) count_lookups(burst.lookup.cost(), counters);
+  lap(CounterId::judge_cycles);
   leave(burst);
   --in_flight;
 }

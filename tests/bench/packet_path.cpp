@@ -42,7 +42,9 @@ struct Images {
   std::unique_ptr<dataplane::AttachedImage> full, chained, empty;
 };
 
-using Samples = std::array<std::vector<double>, contenders>; // round by round, million packets a second
+struct Samples : std::array<std::vector<double>, contenders> { // round by round, million packets a second
+  StageTimes stages;                                           // of `worker`
+};
 
 // `sources` hold eight rounds' addresses, so that no round meets those of the last.
 Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const std::uint32_t> sources,
@@ -67,7 +69,8 @@ Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const 
          {std::pair{weir, &images.full}, {weir_chained, &images.chained}, {empty_lists, &images.empty}}) {
       if (!*image) continue;
       rig.publish(std::move(*image));
-      runs[contender] = run(workers);
+      const bool timed = contender == weir && round > 0;
+      runs[contender] = timed ? samples.stages.over(rig, [&] { return run(workers); }) : run(workers);
       *image = rig.publish(nullptr);
     }
     runs[no_image] = run(workers);
@@ -174,7 +177,7 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
   for (unsigned workers = 1; workers <= std::min(workers_max, cpus()); ++workers)
     rigs.push_back(std::make_unique<Rig>(workers));
 
-  Grid one_worker{{"", "ns a packet"}, {}};
+  Grid one_worker{{"", "ns a packet"}, {}}, stages = StageTimes::grid();
   const Image nothing({}, {}, false);
   for (const std::uint32_t keys : {1'000'000u, 10'000'000u}) {
     const auto entries = make_entries(keys);
@@ -194,13 +197,17 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
         const auto &without = samples[plain_loop];
         add_row(grid, lines, keys, hit_percent, rig->workers(), samples, without);
         add_standings(keys, hit_percent, rig->workers(), samples, without, standings);
-        if (rig->workers() == 1 && hit_percent == 10) add_times(one_worker, keys, samples);
+        if (rig->workers() > 1) continue;
+        if (hit_percent == 10) add_times(one_worker, keys, samples);
+        samples.stages.add_row(stages, lines,
+                               fmt::format("{} keys, {:g} % hits", count_words(keys), hit_percent));
       }
     }
   }
   show(options, "packet_path",
        fmt::format("packet path, {} packets round a ring port, million packets a second", loop_packets),
        grid);
+  show(options, "packet_path_stages", "TSC cycles a packet in the stages of one worker", stages);
   show_beside_testpmd(options, lines, std::move(one_worker));
 }
 

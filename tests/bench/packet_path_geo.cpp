@@ -50,6 +50,7 @@ struct Images {
 
 struct Samples {
   std::vector<double> worker, empty_lists, plain; // million packets a second, round by round
+  StageTimes stages;                              // of `worker`
 };
 
 // A lookup may be so slow that a round takes seconds: rounds are made shorter then.
@@ -88,7 +89,9 @@ Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &im
 
   Samples samples;
   for (unsigned round = 0; round <= options.rounds(); ++round) { // round 0 warms up
-    const Rig::Run geo = work(images.geo, round, few), empty = work(images.empty, round, most);
+    const auto run = [&] { return work(images.geo, round, few); };
+    const Rig::Run geo = round == 0 ? run() : samples.stages.over(rig, run),
+                   empty = work(images.empty, round, most);
     const Rig::Run without = rig.run(std::span(sources).subspan(round % 8 * most, most), most,
                                      [&](unsigned, const std::atomic<bool> &stop) { plain.run(stop); });
     // Five standard deviations of the packets and of the sample, and what was in flight.
@@ -108,7 +111,7 @@ Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &im
 
 template <class Wire>
 Figure measure(const Options &options, const PrefixSet<Wire> &set, const Image &image, JsonLines &lines,
-               Grid &grid) {
+               Grid &grid, Grid &stages) {
   const Image nothing({}, {}, false);
   dataplane::ListSlots lists;
   const dataplane::AttachContext context{workers_max, &lists, [] {}};
@@ -118,6 +121,7 @@ Figure measure(const Options &options, const PrefixSet<Wire> &set, const Image &
   grid.rows.push_back({fmt::format("geo, {}", OfFamily<Wire>::name), with_spread(worker),
                        with_spread(figure_of(samples.empty_lists)), with_spread(figure_of(samples.plain)),
                        with_spread(ratio), short_number(1e3 / worker.median)});
+  samples.stages.add_row(stages, lines, fmt::format("geo, {}", OfFamily<Wire>::name));
   lines.line({{"bench", "packet_path_geo"},
               {"family", OfFamily<Wire>::name},
               {"mpps", worker.median},
@@ -139,14 +143,16 @@ void bench_packet_path_geo(const Options &options, std::vector<Standing> &standi
   Grid grid{{"list", "worker", "empty lists", "plain loop", "/ without", "ns a packet"}, {}};
   constexpr plan::Option plain_plan{plan::FrontFilter::none, plan::Predictor::inline_bits};
   const Image image(geo->v4.entries, geo->v6.entries, plain_plan, geo->v4.lists);
+  Grid stages = StageTimes::grid();
   standings.push_back(
-      standing(row_v4, ratio_floor_v4, ratio_aim_v4, measure(options, geo->v4, image, lines, grid)));
+      standing(row_v4, ratio_floor_v4, ratio_aim_v4, measure(options, geo->v4, image, lines, grid, stages)));
   standings.push_back(
-      standing(row_v6, ratio_floor_v6, ratio_aim_v6, measure(options, geo->v6, image, lines, grid)));
+      standing(row_v6, ratio_floor_v6, ratio_aim_v6, measure(options, geo->v6, image, lines, grid, stages)));
   show(options, "packet_path_geo",
        fmt::format("packet path, prefixes of all countries, {} packets round a ring port, million a second",
                    loop_packets),
        grid);
+  show(options, "packet_path_geo_stages", "TSC cycles a packet in the stages of one worker", stages);
 }
 
 const Benchmark packet_path_geo_benchmark{50, "packet_path_geo", bench_packet_path_geo};

@@ -2,6 +2,7 @@
 
 #include "dataplane/packet/stages.hpp"
 
+#include <fmt/core.h>
 #include <rte_ethdev.h>
 #include <rte_hash.h>
 
@@ -53,7 +54,8 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
     parse_burst(burst_);
     for (unsigned i = 0; i < burst_.count; ++i) decide(i, false);
     burst_.dropped = table_ ? look_up() : drawn_[next_++ % drawn_.size()] & burst_.all();
-    burst_.special = family_ == dataplane::FamilySlot::ipv4 ? burst_.dropped : burst_.all();
+    burst_.by_lists = family_ == dataplane::FamilySlot::ipv4;
+    burst_.special = burst_.by_lists ? burst_.dropped : burst_.all();
     for (dataplane::PacketMask rest = burst_.dropped; rest != 0; rest &= rest - 1)
       decide(static_cast<unsigned>(std::countr_zero(rest)), true);
     counters_[dataplane::CounterId::judged].add(burst_.count);
@@ -99,6 +101,32 @@ dataplane::PacketMask PlainLoop::look_up() {
   dataplane::PacketMask denied = 0;
   for (; hits != 0; hits &= hits - 1) denied |= dataplane::PacketMask{1} << place[std::countr_zero(hits)];
   return denied;
+}
+
+// ---- stages -------------------------------------------------------------------------------------
+
+Grid StageTimes::grid() {
+  Grid grid{{"worker", "all"}, {}};
+  for (const wire::CounterId id : wire::stage_counters) grid.columns.emplace_back(wire::stage_name(id));
+  return grid;
+}
+
+void StageTimes::add_row(Grid &grid, JsonLines &lines, const std::string &name) const {
+  const auto packets = static_cast<double>(sum_[wire::CounterId::timed_packets]);
+  if (packets == 0) return;
+  double all = 0;
+  std::vector<std::string> cells;
+  for (const wire::CounterId id : wire::stage_counters) {
+    const double cycles = static_cast<double>(sum_[id]) / packets;
+    all += cycles;
+    cells.push_back(fmt::format("{:.1f}", cycles));
+    lines.line({{"bench", "stages"},
+                {"worker", name},
+                {"stage", std::string(wire::stage_name(id))},
+                {"cycles_per_packet", cycles}});
+  }
+  cells.insert(cells.begin(), {name, fmt::format("{:.1f}", all)});
+  grid.rows.push_back(std::move(cells));
 }
 
 } // namespace weir::bench

@@ -105,4 +105,21 @@ private:
   dataplane::Burst burst_;
 };
 
+// TSC cycles a packet in each stage of the first worker, over some of its runs.
+class StageTimes {
+public:
+  template <class Run> auto over(Rig &rig, const Run &run) {
+    const wire::CounterValues before = values_of(rig.counters().worker(0));
+    auto result = run();
+    const wire::CounterValues during = values_of(rig.counters().worker(0)) - before;
+    for (std::size_t i = 0; i < sum_.of.size(); ++i) sum_.of[i] += during.of[i];
+    return result;
+  }
+  [[nodiscard]] static Grid grid();
+  void add_row(Grid &grid, JsonLines &lines, const std::string &name) const;
+
+private:
+  wire::CounterValues sum_;
+};
+
 } // namespace weir::bench

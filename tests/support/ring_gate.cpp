@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr unsigned packets_max = 8191;
-constexpr unsigned ring_slots = 8192; // room for all of them: a ring is never full
+constexpr unsigned ring_slots = 8192; // room for all of them: such a ring is never full
 
 void must(bool good, const char *what) {
   if (!good) throw std::runtime_error(std::string("ring gate: ") + what);
@@ -47,7 +47,7 @@ RingGate::RingGate(const RingGateOptions &options) {
     for (unsigned q = 0; q < queues_; ++q) {
       const std::string ring = port + "q" + std::to_string(q);
       rx_[p][q] = rte_ring_create((ring + "rx").c_str(), ring_slots, SOCKET_ID_ANY, 0);
-      tx_[p][q] = rte_ring_create((ring + "tx").c_str(), ring_slots, SOCKET_ID_ANY, 0);
+      tx_[p][q] = rte_ring_create((ring + "tx").c_str(), options.tx_slots, SOCKET_ID_ANY, 0);
       must(rx_[p][q] != nullptr && tx_[p][q] != nullptr, "rings");
     }
     const int id = rte_eth_from_rings(port.c_str(), rx_[p], queues_, tx_[p], queues_, 0);

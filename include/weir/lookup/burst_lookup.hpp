@@ -92,7 +92,7 @@ public:
     Targets targets;
     aim(targets);
     targets.prefetch_rest();
-    v4_.read_late_cells(burst_);
+    if (v4_.has_late_cells()) v4_.read_late_cells(burst_);
   }
 
   // send(), and probe_first() of the burst ahead: the lines are prefetched between its probes. Bursts further
@@ -106,7 +106,7 @@ public:
     ahead_ = &ahead;
     ahead.probe(targets);
     targets.prefetch_rest();
-    v4_.read_late_cells(burst_);
+    if (v4_.has_late_cells()) v4_.read_late_cells(burst_);
     if (third != nullptr) third->probe_prefixes(&ahead, this);
   }
 
@@ -155,34 +155,36 @@ private:
   static constexpr Places v4_in_order = places_from(0), v6_in_order = places_from(slots_max);
 
   void aim(Targets &targets) noexcept {
-    busy_ = 0;
-    for (const Side side : both_sides) {
-      if (v4_.asked() != 0) {
-        v4_.aim(burst_, side, targets);
-        if (v4_.is_busy(side)) busy_ |= bit_of(Family::ipv4, side);
-      }
-      if (v6_.asked() != 0) {
-        v6_.aim(burst_, side, targets);
-        if (v6_.is_busy(side)) busy_ |= bit_of(Family::ipv6, side);
-      }
-    }
+    busy_ = with_prefixes_ = 0;
+    const unsigned v4 =
+        v4_.asked() != 0 ? bit_of(Family::ipv4, Side::deny) | bit_of(Family::ipv4, Side::allow) : 0;
+    const unsigned v6 =
+        v6_.asked() != 0 ? bit_of(Family::ipv6, Side::deny) | bit_of(Family::ipv6, Side::allow) : 0;
+    each_of(v4 | v6, [&](auto &family, Side side) {
+      family.aim(burst_, side, targets);
+      const unsigned bit = bit_of(family.family, side);
+      busy_ |= family.is_busy(side) ? bit : 0;
+      with_prefixes_ |= family.asks_prefixes(side) ? bit : 0;
+    });
   }
   void probe(Targets &behind) noexcept {
-    each_busy([&](auto &family, Side side) {
-      family.locate_prefixes(burst_, side);
-      family.probe(burst_, side, behind);
-    });
+    each_of(with_prefixes_, [&](auto &family, Side side) { family.locate_prefixes(burst_, side); });
+    each_busy([&](auto &family, Side side) { family.probe(burst_, side, behind); });
   }
 
   // Most bursts ask one side about one family.
   [[nodiscard]] static constexpr unsigned bit_of(Family family, Side side) noexcept {
     return 1u << (2 * static_cast<unsigned>(side) + (family == Family::ipv6 ? 1 : 0));
   }
-  // In the order of the sides: that of denials answers first.
   template <class Stage> [[gnu::always_inline]] void each_busy(Stage stage) noexcept {
+    each_of(busy_, stage);
+  }
+  // In the order of the sides: that of denials answers first. A side that the compiler knows makes a stage shorter.
+  template <class Stage> [[gnu::always_inline]] void each_of(unsigned some, Stage stage) noexcept {
+    if (some == bit_of(Family::ipv4, Side::deny)) return stage(v4_, Side::deny);
     for (const Side side : both_sides) {
-      if ((busy_ & bit_of(Family::ipv4, side)) != 0) stage(v4_, side);
-      if ((busy_ & bit_of(Family::ipv6, side)) != 0) stage(v6_, side);
+      if ((some & bit_of(Family::ipv4, side)) != 0) stage(v4_, side);
+      if ((some & bit_of(Family::ipv6, side)) != 0) stage(v6_, side);
     }
   }
 
@@ -192,7 +194,7 @@ private:
 
   // `located`, `asked`: bursts behind, or null.
   void probe_prefixes(const BurstLookup *located, const BurstLookup *asked) noexcept {
-    each_busy([&](auto &family, Side side) {
+    each_of(with_prefixes_, [&](auto &family, Side side) {
       if constexpr (std::is_same_v<decltype(family), LookupV4 &>)
         family.probe_prefixes(burst_, side, located != nullptr ? &located->v4_ : nullptr,
                               asked != nullptr ? &asked->v4_ : nullptr);
@@ -207,7 +209,7 @@ private:
   unsigned finished_ = 0;                    // bursts, to sample some
   BurstLookup *follower_ = nullptr;          // sent behind this one, as long as this one is in flight
   BurstLookup *ahead_ = nullptr;             // behind which this one was sent, as long as that is in flight
-  unsigned busy_ = 0;                        // bit_of() what was asked and has an answer to find
+  unsigned busy_ = 0, with_prefixes_ = 0;    // bit_of() what has an answer to find; in a range map
   Places place_{};                           // of a slot's question among the answers of a side
   LookupV4 v4_;
   LookupV6 v6_;

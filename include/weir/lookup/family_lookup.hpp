@@ -64,7 +64,8 @@ template <class LineType> class FamilyLookup {
 public:
   using Line = LineType;
   using Key = typename Line::Key;
-  static constexpr bool is_v4 = Line::family == Family::ipv4;
+  static constexpr Family family = Line::family;
+  static constexpr bool is_v4 = family == Family::ipv4;
 
   using Map = std::conditional_t<is_v4, table::RangeMapV4, table::RangeMapV6>;
 
@@ -87,6 +88,7 @@ public:
   }
   void ask_nothing() noexcept { asked_ = 0; }
   [[nodiscard]] unsigned asked() const noexcept { return asked_; }
+  [[nodiscard]] bool asks_prefixes(Side side) const noexcept { return prefixes_[side].asked(); }
   [[nodiscard]] bool is_busy(Side side) const noexcept { return busy_[side]; } // after aim()
 
   [[nodiscard]] static std::uint32_t *answers(BurstState &burst, Side side) noexcept {

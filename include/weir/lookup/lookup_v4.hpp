@@ -33,6 +33,9 @@ public:
     locate(burst, side, targets);
   }
 
+  [[nodiscard]] bool has_late_cells() const noexcept {
+    return (late_[Side::deny].questions | late_[Side::allow].questions) != 0;
+  }
   void read_late_cells(BurstState &burst) noexcept {
     for (const Side side : both_sides) {
       Late &late = late_[side];

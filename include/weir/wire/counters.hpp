@@ -53,8 +53,15 @@ enum class CounterId : std::uint8_t {
   busy_cycles,
   idle_cycles,
   bursts,
+  timed_packets,
+  receive_cycles,
+  parse_cycles,
+  lookup_cycles,
+  judge_cycles,
+  send_cycles,
+  count_cycles,
 };
-inline constexpr std::size_t counter_count = 21;
+inline constexpr std::size_t counter_count = 28;
 
 enum class PortCounterId : std::uint8_t {
   rx_packets,
@@ -125,7 +132,31 @@ inline constexpr std::array<CounterInfo, counter_count> counters{{
     {CounterId::idle_cycles, CounterGroup::worker, "idle_cycles", CounterUnit::cycles,
      "of rounds that brought none"},
     {CounterId::bursts, CounterGroup::worker, "bursts", CounterUnit::bursts, "polls that brought packets"},
+    {CounterId::timed_packets, CounterGroup::worker, "timed_packets", CounterUnit::packets,
+     "of the polls, one of 64, whose stages were timed"},
+    {CounterId::receive_cycles, CounterGroup::worker, "receive_cycles", CounterUnit::cycles,
+     "of those polls: taking packets from the receive queue"},
+    {CounterId::parse_cycles, CounterGroup::worker, "parse_cycles", CounterUnit::cycles,
+     "of those polls: reading headers"},
+    {CounterId::lookup_cycles, CounterGroup::worker, "lookup_cycles", CounterUnit::cycles,
+     "of those polls: asking filters, tables and range maps"},
+    {CounterId::judge_cycles, CounterGroup::worker, "judge_cycles", CounterUnit::cycles,
+     "of those polls: the rest of the answers, verdicts"},
+    {CounterId::send_cycles, CounterGroup::worker, "send_cycles", CounterUnit::cycles,
+     "of those polls: samples, transmit queues, dropped packets back to their pool"},
+    {CounterId::count_cycles, CounterGroup::worker, "count_cycles", CounterUnit::cycles,
+     "of those polls: counting verdicts and lists"},
 }};
+
+// The stages of a worker, in the order of a packet's way.
+inline constexpr std::array stage_counters{CounterId::receive_cycles, CounterId::parse_cycles,
+                                           CounterId::lookup_cycles,  CounterId::judge_cycles,
+                                           CounterId::send_cycles,    CounterId::count_cycles};
+
+[[nodiscard]] constexpr std::string_view stage_name(CounterId id) noexcept {
+  const std::string_view name = counters[static_cast<std::size_t>(id)].name;
+  return name.substr(0, name.rfind('_'));
+}
 
 // Of each port; in a report a row for each.
 struct PortCounterInfo {

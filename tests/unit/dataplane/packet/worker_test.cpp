@@ -8,8 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 namespace weir::test {
 namespace {
+
+using dataplane::CounterId;
 
 constexpr unsigned wan = 0, lan = 1;
 
@@ -224,6 +229,56 @@ TEST_F(WorkerTest, counts_survive_a_new_generation_and_packets_are_told_apart_by
   EXPECT_NE(stats.find(R"("lists":{"ops":0,"bad":2})"), std::string::npos) << stats;
   EXPECT_NE(stats.find(R"("generations":{"1":1,"2":1})"), std::string::npos) << stats;
   EXPECT_NE(stats.find(R"("lost":0)"), std::string::npos) << stats;
+}
+
+// Packets of many kinds in one burst, with a transmit queue that takes some of those that pass.
+TEST_F(WorkerTest, counts_each_packet_once_also_where_a_queue_refuses_it) {
+  gate_.reset();
+  gate_ = std::make_unique<RingGate>(RingGateOptions{.tx_slots = 64});
+  enforce({.match = Match::source});
+  constexpr unsigned rounds = 100;
+  const std::vector<FrameBuilder> frames{from_to("10.0.0.1", "192.0.2.1"), from_to("10.0.0.7", "192.0.2.1"),
+                                         from_to("192.0.2.9", "192.0.2.1"),
+                                         FrameBuilder().ethernet().ipv6({.source = "2001:db8::1"}).udp(1, 2)};
+  for (const bool plain : {true, false}) {
+    const std::uint64_t judged_before = gate_->judged();
+    const unsigned kinds = plain ? 3 : 4;
+    for (unsigned i = 0; i < rounds * kinds; ++i)
+      ASSERT_TRUE(gate_->offer(wan, frames[i % kinds].frame().bytes));
+    for (int i = 0; i < 20'000 && gate_->judged() < judged_before + rounds * kinds; ++i)
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+    ASSERT_EQ(gate_->judged(), judged_before + rounds * kinds);
+  }
+  const dataplane::WorkerCounters &counters = gate_->dataplane().counters.worker(0);
+  const auto counted = [&](Reason reason, Verdict verdict) {
+    std::uint64_t sum = 0;
+    for (const auto &family :
+         counters.verdicts[static_cast<std::size_t>(reason)][static_cast<std::size_t>(verdict)])
+      sum += family.get();
+    return sum;
+  };
+  const std::uint64_t refused = counted(Reason::tx_refused, Verdict::drop);
+  EXPECT_EQ(counters.ports[lan][wire::PortCounterId::tx_refused].get(), refused);
+  EXPECT_EQ(refused, 4 * rounds - 63) << "all that pass but what the queue took";
+  EXPECT_EQ(counted(Reason::deny, Verdict::drop), 3 * rounds);
+  EXPECT_EQ(counted(Reason::allow, Verdict::pass) + counted(Reason::fallthrough, Verdict::pass) + refused,
+            4 * rounds);
+  DataplaneClient control(gate_->socket());
+  const std::string stats = control.query(R"({"what":"stats"})");
+  EXPECT_NE(stats.find(R"("lists":{"ops":200,"bad":300})"), std::string::npos) << stats;
+}
+
+TEST_F(WorkerTest, times_the_stages_of_one_poll_in_64) {
+  const auto count = [&](CounterId id) { return gate_->dataplane().counters.worker(0)[id].get(); };
+  for (unsigned i = 0; i < 2 * 64 + 10; ++i) // without an image a burst leaves in the poll that it came in
+    expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::pass, Reason::no_image);
+  EXPECT_EQ(count(CounterId::timed_packets), 2u);
+  std::uint64_t all = 0;
+  for (const CounterId id : wire::stage_counters) {
+    EXPECT_GT(count(id), 0u) << wire::stage_name(id);
+    all += count(id);
+  }
+  EXPECT_LT(all, count(CounterId::busy_cycles));
 }
 
 TEST_F(WorkerTest, explains_an_address_as_it_judges_it) {

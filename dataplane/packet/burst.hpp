@@ -31,8 +31,9 @@ struct Burst : Packets {
   lookup::BurstLookup lookup;
   AttachedImage *image = nullptr; // null: no generation is attached
   PacketMask dropped = 0;         // by decisions[]
-  PacketMask special = 0;         // all packets but IPv4 that matched no list; counted individually
-  bool by_lists = false;          // IPv4 alone, and of `special` all were decided by the list that they name
+  PacketMask special = 0;         // all packets but those of a plain burst that matched no list
+  bool by_lists =
+      false; // packets of one family, and of `special` all were decided by the list that they name
   Decision decisions[burst_packets_max];
 };
 

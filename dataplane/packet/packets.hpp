@@ -30,6 +30,7 @@ struct Packets {
   bool judges_destination = false; // by one address: by the destination, not the source
   bool has_inside = false;         // inside() counts too, under Tunnels::both
   bool plain = false;     // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
+  bool plain_v6 = false;  // the same of IPv6, but for judged[]
   bool all_alike = false; // every packet is plain_ipv4; parsed[] has not been written
   unsigned count = 0;
   std::uint64_t bytes = 0;

@@ -15,10 +15,10 @@ Counter &verdict_counter(WorkerCounters &counters, Reason reason, Verdict verdic
 }
 
 void count_verdicts_of_lists(const Burst &burst, WorkerCounters &counters) noexcept {
+  const FamilySlot family = burst.decisions[0].family;
   const auto count = [&](Reason reason, Verdict verdict, PacketMask packets) {
     if (packets != 0)
-      verdict_counter(counters, reason, verdict, FamilySlot::ipv4)
-          .add(static_cast<unsigned>(std::popcount(packets)));
+      verdict_counter(counters, reason, verdict, family).add(static_cast<unsigned>(std::popcount(packets)));
   };
   const PacketMask common = burst.all() & ~burst.special;
   count(Reason::deny, Verdict::drop, burst.special & burst.dropped);

@@ -61,15 +61,16 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   judge_one(burst, packet, policy.fallthrough, decision);
 }
 
-[[nodiscard]] constexpr Decision decided(Verdict verdict, Reason reason, ListId list) noexcept {
-  return {verdict, reason, FamilySlot::ipv4, 0, list};
-}
-
 // Slot i is packet i, and nothing but the lists has a say: only packets that one of them names are looked
 // at one by one.
-void judge_plain(Burst &burst) noexcept {
+template <FamilySlot family> void judge_plain(Burst &burst) noexcept {
   const Verdict fallthrough = burst.image->view.policy.fallthrough;
-  const std::uint32_t *allow = burst.lookup.allow_v4(), *deny = burst.lookup.deny_v4();
+  constexpr bool v4 = family == FamilySlot::ipv4;
+  const std::uint32_t *allow = v4 ? burst.lookup.allow_v4() : burst.lookup.allow_v6();
+  const std::uint32_t *deny = v4 ? burst.lookup.deny_v4() : burst.lookup.deny_v6();
+  const auto decided = [](Verdict verdict, Reason reason, ListId list) {
+    return Decision{verdict, reason, family, 0, list};
+  };
   const lookup::Kernels &kernels = lookup::best_kernels();
   const PacketMask allowed = kernels.listed(allow, burst.count);
   const PacketMask denied = kernels.listed(deny, burst.count) & ~allowed;
@@ -103,8 +104,9 @@ void judge_plain(Burst &burst) noexcept {
 void judge_burst(Burst &burst, Verdict without_image) noexcept {
   if (burst.image != nullptr) {
     burst.lookup.finish();
-    burst.by_lists = burst.plain;
-    if (burst.plain) return judge_plain(burst);
+    burst.by_lists = burst.plain || burst.plain_v6;
+    if (burst.plain) return judge_plain<FamilySlot::ipv4>(burst);
+    if (burst.plain_v6) return judge_plain<FamilySlot::ipv6>(burst);
   }
   burst.by_lists = false;
   burst.special = burst.all();

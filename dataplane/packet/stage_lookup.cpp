@@ -15,7 +15,7 @@ void ask(Burst &burst, unsigned slot, unsigned packet, const ParsedPacket &heade
 }
 
 void ask_several_each(Burst &burst) noexcept {
-  burst.plain = false;
+  burst.plain = burst.plain_v6 = false;
   for (unsigned i = 0; i < burst.count; ++i)
     each_question(burst, i, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
       ask(burst, slot, i, header, offset);

@@ -53,6 +53,7 @@ void parse_inside(Packets &burst, unsigned i) noexcept {
 
 template <bool looks_inside> void parse_each(Packets &burst) noexcept {
   const auto at = burst.judges_destination ? &ParsedPacket::destination_offset : &ParsedPacket::source_offset;
+  bool v4 = true, v6 = true;
   for (unsigned i = 0; i < burst.count; ++i) {
     const std::uint8_t *frame = frame_of(burst.packets[i]);
     ParsedPacket &parsed = burst.parsed[i];
@@ -61,9 +62,11 @@ template <bool looks_inside> void parse_each(Packets &burst) noexcept {
     if (parsed.kind == PacketKind::ipv4 && !parsed.link_local)
       burst.judged[i] = load_unaligned<std::uint32_t>(frame + parsed.*at);
     else
-      burst.plain = false;
+      v4 = false;
+    v6 &= parsed.kind == PacketKind::ipv6 && !parsed.link_local;
   }
-  if (burst.has_inside) burst.plain = false;
+  burst.plain = v4 && !burst.has_inside;
+  burst.plain_v6 = v6 && !burst.has_inside;
 }
 
 } // namespace
@@ -72,6 +75,7 @@ void parse_burst(Packets &burst) noexcept {
   const bool looks_inside = burst.tunnels != Tunnels::outer;
   burst.all_alike = looks_inside ? parse_alike<true>(burst) : parse_alike<false>(burst);
   burst.plain = true;
+  burst.plain_v6 = false;
   burst.has_inside = false;
   if (burst.all_alike) return;
   looks_inside ? parse_each<true>(burst) : parse_each<false>(burst);

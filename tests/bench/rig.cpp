@@ -54,8 +54,8 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
     parse_burst(burst_);
     for (unsigned i = 0; i < burst_.count; ++i) decide(i, false);
     burst_.dropped = table_ ? look_up() : drawn_[next_++ % drawn_.size()] & burst_.all();
-    burst_.by_lists = family_ == dataplane::FamilySlot::ipv4;
-    burst_.special = burst_.by_lists ? burst_.dropped : burst_.all();
+    burst_.by_lists = true;
+    burst_.special = burst_.dropped;
     for (dataplane::PacketMask rest = burst_.dropped; rest != 0; rest &= rest - 1)
       decide(static_cast<unsigned>(std::countr_zero(rest)), true);
     counters_[dataplane::CounterId::judged].add(burst_.count);

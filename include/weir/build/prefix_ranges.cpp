@@ -1,7 +1,9 @@
 #include "weir/build/prefix_ranges.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,11 +18,29 @@ template <class Entry> bool has_few_hosts(std::span<const Entry> entries) {
   return hosts != 0 && hosts * prefixes_a_host <= entries.size() - hosts;
 }
 
+// /48s with hosts below them.
+std::uint64_t host_nets(std::span<const EntryV6> entries) {
+  std::uint64_t nets = 0;
+  const std::array<std::uint8_t, 16> *last = nullptr;
+  for (const EntryV6 &e : entries) {
+    if (!detail::is_host(e)) continue;
+    nets += last == nullptr || !std::equal(last->begin(), last->begin() + 6, e.address.begin());
+    last = &e.address;
+  }
+  return nets;
+}
+
 template <class Plan, class Entry>
 void plan_map(std::span<const Entry> entries, bool hosts_may_join, std::optional<Plan> &plan,
               bool &with_hosts) {
   const auto keep = [&](std::span<const Entry> some) {
-    if (auto made = Plan::make(some)) plan = std::move(*made);
+    auto made = [&] {
+      if constexpr (std::is_same_v<Plan, RangePlanV6>)
+        return Plan::make(some, with_hosts ? 0 : host_nets(entries));
+      else
+        return Plan::make(some);
+    }();
+    if (made) plan = std::move(*made);
   };
   with_hosts = hosts_may_join && has_few_hosts(entries);
   if (with_hosts) keep(entries);

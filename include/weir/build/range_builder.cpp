@@ -167,7 +167,7 @@ void RangePlanV4::write(MutableBytes section) const {
   write_part(section, at.covering, std::span<const table::CoveringV4>(covering_), at.bytes);
 }
 
-Result<RangePlanV6> RangePlanV6::make(std::span<const EntryV6> entries) {
+Result<RangePlanV6> RangePlanV6::make(std::span<const EntryV6> entries, std::uint64_t host_nets) {
   auto swept = TRY(sweep(entries));
   RootPacking packing(swept.ranges);
   RangePlanV6 plan;
@@ -176,7 +176,8 @@ Result<RangePlanV6> RangePlanV6::make(std::span<const EntryV6> entries) {
   f.array_used = static_cast<std::uint32_t>(packing.array.size());
   f.array = f.array_used + std::max(f.array_used / 16, spare_places_min);
   f.covering = static_cast<std::uint32_t>(swept.covering.size());
-  f.bytes = table::range_layout_v6(f.values, f.array, f.lines, f.covering).bytes;
+  f.host_marks = table::HostMarks::words_for(host_nets);
+  f.bytes = table::range_layout_v6(f.values, f.array, f.lines, f.covering, f.host_marks).bytes;
   plan.covering_ = std::move(swept.covering);
   plan.values_ = std::move(swept.values);
   plan.roots_ = std::move(packing.roots);
@@ -187,11 +188,12 @@ Result<RangePlanV6> RangePlanV6::make(std::span<const EntryV6> entries) {
 
 void RangePlanV6::write(MutableBytes section) const {
   const RangeFootprint &f = footprint_;
-  const table::RangeHeaderV6 header{f.values, f.values_used, f.lines,    f.lines_used, f.prefixes, f.ranges,
-                                    f.array,  f.array_used,  f.covering, in_use_of(f), {}};
-  const table::RangeLayoutV6 at = table::range_layout_v6(f.values, f.array, f.lines, f.covering);
+  const table::RangeHeaderV6 header{f.values, f.values_used, f.lines,    f.lines_used, f.prefixes,   f.ranges,
+                                    f.array,  f.array_used,  f.covering, in_use_of(f), f.host_marks, {}};
+  const table::RangeLayoutV6 at =
+      table::range_layout_v6(f.values, f.array, f.lines, f.covering, f.host_marks);
   std::memcpy(section.data(), &header, sizeof header);
-  write_part(section, at.values, std::span<const std::uint32_t>(values_), at.roots);
+  write_part(section, at.values, std::span<const std::uint32_t>(values_), at.roots); // no mark is set
   write_part(section, at.roots, std::span<const std::uint32_t>(roots_), at.array);
   write_part(section, at.array, std::span<const std::uint32_t>(array_), at.lines);
   write_lines(section, at.lines, reversed_, at.covering);
@@ -211,8 +213,17 @@ void mark_hosts(MutableBytes section, std::span<const EntryV4> entries) {
 }
 
 void mark_hosts(MutableBytes section, std::span<const EntryV6> entries) {
-  if (std::ranges::any_of(entries, [](const EntryV6 &e) { return e.length == 128; }))
-    reinterpret_cast<table::RangeHeaderV6 *>(section.data())->in_use |= table::range_hosts;
+  auto *h = reinterpret_cast<table::RangeHeaderV6 *>(section.data());
+  const table::RangeLayoutV6 at =
+      table::range_layout_v6(h->values, h->array, h->lines, h->covering, h->host_marks);
+  auto *words = reinterpret_cast<std::uint32_t *>(section.data() + at.host_marks);
+  const table::HostMarks marks(words, h->host_marks);
+  for (const EntryV6 &e : entries) {
+    if (e.length != 128) continue;
+    h->in_use |= table::range_hosts;
+    if (h->host_marks == 0) return;
+    table::mark_host(words, marks, table::KeyV6::load(e.address.data()));
+  }
 }
 
 } // namespace weir::build

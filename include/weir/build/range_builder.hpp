@@ -24,10 +24,11 @@ struct RangeFootprint {
   std::uint32_t lines = 0, lines_used = 0;
   std::uint32_t array = 0, array_used = 0; // IPv6 alone
   std::uint32_t covering = 0;
-  std::uint64_t bytes = 0; // of the whole section
+  std::uint32_t host_marks = 0; // words, IPv6 alone
+  std::uint64_t bytes = 0;      // of the whole section
 };
 
-// Which /16s have hosts below them, and that the side has some, in a section that was written.
+// Which /16s, or /48s of IPv6, have hosts below them, and that the side has some, in a section that was written.
 void mark_hosts(MutableBytes section, std::span<const EntryV4> entries);
 void mark_hosts(MutableBytes section, std::span<const EntryV6> entries);
 
@@ -48,7 +49,9 @@ private:
 
 class RangePlanV6 {
 public:
-  [[nodiscard]] static Result<RangePlanV6> make(std::span<const EntryV6> entries);
+  // `host_nets`: so many /48s have hosts in the table.
+  [[nodiscard]] static Result<RangePlanV6> make(std::span<const EntryV6> entries,
+                                                std::uint64_t host_nets = 0);
   [[nodiscard]] const RangeFootprint &footprint() const noexcept { return footprint_; }
   void write(MutableBytes section) const;
 

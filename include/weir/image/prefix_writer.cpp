@@ -43,7 +43,10 @@ Change CellsV4::each_part(Address first, Address last, PrefixChange &change) {
   return Change::in_place;
 }
 
-void PlacesV6::mark(const Address & /*address*/, std::uint32_t what) noexcept {
+void PlacesV6::mark(const Address &address, std::uint32_t what) noexcept {
+  const table::HostMarks &marks = map_.host_marks();
+  if ((what & table::range_hosts) != 0 && marks.words() != nullptr)
+    table::mark_host(const_cast<std::uint32_t *>(marks.words()), marks, table::question_of(address));
   set_in_use(map_.header().in_use, what);
 }
 

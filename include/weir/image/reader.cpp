@@ -372,7 +372,7 @@ std::uint32_t lookup_v6(const ImageView &view, Side side, const void *address) n
   const table::KeyV6 whole = table::KeyV6::load(address);
   if (const table::RangeMapV6 &ranges = view.ranges_v6[side]; !ranges.empty()) {
     std::uint32_t host = 0;
-    if ((ranges.in_use() & table::range_hosts) != 0)
+    if (ranges.has_hosts_near(whole))
       host = view.find<table::LineV6>(side, whole, 128, view.hash(whole, 128));
     return host != 0 ? host : ranges.find(whole);
   }

@@ -101,7 +101,7 @@ private:
   void add_lengths(const KeyV6 &whole, unsigned question, std::uint32_t *answers,
                    AllowFilterTally &tally) noexcept {
     if (has_ranges()) {
-      if ((view_.ranges_v6[Side::allow].in_use() & table::range_hosts) != 0)
+      if (view_.ranges_v6[Side::allow].has_hosts_near(whole))
         add(whole, view_.seeds_v6[128], 128, question, answers, tally);
       return;
     }

@@ -170,8 +170,8 @@ AllowFilterAnswers add_way(const image::ImageView &view, Side side, const Addres
       return add_host_and_range<table::LineV4>(view, side, address, ranges,
                                                ranges.has_hosts_below(address.wire()), out);
   } else if (const auto &ranges = view.ranges_v6[side]; !ranges.empty()) {
-    return add_host_and_range<table::LineV6>(view, side, address, ranges,
-                                             (ranges.in_use() & table::range_hosts) != 0, out);
+    return add_host_and_range<table::LineV6>(
+        view, side, address, ranges, ranges.has_hosts_near(table::KeyV6::load(address.bytes.data())), out);
   }
   out.path.push_back({fmt::format("{} lengths", name_of(side)), lengths_text(view, side, address)});
   return add_probes(view, side, address, out);

@@ -54,9 +54,12 @@ private:
     const table::RangeMapV6 &map = burst.view->ranges_v6[side];
     const std::uint32_t in_use = map.in_use();
     if (in_use == 0) return answer_all(burst, side, map.value(0));
-    aim_beside_ranges(burst, side, (in_use & table::range_hosts) != 0 ? all_questions() : 0,
-                      (in_use & table::range_prefixes) != 0 ? all_questions() : 0, burst.view->seeds_v6[128],
-                      targets);
+    const std::uint64_t hosts =
+        (in_use & table::range_hosts) != 0
+            ? burst.kernels->ranges->may_have_hosts(map.host_marks(), keys_.data(), asked_)
+            : 0;
+    aim_beside_ranges(burst, side, hosts, (in_use & table::range_prefixes) != 0 ? all_questions() : 0,
+                      burst.view->seeds_v6[128], targets);
   }
 
   void add_length(const BurstState &burst, Side side, unsigned length) noexcept {

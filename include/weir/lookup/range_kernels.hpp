@@ -42,6 +42,9 @@ template <class Key> struct RangeOpen {
 };
 
 struct RangeKernels {
+  // Bit i: a host may be at addresses[i]. At most 64.
+  std::uint64_t (*may_have_hosts)(const table::HostMarks &marks, const table::KeyV6 *addresses,
+                                  unsigned count) noexcept;
   // words[i]: the cell of wires[i].
   void (*words_v4)(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
                    const void **words) noexcept;
@@ -66,6 +69,13 @@ struct RangeKernels {
 namespace portable {
 
 inline void prefetch(const void *p) noexcept { __builtin_prefetch(p, 0, filter::into_l2); }
+
+inline std::uint64_t may_have_hosts(const table::HostMarks &marks, const table::KeyV6 *addresses,
+                                    unsigned count) noexcept {
+  std::uint64_t out = 0;
+  for (unsigned i = 0; i < count; ++i) out |= std::uint64_t{marks.may_have(addresses[i])} << i;
+  return out;
+}
 
 inline void words_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
                      const void **words) noexcept {
@@ -137,8 +147,9 @@ template <class Key> unsigned follow(const RangeOpen<Key> &o) noexcept {
   return left;
 }
 
-inline constexpr RangeKernels range_kernels{
-    words_v4, places_v4, words_v6, places_v6, steps, numbers, follow<std::uint16_t>, follow<table::KeyV6>};
+inline constexpr RangeKernels range_kernels{may_have_hosts,      words_v4, places_v4, words_v6,
+                                            places_v6,           steps,    numbers,   follow<std::uint16_t>,
+                                            follow<table::KeyV6>};
 
 } // namespace portable
 

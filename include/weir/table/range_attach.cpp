@@ -137,7 +137,9 @@ Result<RangeMapV6> RangeMapV6::attach(Bytes section) {
   const std::uint32_t value_count = h->values, line_count = h->lines, place_count = h->array;
   if (place_count == 0 || h->array_used > place_count)
     return bad(number(h->array_used) + " of " + number(place_count) + " places are said to be in use");
-  const RangeLayoutV6 at = range_layout_v6(value_count, place_count, line_count, h->covering);
+  const std::uint32_t mark_words = h->host_marks;
+  if (!HostMarks::is_size(mark_words)) return bad("marks of hosts of " + number(mark_words) + " words");
+  const RangeLayoutV6 at = range_layout_v6(value_count, place_count, line_count, h->covering, mark_words);
   TRY(check_size(section, at.bytes));
   const auto values = part<std::uint32_t>(section, at.values, value_count);
   TRY(check_values(values, h->values_used, Family::ipv6));
@@ -162,6 +164,7 @@ Result<RangeMapV6> RangeMapV6::attach(Bytes section) {
   map.header_ = h;
   map.covering_ = covering;
   map.values_ = values.data();
+  map.host_marks_ = HostMarks(part<std::uint32_t>(section, at.host_marks, mark_words).data(), mark_words);
   map.roots_ = roots.data();
   map.array_ = array.data();
   map.lines_ = lines.data();

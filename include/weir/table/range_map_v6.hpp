@@ -29,6 +29,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/table/host_marks.hpp"
 #include "weir/table/range_sections.hpp"
 
 namespace weir::table {
@@ -97,6 +98,11 @@ public:
   [[nodiscard]] const std::uint32_t *array() const noexcept { return array_; }
   [[nodiscard]] const RangeLine *lines() const noexcept { return lines_; }
 
+  [[nodiscard]] const HostMarks &host_marks() const noexcept { return host_marks_; }
+  [[nodiscard]] bool has_hosts_near(const KeyV6 &address) const noexcept {
+    return (in_use() & range_hosts) != 0 && host_marks_.may_have(address);
+  }
+
   [[nodiscard]] bool empty() const noexcept { return header_ == nullptr; } // no map at all: do not ask it
   [[nodiscard]] std::uint32_t in_use() const noexcept { return read_acquire(header_->in_use); }
   [[nodiscard]] const RangeHeaderV6 &header() const noexcept { return *header_; }
@@ -105,6 +111,7 @@ public:
 private:
   const RangeHeaderV6 *header_ = nullptr;
   std::span<const CoveringV6> covering_;
+  HostMarks host_marks_;
   const std::uint32_t *values_ = nullptr, *roots_ = nullptr, *array_ = nullptr;
   const RangeLine *lines_ = nullptr;
 };

@@ -2,7 +2,7 @@
 // family and a side:
 //
 //   IPv4   | RangeHeaderV4 | values: u32 | signs: 4,096 u32 | cells: 65,536 u64 | lines: 64 bytes each | covering |
-//   IPv6   | RangeHeaderV6 | values: u32 | roots: 65,536 u32 | array: u32 line numbers | lines | covering |
+//   IPv6   | RangeHeaderV6 | values: u32 | host marks: u32 | roots: 65,536 u32 | array: u32 line numbers | lines | covering |
 //
 // Each part begins at a multiple of 64 bytes; the gaps before are zero.
 //
@@ -10,6 +10,7 @@
 //            more does: the value of /0, or 0 for none. Those beyond `values_used` are 0 and wait for pairs of
 //            list and length that come while the section is in force
 //   signs    two bits a /16: bit 2 (c % 16) of word c / 16, hosts below it, and the next, prefixes (mutable)
+//   host marks   bits, by hash, of the /48s with hosts below them (mutable); none: each may have some. host_marks.hpp
 //   cell     63..32 bitmap of the /21s that begin a new line  31..0 first line; see range_map_v4.hpp
 //   root     31..27 shift s  26..0 first of 2^s places in the array; see range_map_v6.hpp
 //   lines    range_line.hpp. Those from `lines_used` on are spare: zero as built, for changes in place
@@ -52,7 +53,8 @@ struct RangeHeaderV6 {
   std::uint32_t array_used; // as built
   std::uint32_t covering;
   std::uint32_t in_use;
-  std::array<std::uint8_t, 16> reserved;
+  std::uint32_t host_marks; // words of them: 0, or a power of two
+  std::array<std::uint8_t, 12> reserved;
 };
 static_assert(sizeof(RangeHeaderV6) == 64 && std::has_unique_object_representations_v<RangeHeaderV6>);
 static_assert(offsetof(RangeHeaderV6, lines) == offsetof(RangeHeaderV4, lines) &&
@@ -98,19 +100,21 @@ struct RangeLayoutV4 {
 static_assert(range_layout_v4(1, 1, 1).lines % cache_line_bytes == 0);
 
 struct RangeLayoutV6 {
-  std::uint64_t values, roots, array, lines, covering, bytes;
+  std::uint64_t values, host_marks, roots, array, lines, covering, bytes;
 };
 [[nodiscard]] constexpr RangeLayoutV6 range_layout_v6(std::uint32_t values, std::uint32_t array,
-                                                      std::uint32_t lines, std::uint32_t covering) noexcept {
+                                                      std::uint32_t lines, std::uint32_t covering,
+                                                      std::uint32_t host_marks) noexcept {
   RangeLayoutV6 at{};
   at.values = sizeof(RangeHeaderV6);
-  at.roots = round_up(at.values + values * std::uint64_t{4}, cache_line_bytes);
+  at.host_marks = round_up(at.values + values * std::uint64_t{4}, cache_line_bytes);
+  at.roots = round_up(at.host_marks + host_marks * std::uint64_t{4}, cache_line_bytes);
   at.array = at.roots + range_cells * std::uint64_t{4};
   at.lines = round_up(at.array + array * std::uint64_t{4}, cache_line_bytes);
   at.covering = at.lines + lines * std::uint64_t{sizeof(RangeLine)};
   at.bytes = at.covering + covering * std::uint64_t{sizeof(CoveringV6)};
   return at;
 }
-static_assert(range_layout_v6(1, 1, 1, 1).lines % cache_line_bytes == 0);
+static_assert(range_layout_v6(1, 1, 1, 1, 1).lines % cache_line_bytes == 0);
 
 } // namespace weir::table

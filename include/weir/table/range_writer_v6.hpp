@@ -88,7 +88,8 @@ public:
 private:
   explicit RangeWriterV6(MutableBytes section) {
     auto *header = reinterpret_cast<RangeHeaderV6 *>(section.data());
-    const RangeLayoutV6 at = range_layout_v6(header->values, header->array, header->lines, header->covering);
+    const RangeLayoutV6 at =
+        range_layout_v6(header->values, header->array, header->lines, header->covering, header->host_marks);
     numbers_ = RangeNumbers({reinterpret_cast<std::uint32_t *>(section.data() + at.values), header->values},
                             header->values_used);
     roots_ = reinterpret_cast<std::uint32_t *>(section.data() + at.roots);

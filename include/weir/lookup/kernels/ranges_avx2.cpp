@@ -148,8 +148,9 @@ template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noe
 } // namespace
 
 namespace kernels {
-const RangeKernels ranges_avx2{words_v4, places_v4, portable::words_v6,    portable::places_v6,
-                               steps,    numbers,   follow<std::uint16_t>, follow<table::KeyV6>};
+const RangeKernels ranges_avx2{portable::may_have_hosts, words_v4, places_v4, portable::words_v6,
+                               portable::places_v6,      steps,    numbers,   follow<std::uint16_t>,
+                               follow<table::KeyV6>};
 }
 
 } // namespace weir::lookup

@@ -68,6 +68,26 @@ WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wi
   }
 }
 
+WEIR_TARGET std::uint64_t may_have_hosts(const table::HostMarks &marks, const table::KeyV6 *addresses,
+                                         unsigned count) noexcept {
+  if (marks.words() == nullptr) return _bzhi_u64(~std::uint64_t{0}, count);
+  const __m512i firsts = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14),
+                spread = same64(table::HostMarks::spread);
+  const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(marks.shift()));
+  std::uint64_t out = 0;
+  for (unsigned i = 0; i < count; i += 8) {
+    const auto asked = static_cast<__mmask8>(_bzhi_u32(0xFF, count - i));
+    const __m512i a = _mm512_loadu_si512(addresses + i), b = _mm512_loadu_si512(addresses + i + 4);
+    const __m512i net = _mm512_slli_epi64(_mm512_permutex2var_epi64(a, firsts, b), 16);
+    const __m512i bit = _mm512_srl_epi64(_mm512_mullo_epi64(net, spread), shift);
+    const __m256i word = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), asked, _mm512_srli_epi64(bit, 5),
+                                                     marks.words(), 4);
+    const __m256i in_word = _mm256_and_si256(_mm512_cvtepi64_epi32(bit), _mm256_set1_epi32(31));
+    out |= std::uint64_t{_mm256_test_epi32_mask(_mm256_srlv_epi32(word, in_word), _mm256_set1_epi32(1))} << i;
+  }
+  return out;
+}
+
 // The first four bytes of sixteen addresses, as numbers.
 WEIR_INLINE __m512i load_beginnings(const table::KeyV6 *addresses) noexcept {
   const __m512i a = _mm512_loadu_si512(addresses), b = _mm512_loadu_si512(addresses + 4);
@@ -173,8 +193,9 @@ template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noe
 } // namespace
 
 namespace kernels {
-const RangeKernels ranges_avx512{
-    words_v4, places_v4, words_v6, places_v6, steps, numbers, follow<std::uint16_t>, follow<table::KeyV6>};
+const RangeKernels ranges_avx512{may_have_hosts,      words_v4, places_v4, words_v6,
+                                 places_v6,           steps,    numbers,   follow<std::uint16_t>,
+                                 follow<table::KeyV6>};
 }
 
 } // namespace weir::lookup

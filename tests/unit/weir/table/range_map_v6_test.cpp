@@ -129,7 +129,8 @@ protected:
   table::RangeHeaderV6 &header() { return *reinterpret_cast<table::RangeHeaderV6 *>(section.bytes().data()); }
   template <class T> T *part(std::uint64_t at) { return reinterpret_cast<T *>(section.bytes().data() + at); }
   table::RangeLayoutV6 layout() {
-    return table::range_layout_v6(header().values, header().array, header().lines, header().covering);
+    return table::range_layout_v6(header().values, header().array, header().lines, header().covering,
+                                  header().host_marks);
   }
   std::string objection() {
     const auto attached = RangeMapV6::attach(section.bytes());
@@ -142,7 +143,8 @@ TEST_F(RangeMapV6Attach, headers_that_contradict_the_section_are_refused) {
   for (const auto change : std::initializer_list<void (*)(table::RangeHeaderV6 &)>{
            [](auto &h) { h.values = 0; }, [](auto &h) { h.values_used = h.values + 1; },
            [](auto &h) { ++h.lines; }, [](auto &h) { h.array = 0; }, [](auto &h) { h.array = ~0u; },
-           [](auto &h) { h.array_used = h.array + 1; }, [](auto &h) { h.reserved.back() = 1; }}) {
+           [](auto &h) { h.array_used = h.array + 1; }, [](auto &h) { h.reserved.back() = 1; },
+           [](auto &h) { h.host_marks *= 2; }, [](auto &h) { h.host_marks = 1000; }}) {
     const table::RangeHeaderV6 kept = header();
     change(header());
     EXPECT_NE(objection(), "");

@@ -46,10 +46,9 @@ std::string unique_name(const char *what) {
 using Hops = std::array<std::uint64_t, burst_keys>;
 
 // As fast as the counting of weir's answers.
-__attribute__((target("avx2"), optimize("O3"))) std::uint64_t count_matches(const Hops &hops,
-                                                                            unsigned count) {
+__attribute__((target("avx2"))) std::uint64_t count_matches(const Hops &hops) {
   std::uint64_t matches = 0;
-  for (unsigned k = 0; k < count; ++k) matches += hops[k] != 0;
+  for (const std::uint64_t hop : hops) matches += hop != 0;
   return matches;
 }
 
@@ -60,7 +59,7 @@ void turn(std::span<const WireV4> burst, std::uint32_t *to) {
 // How many matched, and what matched, from a peer's each_burst().
 template <class Each> std::uint64_t count_all(const Each &each) {
   std::uint64_t matches = 0;
-  each([&](const Hops &hops, unsigned count) { matches += count_matches(hops, count); });
+  each([&](const Hops &hops, unsigned) { matches += count_matches(hops); });
   return matches;
 }
 template <class Each> std::vector<std::uint32_t> words_of_all(const Each &each) {

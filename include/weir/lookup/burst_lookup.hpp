@@ -5,7 +5,8 @@
 //   settle, finish    burst i     prefetch of table 2 lines where a group bit says so; table 2 answers,
 //                                 longest match per question
 //
-// Where an image has prefixes in range maps two more bursts are under way, and finish() comes two bursts later:
+// Where a range map has prefixes and its side no table of hosts, two more bursts are under way, and finish() comes two
+// bursts later:
 //
 //   probe_prefixes    burst i-1   first lines of the range maps answer (prefix_questions.hpp)
 //   finish            burst i-2
@@ -42,11 +43,13 @@ public:
   static constexpr unsigned slots_max = questions_max;
   using Cost = LookupCost;
 
-  // How many bursts are best under way at once, the newest included.
+  // How many bursts are best under way at once, the newest included. Range maps alone gain by two more; beside
+  // tables of hosts these cost more than they bring (docs/decisions.md).
   static constexpr unsigned in_flight_max = 5;
   [[nodiscard]] static unsigned in_flight(const image::ImageView &view) noexcept {
     for (const Side side : both_sides)
-      if (has_prefixes(view.ranges_v4[side]) || has_prefixes(view.ranges_v6[side])) return in_flight_max;
+      if (has_prefixes_alone(view.ranges_v4[side]) || has_prefixes_alone(view.ranges_v6[side]))
+        return in_flight_max;
     return 3;
   }
 
@@ -188,8 +191,8 @@ private:
     }
   }
 
-  [[nodiscard]] static bool has_prefixes(const auto &map) noexcept {
-    return !map.empty() && (map.in_use() & table::range_prefixes) != 0;
+  [[nodiscard]] static bool has_prefixes_alone(const auto &map) noexcept {
+    return !map.empty() && map.in_use() == table::range_prefixes;
   }
 
   // `located`, `asked`: bursts behind, or null.

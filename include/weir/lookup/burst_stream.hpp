@@ -20,10 +20,9 @@ public:
     const unsigned in_flight = BurstLookup::in_flight(view);
     const auto at = [&](std::size_t i) -> BurstLookup & { return bursts_[i % in_flight]; };
     std::size_t taken = 0;
-    const auto take_next = [&] {
-      BurstLookup &burst = at(taken);
-      burst.finish();
-      take(burst, taken++);
+    const auto finish = [&](std::size_t i) {
+      at(i).finish();
+      take(at(i), i);
     };
     for (std::size_t i = 0; i < bursts; ++i) {
       at(i).begin(view, kernels);
@@ -32,10 +31,10 @@ public:
         at(i).send();
       else
         at(i).send_behind(at(i - 1));
-      if (i + 1 - taken == in_flight) take_next();
+      if (i + 1 - taken == in_flight) finish(taken++);
     }
     if (bursts != 0) at(bursts - 1).probe_first();
-    while (taken < bursts) take_next();
+    while (taken < bursts) finish(taken++);
   }
 
 private:

@@ -434,19 +434,23 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
     bool one_family = false;
   };
   constexpr unsigned slots = lookup::BurstLookup::slots_max, most = lookup::BurstLookup::in_flight_max;
-  for (const bool prefixes : {false, true}) {
+  enum class Lists : std::uint8_t { hosts, prefixes, both };
+  for (const Lists lists : {Lists::hosts, Lists::prefixes, Lists::both}) {
     State state;
     for (unsigned i = 0; i < 6000; ++i) {
       const Address a = address(i % 2 == 0);
       const unsigned bits = address_bits(a.family);
-      const auto l = static_cast<std::uint8_t>(prefixes ? bits - random() % 13 : bits);
+      const unsigned shorter = lists == Lists::hosts      ? 0
+                               : lists == Lists::prefixes ? 1 + static_cast<unsigned>(random() % 12)
+                                                          : static_cast<unsigned>(random() % 4);
+      const auto l = static_cast<std::uint8_t>(bits - shorter);
       state.rules[0][{masked(a, l), l}] = ListId(random() % 100);
     }
     for (const bool front : {false, true}) {
       const ImageMemory memory = state.build(seed, {.front = front});
       const image::ImageView view = memory.view();
       const unsigned in_flight = lookup::BurstLookup::in_flight(view);
-      ASSERT_EQ(in_flight, prefixes ? most : 3);
+      ASSERT_EQ(in_flight, lists == Lists::prefixes ? most : 3);
       for (const lookup::Kernels *kernels : lookup::available_kernels()) {
         const auto bursts = std::make_unique<lookup::BurstLookup[]>(most);
         std::array<Sent, most> sent;

@@ -109,13 +109,13 @@ Json held_back_json(const Engine::HeldBack &held) {
 // TSC cycles a packet of each worker's stages, since the dataplane began.
 Json stages_in(const Json &report) {
   Json rows = Json::array();
-  for (const Json &worker : section_of(report, "workers")) {
-    const double packets = worker.value("timed_packets", 0.0);
+  for (const Json &worker : push::child(report, "workers")) {
+    const wire::CounterValues counted = push::counters_in(worker, wire::CounterGroup::worker);
+    const auto packets = static_cast<double>(counted[wire::CounterId::timed_packets]);
     if (packets == 0) continue;
-    Json &row = rows.emplace_back(Json{{"worker", worker.value("id", 0)}});
+    Json &row = rows.emplace_back(Json{{"worker", push::count_in(worker, "id")}});
     for (const wire::CounterId id : wire::stage_counters)
-      row[wire::stage_name(id)] =
-          worker.value(std::string(wire::counters[static_cast<std::size_t>(id)].name), 0.0) / packets;
+      row[wire::stage_name(id)] = static_cast<double>(counted[id]) / packets;
   }
   return rows;
 }

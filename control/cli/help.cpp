@@ -105,7 +105,9 @@ constexpr std::array<VerbHelp, 22> verbs{{
      "Dropped packets by reason and by list, and addresses that were denied lately (a sample).",
      "weirctl drops"},
     {"top", "the addresses that send the most",
-     "The busiest addresses among the sampled packets, each with its verdict.", "weirctl top -n 10"},
+     "The busiest addresses among the sampled packets, each with its verdict; then what a packet costs in\n"
+     "each stage of each worker, in TSC cycles since the dataplane began.",
+     "weirctl top -n 10"},
     {"doctor", "look for what is wrong here and say what to do",
      "Looks at hugepages, memory, sockets, permissions, versions, kernel features and files that a killed\n"
      "process left behind, and says a remedy for whatever is wrong. Works without a daemon. The exit code\n"

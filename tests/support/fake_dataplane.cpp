@@ -228,6 +228,7 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
         R"(,"drop":)" + std::to_string(judged_denied_) + R"(}},"reasons":{"deny":{"drop":)" +
         std::to_string(judged_denied_) +
         R"(}},"lists":{},"generations":{},"verdict":"drop","reason":"deny",)"
+        R"("workers":[{"id":0},{"id":1,"timed_packets":20,"receive_cycles":100,"count_cycles":50}],)"
         R"("list":"bans","path":[],"overlays":[)" +
         (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"allow_filter":)" +
         (live_ ? allow_filter_json(live_->writer->allow_filter()) : "null") +

@@ -223,6 +223,15 @@ TEST_F(ApiTest, fields_of_another_type_or_range_are_refused_with_their_names_and
   EXPECT_EQ(ask({{"verb", "status"}})["generation"], 1);
 }
 
+TEST_F(ApiTest, top_says_what_a_packet_costs_in_the_stages_of_workers_that_timed_some) {
+  const Json stages = ask({{"verb", "top"}})["stages"];
+  ASSERT_EQ(stages.size(), 1u) << stages;
+  EXPECT_EQ(stages[0]["worker"], 1);
+  EXPECT_EQ(stages[0]["receive"], 5.0);
+  EXPECT_EQ(stages[0]["parse"], 0.0);
+  EXPECT_EQ(stages[0]["count"], 2.5);
+}
+
 TEST_F(ApiTest, lines_that_are_not_json_are_answered_and_the_connection_goes_on) {
   const auto answers = ask_raw("nonsense\n[]\n{\"verb\":\"ping\"}\n", 3);
   ASSERT_EQ(answers.size(), 3u);

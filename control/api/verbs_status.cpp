@@ -311,8 +311,7 @@ void Api::top(const Json &request, const Caller &, const Reply &reply) {
     if (row.denied) addresses.back()["list"] = list_name(row.list);
   }
   // A dataplane that does not answer has no stages to show.
-  ask_dataplane(R"({"what":"stats"})", [reply, addresses](const Result<std::string> &text) {
-    const Json report = text ? parsed(*text) : Json();
+  ask_stats([reply, addresses](const Json &report) {
     reply(Json{{"addresses", addresses}, {"stages", stages_in(report)}});
   });
 }

@@ -41,9 +41,9 @@ namespace weir::cli {
 // The candidate nearest to `word` by edit distance; empty when none is near enough to be meant.
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &candidates);
 
-// An aligned table. Cells that hold numbers are set to the right by the caller's choice of columns.
-[[nodiscard]] std::string in_capitals(std::string_view text);
+[[nodiscard]] std::string in_capitals(std::string_view text); // of ASCII
 
+// An aligned table. Cells that hold numbers are set to the right by the caller's choice of columns.
 class Table {
 public:
   enum class Align : std::uint8_t { left, right };

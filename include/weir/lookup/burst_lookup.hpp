@@ -78,7 +78,8 @@ public:
     place_[slot] = static_cast<std::uint8_t>(slots_max + v6_.ask(table::KeyV6::load(address)));
   }
 
-  // The first `count` slots ask IPv4 questions; replaces every question asked so far.
+  // The first `count` slots ask IPv4 questions; replaces every question asked so far. The wires stay as they are
+  // until the burst is sent.
   void ask_all_v4(const std::uint32_t *wires, unsigned count) noexcept {
     place_ = v4_in_order;
     v4_.ask_all(wires, count);

@@ -77,13 +77,14 @@ public:
   }
   // The number of the new question.
   unsigned ask(const Key &key) noexcept {
+    source_ = keys_.data();
     keys_[asked_] = key;
     return asked_++;
   }
   // Replaces every question asked so far.
   void ask_all(const void *keys, unsigned count) noexcept {
     std::memcpy(keys_.data(), keys, count * sizeof(Key));
-    source_ = static_cast<const Key *>(keys);
+    source_ = can_stay(keys, count) ? static_cast<const Key *>(keys) : keys_.data();
     asked_ = count;
   }
   void ask_nothing() noexcept { asked_ = 0; }
@@ -242,6 +243,11 @@ protected:
 
 private:
   static constexpr unsigned host_length = address_bits(Line::family);
+
+  // Kernels read whole groups of keys, and keys that are aligned.
+  [[nodiscard]] static bool can_stay(const void *keys, unsigned count) noexcept {
+    return count % kernel_lanes == 0 && reinterpret_cast<std::uintptr_t>(keys) % alignof(Key) == 0;
+  }
 
   void ask_filter(BurstState &burst, Side side) noexcept {
     let_through_ = 0;

@@ -82,6 +82,7 @@ std::uint64_t allocated_bytes(const fs::path &folder) {
 }
 
 constexpr std::size_t write_buffer_bytes = 4u << 20;
+constexpr std::chrono::seconds compaction_wait_max{30};
 constexpr const char *in_doubt_text =
     "memory was refused in the middle of a write to the store: weir-control ends now, and whether this "
     "change is kept shows when it has started again";
@@ -337,10 +338,13 @@ rocksdb::Status Database::State::write_or_mend(rocksdb::WriteBatch &batch) {
 // every later flush waits for it without end. So the wait is here; after a hard error no compaction begins.
 // A soft one is a compaction's own: it is tried again each second, and Resume() waits for nothing then.
 rocksdb::Status Database::State::resume(const rocksdb::Status &after) {
+  const auto patient_until = std::chrono::steady_clock::now() + compaction_wait_max;
   if (after.severity() != rocksdb::Status::kSoftError)
     for (std::uint64_t running = 0;
-         db->GetIntProperty(rocksdb::DB::Properties::kNumRunningCompactions, &running) && running > 0;)
+         db->GetIntProperty(rocksdb::DB::Properties::kNumRunningCompactions, &running) && running > 0;) {
+      if (std::chrono::steady_clock::now() > patient_until) return after; // the next change tries again
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
   (void)db->DisableFileDeletions();
   const rocksdb::Status again = db->Resume();
   if (again.ok()) resumed = true;

@@ -52,6 +52,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.identity = request.identity;
   input.family = family_of(request.target);
   input.seed = TRY(secret_seed());
+  input.deny.hosts_v4 = plan::host_home(input, config);
   resolve_prefixes(input);
 
   const auto memory = TRY(memory_free());

@@ -52,9 +52,11 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
     lengths.set(std::min<unsigned>(e.length, bits));
   }
   t.prefix_lengths = lengths.count();
+  t.hosts_in_map = hosts_in_map && t.hosts != 0;
   t.keys = (hosts_in_map ? 0 : t.hosts) + (range_bytes == 0 ? t.prefixes : 0);
   const build::TableSize size =
-      build::table_size<Line>(t.keys, p4 ? Predictor::chained : Predictor::inline_bits, rule);
+      build::table_size<Line>(t.keys + (hosts_in_map ? build::room_beside_map(t.hosts) : 0),
+                              p4 ? Predictor::chained : Predictor::inline_bits, rule);
   t.bytes = size.bytes() + sizeof(table::OverlayHeader) +
             std::uint64_t{build::overlay_lines<Line>(t.keys, rule)} * cache_line_bytes;
   if (range_bytes != 0) {
@@ -315,11 +317,28 @@ Calibration calibration_for(const build::BuildInput &input, const MemoryFree &me
        .keys = std::max(input.deny.v4.size(), input.deny.v6.size())});
 }
 
+// Beside prefixes a table of hosts costs a second question for most addresses. As far as the map's lines stay in L3, ranges
+// win; beyond, points do, until a /21 has more hosts than a line has places (docs/decisions.md, "Hosts in the map").
+build::HostHome host_home(const build::BuildInput &input, const config::Config &config) {
+  constexpr std::uint64_t prefixes_min = 256, ranges_max = 1'000'000, points_max = 16'000'000;
+  const bool filter_asked_for = config.front_filter != config::FrontFilter::automatic &&
+                                config.front_filter != config::FrontFilter::none;
+  if (config.compact || filter_asked_for || config.predictor != config::Predictor::automatic)
+    return build::HostHome::table; // these are about tables
+  const auto hosts = static_cast<std::uint64_t>(
+      std::ranges::count_if(input.deny.v4, [](const EntryV4 &e) { return e.length == 32; }));
+  if (input.deny.v4.size() - hosts < prefixes_min || hosts > points_max) return build::HostHome::table;
+  return hosts <= ranges_max ? build::HostHome::ranges : build::HostHome::points;
+}
+
 Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &config,
                        const Circumstances &now) {
   Plan plan;
   build::BuildInput input = asked;
-  if (!input.ranges) build::resolve_prefixes(input);
+  if (!input.ranges) {
+    input.deny.hosts_v4 = host_home(input, config);
+    build::resolve_prefixes(input);
+  }
   plan.target = input.target();
   TRY(check_target(config, plan.target));
   const TableEntries deny = table_entries(input.deny, config);
@@ -337,6 +356,7 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
                                 input.ranges->hosts_in_v4[Side::allow]),
       plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target, bytes_of(ranges6[Side::allow]),
                                 input.ranges->hosts_in_v6[Side::allow])};
+  plan.tables[0].points = plan.tables[0].hosts_in_map && input.ranges->v4[Side::deny]->has_points();
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
   plan.allow_filter =

@@ -36,12 +36,13 @@ namespace weir::plan {
 // ---- plan --------------------------------------------------------------------------------------
 
 struct TablePlan {
-  std::string name; // "deny ipv4", "deny ipv6", "allow ipv4", "allow ipv6"
-  std::uint64_t keys = 0;
+  std::string name;       // "deny ipv4", "deny ipv6", "allow ipv4", "allow ipv6"
+  std::uint64_t keys = 0; // in the table
   std::uint64_t hosts = 0, prefixes = 0;
-  std::uint64_t prefix_lengths = 0;       // different lengths in use
-  std::uint64_t bytes = 0;                // of table, overlay and lengths in the image
-  double lines_hit = 0, lines_absent = 0; // of one probe; 0 without keys
+  bool hosts_in_map = false, points = false; // hosts stand in the range map; as points
+  std::uint64_t prefix_lengths = 0;          // different lengths in use
+  std::uint64_t bytes = 0;                   // of table, overlay and lengths in the image
+  double lines_hit = 0, lines_absent = 0;    // of one probe; 0 without keys
   double probes = 0; // of an address taken at random: the lengths in use around it that have to be asked
 };
 
@@ -113,6 +114,9 @@ struct Plan {
   std::string built_for;        // why there was a new image without new rules; empty: there are new rules
   std::uint64_t planned_at = 0; // seconds since the epoch, of the image; 0: it is not built
 };
+
+// Where IPv4 hosts of the deny side are to stand, before prefixes are resolved.
+[[nodiscard]] build::HostHome host_home(const build::BuildInput &input, const config::Config &config);
 
 // `input` needs lists, sides and the target only. Does not refuse for lack of memory: `fits` says it, and
 // check_memory() makes the error. Errors: refused, when the configuration wants what the target does not

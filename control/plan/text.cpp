@@ -104,11 +104,16 @@ std::string allow_filter_text(const AllowFilterPlan &f) {
                             100 * rates.plain_churned);
 }
 
+[[nodiscard]] const char *host_home_of(const TablePlan &t) {
+  if (!t.hosts_in_map) return "table";
+  return t.points ? "points" : "ranges";
+}
+
 std::string json(const TablePlan &t) {
   return fmt::format(R"({{"name":"{}","keys":{},"hosts":{},"prefixes":{},"prefix_lengths":{},"bytes":{},)"
-                     R"("lines_hit":{:.4f},"lines_absent":{:.4f},"probes":{:.4f}}})",
+                     R"("lines_hit":{:.4f},"lines_absent":{:.4f},"probes":{:.4f},"hosts_in":"{}"}})",
                      t.name, t.keys, t.hosts, t.prefixes, t.prefix_lengths, t.bytes, t.lines_hit,
-                     t.lines_absent, t.probes);
+                     t.lines_absent, t.probes, host_home_of(t));
 }
 
 std::string json_memory(const Plan &p) {
@@ -174,6 +179,12 @@ std::string to_text(const Plan &plan) {
     text +=
         fmt::format("{:<11} {:>11} {:>11} {:>9} {:>8} {:>10} {:>7.2f} {:>7.2f}\n", t.name, t.keys, t.hosts,
                     t.prefixes, t.prefix_lengths, human_bytes(t.bytes), t.lines_hit, t.lines_absent);
+  for (const TablePlan &t : plan.tables)
+    if (t.hosts_in_map)
+      text += fmt::format(
+          "{}: hosts stand in the range map, as {}: beside so many prefixes a table would cost a second "
+          "question\n",
+          t.name, t.points ? "points" : "ranges of one address");
   for (const Candidate &c : plan.candidates)
     text += fmt::format("{} predictor {}, front filter {}: {}, {:.2f} lines and {:.1f} ns a lookup{}\n",
                         c.cost.chosen ? "->" : "  ", name_of(c.cost.option.predictor),

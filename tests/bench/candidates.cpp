@@ -16,7 +16,8 @@ std::span<const PlanShape> plan_shapes() {
 
 Candidate::Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4,
                      std::span<const build::EntryV6> v6, unsigned lists)
-    : shape_(shape), image_(std::make_unique<Image>(v4, v6, shape.option, lists)), is_v6_(v4.empty()) {
+    : shape_(shape), image_(std::make_unique<Image>(v4, v6, shape.option, lists, shape.home)),
+      is_v6_(v4.empty()) {
   restart_count();
 }
 

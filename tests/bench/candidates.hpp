@@ -9,7 +9,8 @@ namespace weir::bench {
 struct PlanShape {
   const char *name;
   plan::Option option;
-  double lines_floor, lines_aim; // a lookup without front filter
+  double lines_floor, lines_aim;                 // a lookup without front filter
+  build::HostHome home = build::HostHome::table; // where there are prefixes too
   [[nodiscard]] bool has_front() const { return option.front_filter != plan::FrontFilter::none; }
 };
 

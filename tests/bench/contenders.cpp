@@ -74,13 +74,14 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
 }
 
 Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option,
-             unsigned lists) {
+             unsigned lists, build::HostHome home) {
   build::BuildInput input;
   using Number = decltype(build::ListInput::number);
   for (unsigned n = 0; n < lists; ++n)
     input.lists.push_back({fmt::format("list {}", n), Number(static_cast<std::uint16_t>(n)), Side::deny});
   input.deny.v4 = v4;
   input.deny.v6 = v6;
+  input.deny.hosts_v4 = home;
   input.deny.front_filter = option.front_filter == plan::FrontFilter::split_block_bloom;
   input.deny.predictor = option.predictor == plan::Predictor::chained ? build::Predictor::chained
                                                                       : build::Predictor::inline_bits;

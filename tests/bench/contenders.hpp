@@ -62,7 +62,7 @@ class Image {
 public:
   // Entries name lists 0 to `lists` - 1.
   Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, plan::Option option,
-        unsigned lists = 1);
+        unsigned lists = 1, build::HostHome home = build::HostHome::table);
   Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6> v6, bool front_filter);
   [[nodiscard]] const image::ImageView &view() const { return view_; }
   [[nodiscard]] const build::BuildReport &report() const { return report_; }

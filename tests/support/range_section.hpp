@@ -33,6 +33,13 @@ private:
   std::unique_ptr<std::byte, Free> data_;
 };
 
+// A map in which hosts are points.
+struct PointsPlanV4 : build::RangePlanV4 {
+  [[nodiscard]] static auto make(std::span<const build::EntryV4> entries) {
+    return build::RangePlanV4::make(entries, true);
+  }
+};
+
 template <class Plan, class Entry> AlignedBytes range_section(const std::vector<Entry> &entries) {
   const auto plan = Plan::make(entries);
   if (!plan) throw std::runtime_error(plan.error().message);

@@ -44,6 +44,7 @@ struct PlannedSection {
 // Which entries of a side and family stand in its table.
 struct InTable {
   bool hosts = true, prefixes = true;
+  bool hosts_in_map = false;
   [[nodiscard]] bool all() const noexcept { return hosts && prefixes; }
   template <class Entry> [[nodiscard]] bool operator()(const Entry &e) const noexcept {
     return is_host(e) ? hosts : prefixes;
@@ -57,6 +58,13 @@ template <class Entry>
 [[nodiscard]] std::uint64_t tabled_count(std::span<const Entry> all, InTable in_table) noexcept {
   if (in_table.all()) return all.size();
   return static_cast<std::uint64_t>(std::ranges::count_if(all, in_table));
+}
+// For how many keys it is sized.
+template <class Entry>
+[[nodiscard]] std::uint64_t sized_count(std::span<const Entry> all, InTable in_table) noexcept {
+  const std::uint64_t keys = tabled_count(all, in_table);
+  if (!in_table.hosts_in_map) return keys;
+  return keys + room_beside_map(tabled_count(all, {.hosts = true, .prefixes = false}));
 }
 template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry> all, InTable in_table) {
   Tabled<Entry> out{all, {}};
@@ -82,7 +90,8 @@ template <class Entry>
   const bool v4 = family == Family::ipv4;
   const bool has_map = v4 ? ranges.v4[side].has_value() : ranges.v6[side].has_value();
   const bool hosts_in_map = v4 ? ranges.hosts_in_v4[side] : ranges.hosts_in_v6[side];
-  return {.hosts = !hosts_in_map && !without_hosts(in, side), .prefixes = !has_map};
+  return {
+      .hosts = !hosts_in_map && !without_hosts(in, side), .prefixes = !has_map, .hosts_in_map = hosts_in_map};
 }
 
 // The fixed order of sections.
@@ -118,19 +127,21 @@ template <class Entry>
     const bool chained = s.predictor == Predictor::chained;
     const auto &ranges4 = ranges.v4[side];
     const auto &ranges6 = ranges.v6[side];
-    const std::uint64_t keys4 = tabled_count(s.v4, in_table(in, ranges, side, Family::ipv4));
-    const std::uint64_t keys6 = tabled_count(s.v6, in_table(in, ranges, side, Family::ipv6));
-    per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(keys4, s.predictor, rule).bytes(),
+    const InTable in4 = in_table(in, ranges, side, Family::ipv4),
+                  in6 = in_table(in, ranges, side, Family::ipv6);
+    const std::uint64_t keys4 = tabled_count(s.v4, in4), sized4 = sized_count(s.v4, in4);
+    const std::uint64_t keys6 = tabled_count(s.v6, in6), sized6 = sized_count(s.v6, in6);
+    per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(sized4, s.predictor, rule).bytes(),
                sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV4>(
                                                   overlaid_count(s.v4, ranges4.has_value()), rule)} *
                                                   cache_line_bytes,
-               front, chained ? chain_size<table::LineV4>(keys4, s.chain_words_v4, rule).bytes() : 0,
+               front, chained ? chain_size<table::LineV4>(sized4, s.chain_words_v4, rule).bytes() : 0,
                ranges4 ? ranges4->footprint().bytes : 0);
-    per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(keys6, s.predictor, rule).bytes(),
+    per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(sized6, s.predictor, rule).bytes(),
                sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV6>(
                                                   overlaid_count(s.v6, ranges6.has_value()), rule)} *
                                                   cache_line_bytes,
-               front, chained ? chain_size<table::LineV6>(keys6, s.chain_words_v6, rule).bytes() : 0,
+               front, chained ? chain_size<table::LineV6>(sized6, s.chain_words_v6, rule).bytes() : 0,
                ranges6 ? ranges6->footprint().bytes : 0);
   }
   if (!in.deny_filter.section.empty())
@@ -212,13 +223,15 @@ private:
 
   template <class Line, class Entry>
   [[nodiscard]] bool write_family(Side side, std::span<const Entry> all, TableReport &report) {
-    const Tabled<Entry> kept = tabled(all, in_table(in_, ranges_, side, Line::family));
+    const InTable there = in_table(in_, ranges_, side, Line::family);
+    const Tabled<Entry> kept = tabled(all, there);
+    const std::uint64_t sized = sized_count(all, there);
     const std::span<const Entry> entries = kept.entries;
     const auto kind = [&](SectionKind deny_v4) { return image::kind_of(deny_v4, side, Line::family); };
     const Predictor predictor = side_of(in_, side).predictor;
     const SizeRule rule = in_.size_rule();
     TableBuilder<Line> builder(section(kind(SectionKind::deny_v4_table)),
-                               table_size<Line>(entries.size(), predictor, rule), hasher(), predictor);
+                               table_size<Line>(sized, predictor, rule), hasher(), predictor);
     const auto item = [&](std::uint64_t i) {
       const Entry &e = entries[i];
       return typename TableBuilder<Line>::Item{key_of(e), table::value::make(e.list, e.length)};
@@ -226,7 +239,7 @@ private:
     if (!builder.build(entries.size(), item, threads_for(in_.threads))) return false;
     report = builder.report();
     if (predictor == Predictor::chained)
-      train_chain(builder.view(), side, kind(SectionKind::deny_v4_predictor), report);
+      train_chain(builder.view(), side, sized, section(kind(SectionKind::deny_v4_predictor)), report);
     if (in_.family == HashFamily::jhash && (!report.chain.exact() || report.in_stash != 0)) return false;
     auto *overlay =
         reinterpret_cast<table::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
@@ -236,11 +249,11 @@ private:
   }
 
   template <class Line>
-  void train_chain(const table::TableView<Line> &table, Side side, SectionKind kind, TableReport &report) {
+  void train_chain(const table::TableView<Line> &table, Side side, std::uint64_t sized, MutableBytes to,
+                   TableReport &report) {
     const SideInput &in = side_of(in_, side);
     const ChainWords &words = Line::family == Family::ipv4 ? in.chain_words_v4 : in.chain_words_v6;
-    ChainTrainer<Line> trainer(section(kind), chain_size<Line>(report.keys, words, in_.size_rule()), table,
-                               hasher());
+    ChainTrainer<Line> trainer(to, chain_size<Line>(sized, words, in_.size_rule()), table, hasher());
     trainer.train(report.keys, report.chain);
     if (report.chain.exact() && report.keys != 0) report.lines_hit = report.lines_absent = 1;
   }

@@ -49,12 +49,18 @@ struct SizeRule {
 // Words of 64 bits of each deeper layer of a chain; all 0: sizes that suit the number of keys.
 using ChainWords = std::array<std::uint32_t, table::chain_deep_layers_max>;
 
+// Where IPv4 hosts stand, on a side that has prefixes in a range map: in a table of their own, unless they are few
+// (build/prefix_ranges.hpp), or all in the map, as ranges of one address or as points (table/range_line.hpp). Ranges
+// are faster to read, points take half the lines.
+enum class HostHome : std::uint8_t { table, ranges, points };
+
 struct SideInput {
   std::span<const EntryV4> v4;
   std::span<const EntryV6> v6;
   bool front_filter = false; // split-block Bloom in front of the tables; deny side only
   Predictor predictor = Predictor::inline_bits;
   ChainWords chain_words_v4{}, chain_words_v6{}; // as planned
+  HostHome hosts_v4 = HostHome::table;           // deny side only
 };
 
 // What the filter in front of the allow tables should not accept, and what it costs when it does.

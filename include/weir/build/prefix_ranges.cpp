@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,12 +10,6 @@ namespace weir::build {
 namespace {
 
 constexpr std::uint64_t prefixes_a_host = 8; // at least so many, where a map has hosts
-
-template <class Entry> bool has_few_hosts(std::span<const Entry> entries) {
-  const auto hosts = static_cast<std::uint64_t>(
-      std::ranges::count_if(entries, [](const Entry &e) { return detail::is_host(e); }));
-  return hosts != 0 && hosts * prefixes_a_host <= entries.size() - hosts;
-}
 
 // /48s with hosts below them.
 std::uint64_t host_nets(std::span<const EntryV6> entries) {
@@ -30,26 +23,32 @@ std::uint64_t host_nets(std::span<const EntryV6> entries) {
   return nets;
 }
 
+Result<RangePlanV4> make_map(std::span<const EntryV4> some, std::span<const EntryV4> /*all*/,
+                             bool /*with_hosts*/, bool points) {
+  return RangePlanV4::make(some, points);
+}
+Result<RangePlanV6> make_map(std::span<const EntryV6> some, std::span<const EntryV6> all, bool with_hosts,
+                             bool /*points*/) {
+  return RangePlanV6::make(some, with_hosts ? 0 : host_nets(all));
+}
+
+// `few_may_join`: few hosts stand in the map whatever `home` is.
 template <class Plan, class Entry>
-void plan_map(std::span<const Entry> entries, bool hosts_may_join, std::optional<Plan> &plan,
+void plan_map(std::span<const Entry> entries, bool few_may_join, HostHome home, std::optional<Plan> &plan,
               bool &with_hosts) {
-  const auto keep = [&](std::span<const Entry> some) {
-    auto made = [&] {
-      if constexpr (std::is_same_v<Plan, RangePlanV6>)
-        return Plan::make(some, with_hosts ? 0 : host_nets(entries));
-      else
-        return Plan::make(some);
-    }();
-    if (made) plan = std::move(*made);
+  const auto keep = [&](std::span<const Entry> some, bool points) {
+    if (auto made = make_map(some, entries, with_hosts, points)) plan = std::move(*made);
   };
-  with_hosts = hosts_may_join && has_few_hosts(entries);
-  if (with_hosts) keep(entries);
-  if (plan) return;
-  with_hosts = false;
   std::vector<Entry> prefixes;
   std::ranges::copy_if(entries, std::back_inserter(prefixes),
                        [](const Entry &e) { return !detail::is_host(e); });
-  keep(prefixes);
+  const std::size_t hosts = entries.size() - prefixes.size();
+  const bool few = few_may_join && hosts * prefixes_a_host <= prefixes.size();
+  with_hosts = hosts != 0 && !prefixes.empty() && (few || home != HostHome::table);
+  if (with_hosts) keep(entries, !few && home == HostHome::points);
+  if (plan) return;
+  with_hosts = false;
+  keep(prefixes, false);
 }
 
 } // namespace
@@ -59,9 +58,9 @@ std::shared_ptr<const PrefixRanges> prefix_ranges(const BuildInput &input) {
   if (input.family == HashFamily::jhash) return ranges;
   for (const Side side : both_sides) {
     const SideInput &entries = side == Side::deny ? input.deny : input.allow;
-    const bool hosts_may_join = side == Side::deny; // a filter before the allow tables has their hosts
-    plan_map(entries.v4, hosts_may_join, ranges->v4[side], ranges->hosts_in_v4[side]);
-    plan_map(entries.v6, hosts_may_join, ranges->v6[side], ranges->hosts_in_v6[side]);
+    const bool few_may_join = side == Side::deny; // a filter before the allow tables has their hosts
+    plan_map(entries.v4, few_may_join, entries.hosts_v4, ranges->v4[side], ranges->hosts_in_v4[side]);
+    plan_map(entries.v6, few_may_join, HostHome::table, ranges->v6[side], ranges->hosts_in_v6[side]);
   }
   return ranges;
 }

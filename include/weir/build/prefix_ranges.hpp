@@ -19,8 +19,10 @@ struct PrefixRanges {
   PerSide<std::optional<RangePlanV4>> v4;
   PerSide<std::optional<RangePlanV6>> v6;
 
-  // The map has the side's hosts too, as ranges of one address, and its table nothing: so it is on the deny side
-  // where hosts are few beside the prefixes. A burst then asks no table for the sake of a few.
+  // The map has the side's hosts too and its table nothing: so it is on the deny side where hosts are few beside the
+  // prefixes, as ranges of one address, or where the input says so (HostHome).
+  // A burst then asks no table, but for hosts that come later: these stand in the table, which has room for a sixteenth
+  // more.
   PerSide<bool> hosts_in_v4{}, hosts_in_v6{};
 };
 

@@ -51,7 +51,7 @@ void write_lines(MutableBytes section, std::uint64_t at, std::span<const RangeLi
 // Cells one after the other; those of one answer share a line.
 class CellPacking {
 public:
-  explicit CellPacking(std::span<const RangeV4> ranges) {
+  CellPacking(std::span<const RangeV4> ranges, bool points) : packer(points), points_(points) {
     std::vector<PackedCell> packed(table::range_cells);
     pack_all(ranges, packed);
     cells.reserve(packed.size());
@@ -72,8 +72,10 @@ private:
       for (; next < ranges.size() && ranges[next].first >> 16 == c; ++next)
         starts_.push_back({static_cast<std::uint16_t>(ranges[next].first), ranges[next].value});
       value = starts_.back().value;
-      packed[c] = starts_.size() > 1 ? table::pack_cell(packer, starts_) : one_answer(value);
-      if (starts_.size() > 1 || value != 0)
+      const bool one = starts_.size() == 1;
+      if (points_) table::make_points(starts_);
+      packed[c] = one ? one_answer(value) : table::pack_cell(packer, starts_);
+      if (!one || value != 0)
         signs[c / table::range_signs_a_word] |= table::range_prefixes << 2 * (c % table::range_signs_a_word);
     }
   }
@@ -85,6 +87,7 @@ private:
     return known;
   }
 
+  bool points_;
   std::vector<RangeStart> starts_; // of a cell
   std::vector<PackedCell> one_answer_ = std::vector<PackedCell>(table::range_values_max);
   std::vector<bool> is_known_ = std::vector<bool>(table::range_values_max);
@@ -137,10 +140,11 @@ private:
 
 } // namespace
 
-Result<RangePlanV4> RangePlanV4::make(std::span<const EntryV4> entries) {
+Result<RangePlanV4> RangePlanV4::make(std::span<const EntryV4> entries, bool points) {
   auto swept = TRY(sweep(entries));
-  CellPacking packing(swept.ranges);
+  CellPacking packing(swept.ranges, points);
   RangePlanV4 plan;
+  plan.points_ = points;
   plan.footprint_ =
       footprint_of(entries.size(), swept.ranges.size(), swept.values.size(), packing.packer.lines());
   RangeFootprint &f = plan.footprint_;
@@ -156,8 +160,8 @@ Result<RangePlanV4> RangePlanV4::make(std::span<const EntryV4> entries) {
 
 void RangePlanV4::write(MutableBytes section) const {
   const RangeFootprint &f = footprint_;
-  const table::RangeHeaderV4 header{f.values,   f.values_used, f.lines, f.lines_used, f.prefixes, f.ranges,
-                                    f.covering, in_use_of(f),  {}};
+  const table::RangeHeaderV4 header{f.values, f.values_used, f.lines,      f.lines_used,      f.prefixes,
+                                    f.ranges, f.covering,    in_use_of(f), points_ ? 1u : 0u, {}};
   const table::RangeLayoutV4 at = table::range_layout_v4(f.values, f.lines, f.covering);
   std::memcpy(section.data(), &header, sizeof header);
   write_part(section, at.values, std::span<const std::uint32_t>(values_), at.signs);

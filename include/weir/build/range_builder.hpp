@@ -34,12 +34,16 @@ void mark_hosts(MutableBytes section, std::span<const EntryV6> entries);
 
 class RangePlanV4 {
 public:
-  [[nodiscard]] static Result<RangePlanV4> make(std::span<const EntryV4> entries);
+  // `points`: hosts that nothing surrounds take one place of a line (table/range_line.hpp). Where there are few, lines
+  // without points are faster to read.
+  [[nodiscard]] static Result<RangePlanV4> make(std::span<const EntryV4> entries, bool points = false);
   [[nodiscard]] const RangeFootprint &footprint() const noexcept { return footprint_; }
+  [[nodiscard]] bool has_points() const noexcept { return points_; }
   void write(MutableBytes section) const;
 
 private:
   RangeFootprint footprint_;
+  bool points_ = false;
   std::vector<std::uint32_t> values_;
   std::vector<std::uint32_t> signs_;
   std::vector<std::uint64_t> cells_;

@@ -57,6 +57,9 @@ template <class Line> [[nodiscard]] constexpr const Density &density(Predictor p
   return predictor == Predictor::chained ? chained_density<Line> : inline_density<Line>;
 }
 
+// Of a table whose hosts stand in the range map: keys that come later.
+[[nodiscard]] constexpr std::uint64_t room_beside_map(std::uint64_t hosts) noexcept { return hosts / 16; }
+
 inline constexpr std::uint32_t lines_min = 16; // a small table still takes additions in place
 inline constexpr std::uint32_t stash_lines = 4;
 

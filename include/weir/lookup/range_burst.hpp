@@ -45,10 +45,12 @@ public:
     map_ = &map;
     questions_ = questions;
     count_ = count;
-    if constexpr (is_v4)
+    if constexpr (is_v4) {
+      points_ = map.has_points();
       kernels.ranges->words_v4(map, source, count, words_.data());
-    else
+    } else {
       kernels.ranges->words_v6(map, source, count, words_.data());
+    }
   }
 
   void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count) noexcept {
@@ -76,13 +78,14 @@ public:
 
   // values[i]: the table value that answers question i, 0 for none and for those that are led on. At most 64.
   void answer(const Kernels &kernels, std::uint32_t *values) noexcept {
-    kernels.ranges->numbers(map_->values(), said_.data(), count_, values);
+    const auto numbers = points_ ? kernels.ranges->numbers_points : kernels.ranges->numbers;
+    numbers(map_->values(), said_.data(), count_, values);
   }
   // One step for each of those that are led on; how many of them still are.
   unsigned advance(const Kernels &kernels, std::uint32_t *values) noexcept {
     if (open_ == 0) return 0;
     if constexpr (is_v4)
-      open_ = kernels.ranges->follow_v4(
+      open_ = (points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(
           {open_lines_.data(), open_questions_.data(), open_, keys_.data(), map_->values(), values});
     else
       open_ = kernels.ranges->follow_v6(
@@ -104,8 +107,9 @@ private:
 
   void probe(const Kernels &kernels, const table::RangeLine *const *lines_behind,
              const void *const *words_behind, unsigned behind) noexcept {
-    const auto on = kernels.ranges->steps(
-        {lines_.data(), keys_.data(), count_, lines_behind, words_behind, behind}, said_.data());
+    const auto steps = points_ ? kernels.ranges->steps_points : kernels.ranges->steps;
+    const auto on =
+        steps({lines_.data(), keys_.data(), count_, lines_behind, words_behind, behind}, said_.data());
     open_ = 0;
     for (std::uint64_t rest = on; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
@@ -116,6 +120,7 @@ private:
   }
 
   const Map *map_ = nullptr;
+  bool points_ = false; // of the map
   const Question *questions_ = nullptr;
   unsigned count_ = 0, open_ = 0; // questions; those that are led on
   std::array<const void *, questions_max> words_;

@@ -55,14 +55,19 @@ struct RangeKernels {
                    const void **words) noexcept;
   void (*places_v6)(const table::RangeMapV6 &map, const table::KeyV6 *addresses, const void *const *words,
                     unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept;
-  // said[i]: what line i says of key i (table/range_line.hpp). Returned: bit i is set where it leads on.
+  // said[i]: what line i says of key i (table/range_line.hpp). Returned: bit i is set where it leads on. Names with `points`
+  // are for maps that have some; what their steps say is for their numbers, which take the mark of a point away.
   std::uint64_t (*steps)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
+  std::uint64_t (*steps_points)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
   // values[i]: number said[i] of the dictionary, or 0 where that leads on.
   void (*numbers)(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
                   std::uint32_t *values) noexcept;
+  void (*numbers_points)(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
+                         std::uint32_t *values) noexcept;
   // One step for each open question: its value, or 0 while it is led on again. Those stay, in their order, with
   // their next lines, which are prefetched; their number is returned.
   unsigned (*follow_v4)(const RangeOpen<std::uint16_t> &open) noexcept;
+  unsigned (*follow_v4_points)(const RangeOpen<std::uint16_t> &open) noexcept;
   unsigned (*follow_v6)(const RangeOpen<table::KeyV6> &open) noexcept;
 };
 
@@ -147,8 +152,17 @@ template <class Key> unsigned follow(const RangeOpen<Key> &o) noexcept {
   return left;
 }
 
-inline constexpr RangeKernels range_kernels{may_have_hosts,      words_v4, places_v4, words_v6,
-                                            places_v6,           steps,    numbers,   follow<std::uint16_t>,
+inline constexpr RangeKernels range_kernels{may_have_hosts,
+                                            words_v4,
+                                            places_v4,
+                                            words_v6,
+                                            places_v6,
+                                            steps,
+                                            steps,
+                                            numbers,
+                                            numbers,
+                                            follow<std::uint16_t>,
+                                            follow<std::uint16_t>,
                                             follow<table::KeyV6>};
 
 } // namespace portable

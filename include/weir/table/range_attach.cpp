@@ -54,7 +54,8 @@ template <class Header> [[nodiscard]] Result<const Header *> header_of(Bytes sec
 
 // Every value of every line is a number of the dictionary, or leads on to a line of the section. Lines are
 // looked at from the last to the first, so that the steps from a line are known before those to it.
-[[nodiscard]] Status check_lines(std::span<const RangeLine> lines, std::uint32_t values, unsigned windows) {
+[[nodiscard]] Status check_lines(std::span<const RangeLine> lines, std::uint32_t values, unsigned windows,
+                                 bool points) {
   std::vector<std::uint8_t> steps(lines.size());
   for (std::size_t i = lines.size(); i-- > 0;) {
     const RangeLine &line = lines[i];
@@ -62,14 +63,19 @@ template <class Header> [[nodiscard]] Result<const Header *> header_of(Bytes sec
     std::uint16_t highest = 0; // of unsigned words, so that one that leads on stands out
     for (const std::uint16_t v : line.value) highest = std::max(highest, v);
     steps[i] = 1;
+    if (points && is_point(line.value[0])) return bad("line " + number(i) + " begins with a point");
     if (highest < values) continue;
     for (const std::uint16_t v : line.value) {
       if (!leads_on(v)) {
-        if (v >= values)
+        const std::uint16_t answer = points ? without_point(v) : v;
+        if (answer >= values)
           return bad("line " + number(i) + " has value " + number(v) + " of " + number(values));
         continue;
       }
       const std::size_t ahead = lines_ahead(v);
+      if (points && ahead > range_ahead_max_beside_points)
+        return bad("line " + number(i) + " leads on by " + number(ahead) + " lines, beside points at most " +
+                   number(range_ahead_max_beside_points));
       if (ahead == 0) return bad("line " + number(i) + " leads to itself");
       if (ahead >= lines.size() - i)
         return bad("line " + number(i) + " leads to line " + number(i + ahead) + " of " +
@@ -119,7 +125,8 @@ Result<RangeMapV4> RangeMapV4::attach(Bytes section) {
                  number(last) + " of " + number(line_count));
   }
   const auto lines = part<RangeLine>(section, at.lines, line_count);
-  TRY(check_lines(lines, value_count, 0x10000));
+  if (h->points > 1) return bad("points are neither there nor not: " + number(h->points));
+  TRY(check_lines(lines, value_count, 0x10000, h->points != 0));
   const auto covering = part<CoveringV4>(section, at.covering, h->covering);
   TRY(check_covering(covering, Family::ipv4));
   RangeMapV4 map;
@@ -154,7 +161,7 @@ Result<RangeMapV6> RangeMapV6::attach(Bytes section) {
     if (array[i] >= line_count)
       return bad("place " + number(i) + " leads to line " + number(array[i]) + " of " + number(line_count));
   const auto lines = part<RangeLine>(section, at.lines, line_count);
-  TRY(check_lines(lines, value_count, range_windows));
+  TRY(check_lines(lines, value_count, range_windows, false));
   for (std::size_t i = 0; i < array.size(); ++i)
     if (lines[array[i]].key[0] != 1)
       return bad("place " + number(i) + " leads to a line of window " + number(lines[array[i]].key[0]));

@@ -6,15 +6,45 @@
 
 namespace weir::table {
 
+namespace {
+
+// What answers behind the range before this one.
+std::uint16_t behind(std::span<const RangeStart> ranges, std::size_t before) {
+  while (is_point(ranges[before].value)) --before;
+  return ranges[before].value;
+}
+
+} // namespace
+
+void make_points(std::vector<RangeStart> &ranges) {
+  std::size_t kept = 1;
+  std::uint16_t around = ranges[0].value;
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    RangeStart range = ranges[i];
+    const bool goes_on =
+        i + 1 < ranges.size() && ranges[i + 1].value == around && ranges[i + 1].key == range.key + 1;
+    if (goes_on) {
+      range.value |= range_point;
+      ++i;
+    } else {
+      around = range.value;
+    }
+    ranges[kept++] = range;
+  }
+  ranges.resize(kept);
+}
+
 PackedCell pack_cell(RangePacker &packer, std::span<const RangeStart> ranges) {
   constexpr unsigned part_bits = 11; // a /21
-  const std::vector<RangeGroup> groups = group_parts(ranges, part_bits);
+  const std::vector<RangeGroup> groups =
+      group_parts(ranges, part_bits, [](RangeStart item) { return is_point(item.value); });
   std::array<unsigned, 1u << (16 - part_bits)> items;
   PackedCell packed{};
   for (std::size_t g = 0; g < groups.size(); ++g) { // lines further down first
     const RangeGroup &group = groups[g];
     const RangePacker::Part part = packer.open(static_cast<std::uint16_t>(group.part << part_bits));
-    if (!group.begins_anew) packer.add(part, part.window, RangeTarget::value(ranges[group.first - 1].value));
+    if (!group.begins_anew)
+      packer.add(part, part.window, RangeTarget::value(behind(ranges, group.first - 1)));
     for (const RangeStart &range : ranges.subspan(group.first, group.end - group.first))
       packer.add(part, range.key, RangeTarget::value(range.value));
     items[g] = packer.shrink(part, group.part_end << part_bits);

@@ -5,12 +5,13 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace weir::table {
 
 struct RangeStart {    // a range of a /16, which ends where the next one begins
   std::uint16_t key;   // the low 16 bits of its first address
-  std::uint16_t value; // a number of the dictionary
+  std::uint16_t value; // a number of the dictionary, or a point (range_line.hpp)
   friend constexpr bool operator==(RangeStart, RangeStart) = default;
 };
 
@@ -23,6 +24,9 @@ struct PackedCell {
     return std::uint64_t{bitmap} << 32 | (last - first.number());
   }
 };
+
+// Ranges of one address before and behind which the same answers become points, but for the first.
+void make_points(std::vector<RangeStart> &ranges);
 
 // `ranges` ascend strictly, and the first has key 0. The lines that the cell leads to come last and side by side.
 [[nodiscard]] PackedCell pack_cell(RangePacker &packer, std::span<const RangeStart> ranges);

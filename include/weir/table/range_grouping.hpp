@@ -19,9 +19,11 @@ struct RangeGroup {
   [[nodiscard]] std::uint32_t count() const noexcept { return end - first + (begins_anew ? 0 : 1); }
 };
 
-// 2^(16 - part_bits) parts; items ascend by their `key`, and the first has key 0.
-template <class Item>
-[[nodiscard]] std::vector<RangeGroup> group_parts(std::span<const Item> items, unsigned part_bits) {
+// 2^(16 - part_bits) parts; items ascend by their `key`, and the first has key 0. is_point(item): of a group a range has to
+// come first.
+template <class Item, class IsPoint>
+[[nodiscard]] std::vector<RangeGroup> group_parts(std::span<const Item> items, unsigned part_bits,
+                                                  const IsPoint &is_point) {
   std::vector<RangeGroup> groups;
   const std::uint32_t parts = 1u << (16 - part_bits);
   std::uint32_t next = 0;
@@ -29,7 +31,7 @@ template <class Item>
     const std::uint32_t first = next;
     while (next < items.size() && std::uint32_t{items[next].key} >> part_bits == part) ++next;
     if (groups.empty() || (next > first && groups.back().count() + (next - first) > RangeLine::slots)) {
-      const bool anew = next > first && items[first].key == part << part_bits;
+      const bool anew = next > first && items[first].key == part << part_bits && !is_point(items[first]);
       groups.push_back({first, next, part, part + 1, anew});
     } else {
       groups.back().end = next;

@@ -2,13 +2,17 @@
 //
 //   RangeLine   | key 0..15: u16 ascending, key 0 counts as 0 | value 0..15: u16 |
 //
-//   value   0 lead  14..0 the answer, a number of the section's dictionary, below 16,384
-//           1 lead  14..0 ahead: the same step again, so many lines further on, at least 1
+//   value   00 lead, point  13..0 the answer, a number of the section's dictionary
+//           01 lead, point  13..0 the answer to this key alone
+//           1  lead         14..0 ahead: the same step again, so many lines further on, at least 1
 //
 // The range of a key is the last one that begins at or before it: one compare of all keys, one count of bits,
 // one load. Places that are not needed repeat the last range with key 0xFFFF, so that the count needs no
-// number of ranges and always names a place of the line, whatever stands in it. Bit 14 of an answer is 0; it
-// is kept free for lines that hold single addresses beside ranges.
+// number of ranges and always names a place of the line, whatever stands in it.
+//
+// A point is a single address inside a range: it takes one place, where an address and what goes on behind it would
+// take two. To all other keys points are not there; the range before them answers. Sections that are built with points
+// (range_sections.hpp) have some, none of them in place 0; bit 14 of what leads on is 0 there.
 //
 // A line in force never changes. A writer fills lines that nobody reads, and then stores the one word that
 // leads to them (range_writer_v4.hpp).
@@ -32,8 +36,9 @@ struct alignas(cache_line_bytes) RangeLine {
 static_assert(sizeof(RangeLine) == cache_line_bytes && std::has_unique_object_representations_v<RangeLine>);
 
 inline constexpr std::uint32_t range_values_max = 16'384; // answers have 14 bits
-inline constexpr std::uint16_t range_lead = 0x8000;
+inline constexpr std::uint16_t range_lead = 0x8000, range_point = 0x4000;
 inline constexpr std::uint32_t range_ahead_max = 0x7FFF;
+inline constexpr std::uint32_t range_ahead_max_beside_points = range_point - 1;
 inline constexpr unsigned range_steps_max = 255; // of an address; maps with more are refused
 
 [[nodiscard]] constexpr bool leads_on(std::uint16_t value) noexcept { return (value & range_lead) != 0; }
@@ -41,25 +46,48 @@ inline constexpr unsigned range_steps_max = 255; // of an address; maps with mor
   return value & range_ahead_max;
 }
 
-// Word by word: the portable form, and the one that the thread sanitizer understands.
-[[nodiscard]] inline std::uint16_t range_step_wordwise(const RangeLine &line, std::uint16_t key) noexcept {
-  unsigned place = 0;
-  for (unsigned s = 1; s < RangeLine::slots; ++s) place += read_relaxed(line.key[s]) <= key;
-  return read_relaxed(line.value[place]);
+[[nodiscard]] constexpr bool is_point(std::uint16_t value) noexcept {
+  return (value & (range_lead | range_point)) == range_point;
+}
+[[nodiscard]] constexpr std::uint16_t without_point(std::uint16_t value) noexcept {
+  return static_cast<std::uint16_t>(is_point(value) ? value & ~range_point : value);
 }
 
-// What the line says of a key.
-[[nodiscard]] inline std::uint16_t range_step(const RangeLine &line, std::uint16_t key) noexcept {
+// Word by word: the portable form, and the one that the thread sanitizer understands.
+[[nodiscard]] inline std::size_t range_place_wordwise(const RangeLine &line, std::uint16_t key) noexcept {
+  std::size_t place = 0;
+  for (unsigned s = 1; s < RangeLine::slots; ++s) {
+    const std::uint16_t first = read_relaxed(line.key[s]);
+    if (first == key || (first < key && !is_point(read_relaxed(line.value[s])))) place = s;
+  }
+  return place;
+}
+
+// The place that answers a key.
+[[nodiscard]] inline std::size_t range_place(const RangeLine &line, std::uint16_t key) noexcept {
 #ifdef WEIR_WORDWISE
-  return range_step_wordwise(line, key);
+  return range_place_wordwise(line, key);
 #else
-  const auto *keys = reinterpret_cast<const __m128i *>(line.key);
-  const __m128i wanted = _mm_set1_epi16(static_cast<short>(key));
-  const __m128i low = _mm_cmpeq_epi16(_mm_max_epu16(_mm_load_si128(keys), wanted), wanted);
-  const __m128i high = _mm_cmpeq_epi16(_mm_max_epu16(_mm_load_si128(keys + 1), wanted), wanted);
-  const auto begun = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
-  return read_relaxed(line.value[std::popcount(begun | 1) - 1]);
+  const auto load = [](const std::uint16_t *from) {
+    return _mm_load_si128(reinterpret_cast<const __m128i *>(from));
+  };
+  const __m128i wanted = _mm_set1_epi16(static_cast<short>(key)), point = _mm_set1_epi16(range_point);
+  const __m128i kind = _mm_set1_epi16(static_cast<short>(range_lead | range_point));
+  const auto answers = [&](unsigned from) { // of eight places
+    const __m128i keys = load(line.key + from);
+    const __m128i begun = _mm_cmpeq_epi16(_mm_max_epu16(keys, wanted), wanted);
+    const __m128i points = _mm_cmpeq_epi16(_mm_and_si128(load(line.value + from), kind), point);
+    const __m128i others = _mm_andnot_si128(_mm_cmpeq_epi16(keys, wanted), points);
+    return _mm_andnot_si128(others, begun);
+  };
+  const auto some = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(answers(0), answers(8)))) | 1;
+  return static_cast<std::size_t>(std::bit_width(some)) - 1;
 #endif
+}
+
+// What the line says of a key: the number of its answer, or how far it leads on.
+[[nodiscard]] inline std::uint16_t range_step(const RangeLine &line, std::uint16_t key) noexcept {
+  return without_point(read_relaxed(line.value[range_place(line, key)]));
 }
 
 } // namespace weir::table

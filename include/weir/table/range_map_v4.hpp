@@ -81,6 +81,7 @@ public:
   [[nodiscard]] bool empty() const noexcept { return header_ == nullptr; } // no map at all: do not ask it
   // range_hosts and range_prefixes: whether the side has had hosts, and prefixes of one bit and more.
   [[nodiscard]] std::uint32_t in_use() const noexcept { return read_acquire(header_->in_use); }
+  [[nodiscard]] bool has_points() const noexcept { return header_->points != 0; } // range_line.hpp
   [[nodiscard]] const std::uint32_t *signs() const noexcept { return signs_; }
   [[nodiscard]] bool has_hosts_below(std::uint32_t wire) const noexcept {
     const std::uint32_t c = byteswap16(static_cast<std::uint16_t>(wire));

@@ -7,13 +7,15 @@ namespace weir::table {
 void RangePacker::clear() noexcept {
   lines_.clear();
   items_.clear();
-  check_at_ = check_each;
+  check_at_ = check_each();
 }
 
 void RangePacker::add(Part part, std::uint16_t key, RangeTarget target) {
   if (lines() >= check_at_) keep_in_reach();
-  items_.push_back({key, 0, target});
-  if (items_.size() - part.first > waiting_max) fold_oldest(part);
+  auto behind = static_cast<std::uint16_t>(target.is_line() ? 0 : target.number());
+  if (is_point(behind)) behind = items_.back().behind;
+  items_.push_back({key, 0, target, behind});
+  if (items_.size() - part.first > waiting_max()) fold_oldest(part);
 }
 
 unsigned RangePacker::shrink(Part part, std::uint32_t end) {
@@ -39,11 +41,13 @@ std::uint16_t RangePacker::encode(RangeTarget target, std::uint32_t from) noexce
 
 RangeTarget RangePacker::emit(std::span<const Item> items, std::uint16_t window) {
   const std::uint32_t number = lines();
+  constexpr std::uint16_t last_key = 0xFFFF;
   RangeLine &line = lines_.emplace_back();
   for (unsigned s = 0; s < RangeLine::slots; ++s) {
     const Item &item = items[std::min<std::size_t>(s, items.size() - 1)];
-    line.key[s] = s == 0 ? window : s < items.size() ? item.key : std::uint16_t{0xFFFF};
-    line.value[s] = encode(item.target, number);
+    line.key[s] = s == 0 ? window : s < items.size() ? item.key : last_key;
+    const bool answers_last_key = s < items.size() || !item.is_point() || item.key == last_key;
+    line.value[s] = answers_last_key ? encode(item.target, number) : item.behind;
   }
   return RangeTarget::line(number);
 }
@@ -53,7 +57,15 @@ void RangePacker::fold(std::size_t first, unsigned count, std::uint16_t window) 
   const auto folded = std::span(items_).subspan(first, count);
   const Item &deepest = std::ranges::max(folded, {}, &Item::depth);
   const auto depth = static_cast<std::uint16_t>(deepest.depth + 1);
-  items_[first] = {items_[first].key, depth, emit(folded, window)};
+  RangeTarget line;
+  if (folded[0].is_point()) {
+    std::vector<Item> with_range{{folded[0].key, 0, RangeTarget::value(items_[first - 1].behind), 0}};
+    with_range.insert(with_range.end(), folded.begin(), folded.end());
+    line = emit(with_range, window);
+  } else {
+    line = emit(folded, window);
+  }
+  items_[first] = {items_[first].key, depth, line, folded.back().behind};
   const auto rest = items_.begin() + static_cast<std::ptrdiff_t>(first) + 1;
   items_.erase(rest, rest + (count - 1));
 }
@@ -64,8 +76,7 @@ void RangePacker::fold_oldest(Part part) {
   for (std::size_t end = items_.size();;) {
     std::size_t first = end - 1;
     while (first > part.first && items_[first - 1].depth == items_[end - 1].depth) --first;
-    if (end - first >= RangeLine::slots || first == part.first)
-      return fold(first, RangeLine::slots, part.window);
+    if (end - first >= fold_items() || first == part.first) return fold(first, fold_items(), part.window);
     end = first;
   }
 }
@@ -74,10 +85,11 @@ void RangePacker::fold_oldest(Part part) {
 // (full, one, i) is the least number of keys that so many full lines and perhaps the smaller one cover among the
 // first i items.
 void RangePacker::fold_narrowest(Part part, std::uint32_t end) {
-  constexpr std::uint32_t slots = RangeLine::slots, never = 1u << 30;
+  constexpr std::uint32_t never = 1u << 30;
+  const std::uint32_t slots = fold_items();
   const std::span items = std::span(items_).subspan(part.first);
   const auto n = static_cast<std::uint32_t>(items.size());
-  const std::uint32_t excess = n - slots, lines = (excess + slots - 2) / (slots - 1);
+  const std::uint32_t excess = n - RangeLine::slots, lines = (excess + slots - 2) / (slots - 1);
   const std::uint32_t smaller = excess - (lines - 1) * (slots - 1) + 1;
   cost_.assign(std::size_t{lines} * 2 * (n + 1), never);
   const auto cost = [&](std::uint32_t full, std::uint32_t one, std::uint32_t i) -> std::uint32_t & {
@@ -120,11 +132,11 @@ void RangePacker::fold_narrowest(Part part, std::uint32_t end) {
 // An item whose line gets out of reach is led there by a line between.
 void RangePacker::keep_in_reach() {
   for (Item &item : items_) {
-    if (!item.target.is_line() || lines() - item.target.number() < refer_again) continue;
-    const Item hop{0, 0, item.target};
+    if (!item.target.is_line() || lines() - item.target.number() < refer_again()) continue;
+    const Item hop{0, 0, item.target, 0};
     item.target = emit(std::span(&hop, 1), 1);
   }
-  check_at_ = lines() + check_each;
+  check_at_ = lines() + check_each();
 }
 
 } // namespace weir::table

@@ -1,12 +1,13 @@
 // Ranges into lines: for the builder, and for the writer that makes a part anew.
 //
 // Ranges are added in ascending order to the innermost open part, as items: a key, and a value or a reference
-// to a line made before. A part of up to 16 items is one line. A larger one becomes a B-tree, whose upper line
+// to a line made before; a value may be a point, but for the first of a part. A part of up to 16 items is one line. A larger one becomes a B-tree, whose upper line
 // has references as well as ranges of its own: for n items, the least possible 1 + (n - 16) / 15 lines. Which
-// neighbours move into a lower line is chosen so that they cover as few keys as possible.
+// neighbours move into a lower line is chosen so that they cover as few keys as possible. Beside points, lower lines
+// have room for 15 items.
 //
 // Lines are made in reverse, the last of the section first: what a line refers to is there before it, and stands
-// behind it in the end. References reach 32,767 lines; for an item that waits longer for its line, one that
+// behind it in the end. References reach 32,767 lines, beside points 16,383; for an item that waits longer for its line, one that
 // repeats the reference is put between ("hop").
 #pragma once
 
@@ -42,6 +43,8 @@ private:
 
 class RangePacker {
 public:
+  explicit RangePacker(bool points = false) noexcept : points_(points), check_at_(check_each()) {}
+
   // The ranges of a part, which begins where it was opened. `window` is what its lines have as key 0.
   struct Part {
     std::size_t first;
@@ -64,13 +67,24 @@ public:
   void clear() noexcept;
 
 private:
-  static constexpr unsigned waiting_max = 256; // items of a part: a line of lines
-  static constexpr std::uint32_t check_each = 8192, refer_again = 16'384;
+  [[nodiscard]] std::uint32_t check_each() const noexcept { return points_ ? 4096 : 8192; }
+  [[nodiscard]] std::uint32_t refer_again() const noexcept { return points_ ? 4096 : 16'384; }
+  // Of a line below: it begins with the range around its first item where that is a point.
+  [[nodiscard]] unsigned fold_items() const noexcept {
+    return points_ ? RangeLine::slots - 1 : RangeLine::slots;
+  }
+  // Items of a part: as many as a line of lines has.
+  [[nodiscard]] unsigned waiting_max() const noexcept { return fold_items() * RangeLine::slots; }
 
   struct Item {
     std::uint16_t key;
     std::uint16_t depth; // of lines below
     RangeTarget target;
+    std::uint16_t behind; // the number that answers behind it; of points alone anyone asks
+
+    [[nodiscard]] bool is_point() const noexcept {
+      return !target.is_line() && table::is_point(static_cast<std::uint16_t>(target.number()));
+    }
   };
   RangeTarget emit(std::span<const Item> items, std::uint16_t window);
   void fold(std::size_t first, unsigned count, std::uint16_t window);
@@ -82,7 +96,8 @@ private:
   std::vector<RangeLine> lines_;
   std::vector<Item> items_;         // of all open parts, the innermost last
   std::vector<std::uint32_t> cost_; // of fold_narrowest()
-  std::uint32_t check_at_ = check_each;
+  bool points_;
+  std::uint32_t check_at_;
 };
 
 } // namespace weir::table

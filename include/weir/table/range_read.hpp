@@ -17,12 +17,20 @@ namespace weir::table {
 
 namespace detail {
 
-// Calls visit(first key, key behind, what the line says) for each place of a line, within [from, to).
+// Calls visit(first key, key behind, what the line says) for each place of a line, within [from, to), and for what
+// goes on behind a point.
 void for_each_step(const RangeLine &line, std::uint32_t from, std::uint32_t to, const auto &visit) {
+  std::uint16_t around = line.value[0];
   for (unsigned s = 0; s < RangeLine::slots; ++s) {
-    const std::uint32_t first = s == 0 ? from : std::max<std::uint32_t>(line.key[s], from);
+    std::uint32_t first = s == 0 ? from : std::max<std::uint32_t>(line.key[s], from);
     const std::uint32_t end = s + 1 < RangeLine::slots ? std::min<std::uint32_t>(line.key[s + 1], to) : to;
-    if (first < end) visit(first, end, line.value[s]);
+    if (!is_point(line.value[s])) {
+      around = line.value[s];
+    } else if (first < end && first == line.key[s]) {
+      visit(first, first + 1, without_point(line.value[s]));
+      ++first;
+    }
+    if (first < end) visit(first, end, around);
   }
 }
 

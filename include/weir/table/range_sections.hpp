@@ -36,7 +36,8 @@ struct RangeHeaderV4 {
   std::uint64_t ranges;      // as built, for people
   std::uint32_t covering;    // prefixes in that part
   std::uint32_t in_use;      // range_hosts, range_prefixes: what the side has had (mutable)
-  std::array<std::uint8_t, 24> reserved;
+  std::uint32_t points;      // 1: values may be points (range_line.hpp); else 0
+  std::array<std::uint8_t, 20> reserved;
 };
 inline constexpr std::uint32_t range_hosts = 1, range_prefixes = 2; // of in_use, and of a sign
 static_assert(sizeof(RangeHeaderV4) == 64 && std::has_unique_object_representations_v<RangeHeaderV4>);

@@ -80,7 +80,8 @@ PackedRoot pack_root(RangePacker &packer, std::span<const RangeV6> ranges, std::
   PackedRoot root;
   while (root.shift < 16 && items.size() >> (root.shift + 1) >= items_a_place) ++root.shift;
   const unsigned part_bits = 16 - root.shift;
-  for (const RangeGroup &group : group_parts(std::span<const WindowItem>(items), part_bits)) {
+  const auto never = [](const WindowItem &) { return false; };
+  for (const RangeGroup &group : group_parts(std::span<const WindowItem>(items), part_bits, never)) {
     const RangePacker::Part part = packer.open(1);
     if (!group.begins_anew)
       packer.add(part, static_cast<std::uint16_t>(group.part << part_bits),

@@ -54,6 +54,7 @@ public:
     }
     const bool one_answer = starts_.size() == 1;
     if (one_answer && lead_to_shared_line(cell, starts_[0].value)) return Put::changed;
+    if (has_points_) make_points(starts_);
     packer_.clear();
     const PackedCell packed = pack_cell(packer_, starts_);
     const auto first = store_.take(packer_);
@@ -79,6 +80,8 @@ private:
     const RangeLayoutV4 at = range_layout_v4(header->values, header->lines, header->covering);
     numbers_ = RangeNumbers({reinterpret_cast<std::uint32_t *>(section.data() + at.values), header->values},
                             header->values_used);
+    has_points_ = header->points != 0;
+    packer_ = RangePacker(has_points_);
     cells_ = reinterpret_cast<std::uint64_t *>(section.data() + at.cells);
     store_ = RangeStore({reinterpret_cast<RangeLine *>(section.data() + at.lines), header->lines});
     for (std::uint32_t c = 0; c < range_cells; ++c) {
@@ -130,6 +133,7 @@ private:
   RangeNumbers numbers_;
   std::unordered_map<std::uint16_t, std::uint32_t> one_answer_; // lines that cells of one answer share
 
+  bool has_points_ = false;
   RangePacker packer_;
   std::vector<RangeStart> starts_;
 };

@@ -3,6 +3,7 @@
 // Every function here has internal linkage and carries the target itself, as in avx2.cpp.
 #include "weir/lookup/kernels/choose.hpp"
 
+#include <bit>
 #include <immintrin.h>
 
 #define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
@@ -73,6 +74,7 @@ WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wi
   }
 }
 
+template <bool points>
 WEIR_TARGET void numbers(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
                          std::uint32_t *values) noexcept {
   const auto *words = reinterpret_cast<const int *>(dictionary);
@@ -80,7 +82,8 @@ WEIR_TARGET void numbers(const std::uint32_t *dictionary, const std::uint16_t *s
     const __m256i lane =
         _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(i)));
     const __m256i asked = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), lane);
-    const __m256i v = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(said + i)));
+    __m256i v = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(said + i)));
+    if constexpr (points) v = _mm256_andnot_si256(_mm256_set1_epi32(table::range_point), v);
     const __m256i given =
         _mm256_and_si256(asked, _mm256_cmpgt_epi32(_mm256_set1_epi32(table::range_lead), v));
     store(values + i, _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), words, v, given, 4));
@@ -97,12 +100,22 @@ WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV
   return __builtin_bswap16(window);
 }
 
+template <bool points>
 WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
   const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
   const __m256i begun = _mm256_cmpeq_epi16(_mm256_max_epu16(keys, wanted), wanted);
-  const auto bits = static_cast<unsigned>(_mm256_movemask_epi8(begun)) | 3; // two of each place
-  return line.value[static_cast<std::size_t>(_mm_popcnt_u64(bits)) / 2 - 1];
+  if constexpr (points) {
+    const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
+    const __m256i point = _mm256_set1_epi16(table::range_point);
+    const __m256i points_here = _mm256_cmpeq_epi16(_mm256_and_si256(values, point), point);
+    const __m256i others = _mm256_andnot_si256(_mm256_cmpeq_epi16(keys, wanted), points_here);
+    const auto bits = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_andnot_si256(others, begun))) | 3;
+    return line.value[static_cast<std::size_t>(std::bit_width(bits)) / 2 - 1]; // two of each place
+  } else {
+    const auto bits = static_cast<unsigned>(_mm256_movemask_epi8(begun)) | 3;
+    return line.value[static_cast<std::size_t>(_mm_popcnt_u64(bits)) / 2 - 1];
+  }
 }
 
 // The highest bits of 32 words.
@@ -114,26 +127,28 @@ WEIR_INLINE std::uint32_t high_bits(const std::uint16_t *words) noexcept {
 }
 
 // The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
+template <bool points>
 WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
   unsigned i = 0;
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    said[i] = step_one(*r.lines[i], r.keys[i]);
+    said[i] = step_one<points>(*r.lines[i], r.keys[i]);
   }
-  for (; i < r.count; ++i) said[i] = step_one(*r.lines[i], r.keys[i]);
+  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], r.keys[i]);
   return _bzhi_u64(high_bits(said) | std::uint64_t{high_bits(said + 32)} << 32, r.count);
 }
 
 // Without a branch for each question: which of them are led on again is not to be guessed.
-template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noexcept {
+template <class Key, bool points = false> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noexcept {
   const auto o = open;
   unsigned left = 0;
   for (unsigned i = 0; i < o.count; ++i) {
     const table::RangeLine *const line = o.lines[i];
     const std::uint8_t question = o.questions[i];
-    const std::uint32_t v = step_one(*line, key_in(*line, o.keys[question]));
+    std::uint32_t v = step_one<points>(*line, key_in(*line, o.keys[question]));
+    if constexpr (points) v &= ~std::uint32_t{table::range_point};
     const std::uint32_t on = v >> 15;                // 1 or 0
     o.values[question] = o.dictionary[v & (on - 1)]; // number 0 is 0
     const table::RangeLine *const next = line + (v & table::range_ahead_max & (0 - on));
@@ -148,8 +163,17 @@ template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noe
 } // namespace
 
 namespace kernels {
-const RangeKernels ranges_avx2{portable::may_have_hosts, words_v4, places_v4, portable::words_v6,
-                               portable::places_v6,      steps,    numbers,   follow<std::uint16_t>,
+const RangeKernels ranges_avx2{portable::may_have_hosts,
+                               words_v4,
+                               places_v4,
+                               portable::words_v6,
+                               portable::places_v6,
+                               steps<false>,
+                               steps<true>,
+                               numbers<false>,
+                               numbers<true>,
+                               follow<std::uint16_t>,
+                               follow<std::uint16_t, true>,
                                follow<table::KeyV6>};
 }
 

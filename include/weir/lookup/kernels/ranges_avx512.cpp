@@ -10,7 +10,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-#define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512vl,avx512bw,avx512dq")))
+#define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt,avx512f,avx512vl,avx512bw,avx512dq")))
 #define WEIR_INLINE WEIR_TARGET __attribute__((always_inline)) inline
 
 namespace weir::lookup {
@@ -129,11 +129,13 @@ WEIR_TARGET void places_v6(const table::RangeMapV6 &map, const table::KeyV6 *add
   }
 }
 
+template <bool points>
 WEIR_TARGET void numbers(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
                          std::uint32_t *values) noexcept {
   for (unsigned i = 0; i < count; i += 16) {
     const auto asked = static_cast<__mmask16>(_bzhi_u32(0xFFFF, count - i));
-    const __m512i v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(said + i)));
+    __m512i v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(said + i)));
+    if constexpr (points) v = _mm512_andnot_si512(_mm512_set1_epi32(table::range_point), v);
     const __mmask16 given = _mm512_mask_cmplt_epu32_mask(asked, v, _mm512_set1_epi32(table::range_lead));
     _mm512_storeu_si512(values + i,
                         _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), given, v, dictionary, 4));
@@ -150,35 +152,47 @@ WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV
   return __builtin_bswap16(window);
 }
 
+template <bool points>
 WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
-  const unsigned begun = _mm256_cmple_epu16_mask(keys, _mm256_set1_epi16(static_cast<short>(key)));
-  return line.value[static_cast<std::size_t>(_mm_popcnt_u64(begun | 1)) - 1];
+  const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
+  if constexpr (points) {
+    const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
+    const __mmask16 ranges = _mm256_testn_epi16_mask(values, _mm256_set1_epi16(table::range_point));
+    const unsigned begun =
+        _mm256_mask_cmple_epu16_mask(ranges, keys, wanted) | _mm256_cmpeq_epu16_mask(keys, wanted);
+    return line.value[31 - _lzcnt_u32(begun | 1)];
+  } else {
+    const unsigned begun = _mm256_cmple_epu16_mask(keys, wanted);
+    return line.value[static_cast<std::size_t>(_mm_popcnt_u64(begun | 1)) - 1];
+  }
 }
 
 // The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
+template <bool points>
 WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
   unsigned i = 0;
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    said[i] = step_one(*r.lines[i], r.keys[i]);
+    said[i] = step_one<points>(*r.lines[i], r.keys[i]);
   }
-  for (; i < r.count; ++i) said[i] = step_one(*r.lines[i], r.keys[i]);
+  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], r.keys[i]);
   const std::uint64_t first = _mm512_movepi16_mask(_mm512_loadu_si512(said));
   const std::uint64_t second = _mm512_movepi16_mask(_mm512_loadu_si512(said + 32));
   return _bzhi_u64(first | second << 32, r.count);
 }
 
 // Without a branch for each question: which of them are led on again is not to be guessed.
-template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noexcept {
+template <class Key, bool points = false> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noexcept {
   const auto o = open;
   unsigned left = 0;
   for (unsigned i = 0; i < o.count; ++i) {
     const table::RangeLine *const line = o.lines[i];
     const std::uint8_t question = o.questions[i];
-    const std::uint32_t v = step_one(*line, key_in(*line, o.keys[question]));
+    std::uint32_t v = step_one<points>(*line, key_in(*line, o.keys[question]));
+    if constexpr (points) v &= ~std::uint32_t{table::range_point};
     const std::uint32_t on = v >> 15;                // 1 or 0
     o.values[question] = o.dictionary[v & (on - 1)]; // number 0 is 0
     const table::RangeLine *const next = line + (v & table::range_ahead_max & (0 - on));
@@ -193,8 +207,17 @@ template <class Key> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noe
 } // namespace
 
 namespace kernels {
-const RangeKernels ranges_avx512{may_have_hosts,      words_v4, places_v4, words_v6,
-                                 places_v6,           steps,    numbers,   follow<std::uint16_t>,
+const RangeKernels ranges_avx512{may_have_hosts,
+                                 words_v4,
+                                 places_v4,
+                                 words_v6,
+                                 places_v6,
+                                 steps<false>,
+                                 steps<true>,
+                                 numbers<false>,
+                                 numbers<true>,
+                                 follow<std::uint16_t>,
+                                 follow<std::uint16_t, true>,
                                  follow<table::KeyV6>};
 }
 

@@ -98,6 +98,7 @@ struct Form {
   test::AllowFilterKind guard = test::AllowFilterKind::none;
   HashFamily family = HashFamily::xxh3;
   bool stack = false; // of Bloom layers, in front of the tables
+  build::HostHome hosts = build::HostHome::table;
 };
 
 struct State {
@@ -106,11 +107,12 @@ struct State {
   mutable std::size_t asks = 0;
 
   ImageMemory build(std::uint64_t seed, const Form &form = {}) const {
-    const auto [front, predictor, guard, family, stack] = form;
+    const auto [front, predictor, guard, family, stack, hosts] = form;
     const Inputs deny(rules[0]), allow(rules[1]);
     build::BuildInput in;
     in.lists = {{"a", 0}};
     in.deny = {deny.v4, deny.v6, front, predictor};
+    in.deny.hosts_v4 = hosts;
     in.allow = {allow.v4, allow.v6, false, predictor};
     in.seed = seed;
     in.family = family;
@@ -199,7 +201,9 @@ enum class Kind : std::uint8_t {
   jhash,
   jhash_guarded,
   jhash_behind_a_stack,
-  hosts_in_ranges
+  few_hosts_in_ranges,
+  hosts_in_ranges,
+  hosts_as_points
 };
 
 class Deltas : public testing::TestWithParam<Kind> {
@@ -216,7 +220,7 @@ public:
     return seesaw ? test::AllowFilterKind::seesaw : test::AllowFilterKind::none;
   }
   static Live live(const State &state, std::uint64_t seed) {
-    const bool jhash = GetParam() >= Kind::jhash && GetParam() != Kind::hosts_in_ranges;
+    const bool jhash = GetParam() >= Kind::jhash && GetParam() < Kind::few_hosts_in_ranges;
     const bool chained = GetParam() == Kind::chained || GetParam() == Kind::chained_and_given_up ||
                          GetParam() == Kind::guarded_and_chained || jhash;
     ImageMemory memory =
@@ -224,7 +228,10 @@ public:
                            .predictor = chained ? build::Predictor::chained : build::Predictor::inline_bits,
                            .guard = guard(),
                            .family = jhash ? HashFamily::jhash : HashFamily::xxh3,
-                           .stack = GetParam() == Kind::jhash_behind_a_stack});
+                           .stack = GetParam() == Kind::jhash_behind_a_stack,
+                           .hosts = GetParam() == Kind::hosts_in_ranges   ? build::HostHome::ranges
+                                    : GetParam() == Kind::hosts_as_points ? build::HostHome::points
+                                                                          : build::HostHome::table});
     auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
     if (GetParam() == Kind::chained_and_given_up)
       for (const Side side : {Side::deny, Side::allow}) writer.give_up_exactness(side);
@@ -239,15 +246,18 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   unsigned rebuilds = 0, in_place = 0;
   State state;
   for (int i = 0; i < 100; ++i) state.rules[g.below(2)][g.prefix()] = ListId(g.below(9));
-  if (GetParam() == Kind::hosts_in_ranges)
+  if (GetParam() == Kind::few_hosts_in_ranges)
     for (int i = 0; i < 6000; ++i)
       if (const Prefix p = g.prefix(); !p.is_host()) state.rules[0][p] = ListId(g.below(9));
   auto [memory, writer] = live(state, seed);
   const image::ImageView &first = writer.view();
-  ASSERT_EQ(GetParam() == Kind::hosts_in_ranges,
-            !first.ranges_v4[Side::deny].empty() &&
-                (first.ranges_v4[Side::deny].in_use() & table::range_hosts) == 0 &&
-                (first.ranges_v6[Side::deny].in_use() & table::range_hosts) == 0);
+  const auto tables_hosts = [](const auto &map) {
+    return map.empty() || (map.in_use() & table::range_hosts) != 0;
+  };
+  ASSERT_EQ(GetParam() < Kind::few_hosts_in_ranges, tables_hosts(first.ranges_v4[Side::deny]));
+  ASSERT_EQ(GetParam() != Kind::few_hosts_in_ranges, tables_hosts(first.ranges_v6[Side::deny]));
+  ASSERT_EQ(GetParam() == Kind::hosts_as_points,
+            !first.ranges_v4[Side::deny].empty() && first.ranges_v4[Side::deny].has_points());
   for (int round = 0; round < 3000; ++round) {
     for (std::uint64_t n = g.below(12); n > 0; --n) {
       const auto side = static_cast<Side>(g.below(2));
@@ -295,7 +305,9 @@ std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
                                    "jhash",
                                    "jhash_guarded",
                                    "jhash_behind_a_stack",
-                                   "hosts_in_ranges"};
+                                   "few_hosts_in_ranges",
+                                   "hosts_in_ranges",
+                                   "hosts_as_points"};
   return names[static_cast<unsigned>(kind.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Images, Deltas,
@@ -303,7 +315,8 @@ INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                                          Kind::chained_and_given_up, Kind::guarded, Kind::guarded_and_chained,
                                          Kind::guarded_by_cuckoo, Kind::guarded_by_stack, Kind::jhash,
                                          Kind::jhash_guarded, Kind::jhash_behind_a_stack,
-                                         Kind::hosts_in_ranges),
+                                         Kind::few_hosts_in_ranges, Kind::hosts_in_ranges,
+                                         Kind::hosts_as_points),
                          kind_name);
 
 // With an adaptive bit, what could not be sealed at once is as soon as the keys there have gone.

@@ -18,6 +18,10 @@ struct V4 {
   static std::uint32_t find(const Map &map, const Address &a) { return map.find(a.wire()); }
 };
 
+struct V4Points : V4 {
+  using Plan = test::PointsPlanV4;
+};
+
 struct V6 {
   using Entry = EntryV6;
   using Plan = RangePlanV6;
@@ -28,7 +32,7 @@ struct V6 {
 };
 
 template <class Family> class RangeMapProperty : public testing::Test {};
-using Families = testing::Types<V4, V6>;
+using Families = testing::Types<V4, V4Points, V6>;
 TYPED_TEST_SUITE(RangeMapProperty, Families);
 
 TYPED_TEST(RangeMapProperty, answers_are_those_of_the_longest_match_at_every_boundary) {

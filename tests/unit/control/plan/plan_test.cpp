@@ -167,6 +167,53 @@ TEST(Plan, says_what_a_swap_needs) {
   EXPECT_FALSE(plan_of(input, {}, memory).fits);
 }
 
+// Hosts spread over all addresses, and a /24 in each of so many /16s.
+std::vector<EntryV4> hosts_and_prefixes(std::uint32_t hosts, std::uint32_t prefixes) {
+  auto entries = spread_hosts(hosts);
+  for (std::uint32_t n = 0; n < prefixes; ++n)
+    entries.push_back({.host = (n << 16 | 0x100) & 0xFFFFFF00, .length = 24});
+  std::ranges::sort(entries);
+  return entries;
+}
+
+TEST(Plan, puts_hosts_into_the_range_map_where_prefixes_are_more_than_a_few) {
+  using enum build::HostHome;
+  const auto home = [](std::uint32_t hosts, std::uint32_t prefixes, const config::Config &config = {}) {
+    const auto entries = hosts_and_prefixes(hosts, prefixes);
+    build::BuildInput input;
+    input.deny.v4 = entries;
+    return host_home(input, config);
+  };
+  EXPECT_EQ(home(20'000, 0), table);
+  EXPECT_EQ(home(20'000, 255), table);
+  EXPECT_EQ(home(20'000, 256), ranges);
+  EXPECT_EQ(home(1'000'000, 256), ranges);
+  EXPECT_EQ(home(1'000'001, 256), points);
+  config::Config asks_for_tables;
+  asks_for_tables.predictor = config::Predictor::chained;
+  EXPECT_EQ(home(20'000, 256, asks_for_tables), table);
+  config::Config asks_for_filter;
+  asks_for_filter.front_filter = config::FrontFilter::split_block_bloom;
+  EXPECT_EQ(home(20'000, 256, asks_for_filter), table);
+}
+
+TEST(Plan, says_that_hosts_stand_in_the_range_map_and_counts_their_bytes) {
+  const auto entries = hosts_and_prefixes(20'000, 256);
+  build::BuildInput input;
+  input.deny.v4 = entries;
+  const Plan plan = plan_of(input);
+  EXPECT_EQ(plan.tables[0].keys, 0u);
+  EXPECT_EQ(plan.tables[0].hosts, 20'000u);
+  EXPECT_NE(to_text(plan).find("deny ipv4: hosts stand in the range map, as ranges of one address"),
+            std::string::npos)
+      << to_text(plan);
+  const auto json = nlohmann::json::parse(to_json(plan));
+  EXPECT_EQ(json["tables"][0]["hosts_in"], "ranges");
+  EXPECT_EQ(json["tables"][1]["hosts_in"], "table");
+  input.deny.hosts_v4 = build::HostHome::ranges;
+  EXPECT_EQ(plan.image_bytes, build::image_bytes(input));
+}
+
 TEST(Plan, can_be_read_by_programs_and_people) {
   const auto entries = spread_hosts(1000);
   build::BuildInput input;

@@ -26,6 +26,9 @@ struct V4 {
   using Map = RangeMapV4;
   static std::uint32_t question(const Address &a) { return a.wire(); }
 };
+struct V4Points : V4 {
+  using Plan = test::PointsPlanV4;
+};
 struct V6 {
   using Entry = EntryV6;
   using Plan = RangePlanV6;
@@ -74,7 +77,7 @@ protected:
       ASSERT_EQ(values[i], map.find(questions[i])) << kernels << ": " << i << " of " << count;
   }
 };
-using Families = testing::Types<V4, V6>;
+using Families = testing::Types<V4, V4Points, V6>;
 TYPED_TEST_SUITE(RangeBurstTest, Families);
 
 TYPED_TEST(RangeBurstTest, every_number_of_questions_is_answered_as_single_ones_are) {
@@ -127,7 +130,7 @@ TYPED_TEST(RangeBurstTest, bursts_of_all_sizes_in_flight_do_not_mix) {
 // Lines of no order, and values that lead anywhere: what a set of kernels makes of them is what all make.
 TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
   WEIR_TRACE_SEED(this->seed);
-  constexpr bool is_v6 = std::is_same_v<TypeParam, V6>;
+  constexpr bool is_v6 = std::is_same_v<TypeParam, V6>, points = std::is_same_v<TypeParam, V4Points>;
   using Key = std::conditional_t<is_v6, table::KeyV6, std::uint16_t>;
   using Open = lookup::RangeOpen<Key>;
   struct Read {
@@ -136,7 +139,7 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
     unsigned left = 0;
     std::vector<const table::RangeLine *> next;
     std::vector<std::uint8_t> questions;
-    typename TestFixture::Values values{};
+    typename TestFixture::Values values{}, answers{};
     bool operator==(const Read &) const = default;
   };
   std::vector<table::RangeLine> lines(room);
@@ -151,6 +154,8 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
       for (unsigned s = 0; s < table::RangeLine::slots; ++s) {
         lines[i].key[s] = static_cast<std::uint16_t>(round % 2 ? this->random() : 3 * s);
         lines[i].value[s] = static_cast<std::uint16_t>(this->random());
+        if (points == table::leads_on(lines[i].value[s]))
+          lines[i].value[s] &= ~table::range_point; // as in any map
       }
       at[i] = &lines[i];
       keys[i] = static_cast<std::uint16_t>(round % 2 ? this->random() : this->random() % 50);
@@ -164,7 +169,8 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
     const unsigned count = round % (room + 1);
     const auto read_by = [&](const Kernels &kernels) {
       Read out;
-      out.on = kernels.ranges->steps({at.data(), keys.data(), count, {}, {}, 0}, out.said.data());
+      const auto steps = points ? kernels.ranges->steps_points : kernels.ranges->steps;
+      out.on = steps({at.data(), keys.data(), count, {}, {}, 0}, out.said.data());
       std::array<const table::RangeLine *, room> open;
       std::array<std::uint8_t, room> questions;
       for (unsigned i = 0; i < room; ++i) {
@@ -176,7 +182,11 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
       if constexpr (is_v6)
         out.left = kernels.ranges->follow_v6(arrays);
       else
-        out.left = kernels.ranges->follow_v4(arrays);
+        out.left = (points ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(arrays);
+      if constexpr (points) {
+        kernels.ranges->numbers_points(dictionary.data(), out.said.data(), count, out.answers.data());
+        for (std::uint16_t &said : out.said) said = table::without_point(said);
+      }
       out.next.assign(open.begin(), open.begin() + out.left);
       out.questions.assign(questions.begin(), questions.begin() + out.left);
       return out;

@@ -1,6 +1,7 @@
 #include "tests/support/longest_match.hpp"
 #include "tests/support/range_section.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/table/range_read.hpp"
 #include "weir/table/range_writer_v4.hpp"
 
 #include <gtest/gtest.h>
@@ -121,14 +122,14 @@ std::vector<CellRange> ranges_of(const std::vector<EntryV4> &entries, std::uint3
   return out;
 }
 
-TEST(RangeWriterV4, after_many_changes_every_boundary_is_answered_as_a_map_of_the_last_prefixes_does) {
+template <class Plan> void change_many() {
   const std::uint64_t seed = test::seed_or(91);
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
   auto before = test::random_entries<EntryV4>(random, 600, 9);
   std::erase_if(before,
                 [](const EntryV4 &e) { return e.length == 0; }); // which answers wherever no other does
-  const auto section = test::range_section<RangePlanV4>(before);
+  const auto section = test::range_section<Plan>(before);
   const auto map = test::attached<RangeMapV4>(section.bytes());
   auto writer = *Writer::adopt(section.bytes());
   std::map<std::uint32_t, std::vector<EntryV4>> changed;
@@ -160,6 +161,42 @@ TEST(RangeWriterV4, after_many_changes_every_boundary_is_answered_as_a_map_of_th
     ASSERT_EQ(map.find(a.wire()), slow.find(a));
   }
   EXPECT_TRUE(RangeMapV4::attach(section.bytes()));
+}
+
+TEST(RangeWriterV4, after_many_changes_every_boundary_is_answered_as_a_map_of_the_last_prefixes_does) {
+  change_many<RangePlanV4>();
+}
+TEST(RangeWriterV4, after_many_changes_points_are_answered_as_in_a_map_of_the_last_prefixes) {
+  change_many<test::PointsPlanV4>();
+}
+
+// Hosts inside and outside a prefix, crowded enough for lines of lines, at both ends of the /16, and side by side.
+TEST(RangeWriterV4, ranges_of_a_16_with_points_are_read_back_as_they_were_given) {
+  const std::uint64_t seed = test::seed_or(92);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  const auto section = test::range_section<test::PointsPlanV4>(
+      std::vector<EntryV4>{{0x0A00'0001, 32, 0, ListId(1)}, {0x0A00'0100, 24, 0, ListId(2)}});
+  const auto map = test::attached<RangeMapV4>(section.bytes());
+  auto writer = *Writer::adopt(section.bytes());
+  for (unsigned round = 0; round < 200; ++round) {
+    std::vector<EntryV4> inside{{0x0A07'0000, static_cast<std::uint8_t>(17 + round % 8), 0, ListId(3)}};
+    for (const std::uint32_t end : {0x0A07'0000u, 0x0A07'FFFFu})
+      if (random() % 2 == 0) inside.push_back({end, 32, 0, ListId(4)});
+    for (unsigned i = 1u << random() % 9; i > 0; --i)
+      inside.push_back({0x0A07'0000u + static_cast<std::uint32_t>(random() % (round % 2 ? 0x10000 : 700)), 32,
+                        0, ListId(static_cast<std::uint16_t>(4 + random() % 2))});
+    inside = test::in_order(std::move(inside));
+    const auto given = ranges_of(inside, 0x0A07);
+    ASSERT_EQ(writer.put(0x0A07, given), Writer::Put::changed);
+    writer.grace_passed();
+    std::vector<table::CellRange> read, merged;
+    table::read_cell(map, 0x0A07, read);
+    for (const table::CellRange &r : given)
+      if (merged.empty() || merged.back().value != r.value) merged.push_back(r);
+    ASSERT_EQ(read, merged) << round;
+    ASSERT_TRUE(RangeMapV4::attach(section.bytes()));
+  }
 }
 
 TEST(RangeWriterV4, lines_that_cells_share_are_free_when_the_last_of_them_has_let_go) {

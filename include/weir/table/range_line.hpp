@@ -6,9 +6,9 @@
 //           01 lead, point  13..0 the answer to this key alone
 //           1  lead         14..0 ahead: the same step again, so many lines further on, at least 1
 //
-// The range of a key is the last one that begins at or before it: one compare of all keys, one count of bits,
-// one load. Places that are not needed repeat the last range with key 0xFFFF, so that the count needs no
-// number of ranges and always names a place of the line, whatever stands in it.
+// The range of a key is the last one that begins at or before it: one compare of all keys, the highest
+// bit, one load. Places that are not needed repeat the last range with key 0xFFFF, so that nobody needs the number of
+// ranges, and a place of the line is always named, whatever stands in it.
 //
 // A point is a single address inside a range: it takes one place, where an address and what goes on behind it would
 // take two. To all other keys points are not there; the range before them answers. Sections that are built with points

@@ -10,8 +10,9 @@ std::span<const Kernels *const> available_kernels() {
   static const std::vector<const Kernels *> all = [] {
     std::vector<const Kernels *> found{&portable_kernels};
 #ifndef WEIR_WORDWISE
-    if (__builtin_cpu_supports("avx2")) found.push_back(&kernels::avx2);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("lzcnt");
+    if (avx2) found.push_back(&kernels::avx2);
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
       found.push_back(&kernels::avx512);
 #endif

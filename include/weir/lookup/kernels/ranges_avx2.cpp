@@ -3,10 +3,9 @@
 // Every function here has internal linkage and carries the target itself, as in avx2.cpp.
 #include "weir/lookup/kernels/choose.hpp"
 
-#include <bit>
 #include <immintrin.h>
 
-#define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
+#define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 #define WEIR_INLINE WEIR_TARGET __attribute__((always_inline)) inline
 
 namespace weir::lookup {
@@ -104,18 +103,15 @@ template <bool points>
 WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
   const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
-  const __m256i begun = _mm256_cmpeq_epi16(_mm256_max_epu16(keys, wanted), wanted);
+  __m256i answers = _mm256_cmpeq_epi16(_mm256_max_epu16(keys, wanted), wanted);
   if constexpr (points) {
     const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
     const __m256i point = _mm256_set1_epi16(table::range_point);
-    const __m256i points_here = _mm256_cmpeq_epi16(_mm256_and_si256(values, point), point);
-    const __m256i others = _mm256_andnot_si256(_mm256_cmpeq_epi16(keys, wanted), points_here);
-    const auto bits = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_andnot_si256(others, begun))) | 3;
-    return line.value[static_cast<std::size_t>(std::bit_width(bits)) / 2 - 1]; // two of each place
-  } else {
-    const auto bits = static_cast<unsigned>(_mm256_movemask_epi8(begun)) | 3;
-    return line.value[static_cast<std::size_t>(_mm_popcnt_u64(bits)) / 2 - 1];
+    const __m256i some = _mm256_cmpeq_epi16(_mm256_and_si256(values, point), point);
+    answers = _mm256_andnot_si256(_mm256_andnot_si256(_mm256_cmpeq_epi16(keys, wanted), some), answers);
   }
+  const auto bits = static_cast<unsigned>(_mm256_movemask_epi8(answers)) | 3; // two of each place
+  return line.value[(31 - _lzcnt_u32(bits)) / 2];
 }
 
 // The highest bits of 32 words.

@@ -156,16 +156,13 @@ template <bool points>
 WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
   const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
+  unsigned answers = _mm256_cmple_epu16_mask(keys, wanted);
   if constexpr (points) {
     const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
     const __mmask16 ranges = _mm256_testn_epi16_mask(values, _mm256_set1_epi16(table::range_point));
-    const unsigned begun =
-        _mm256_mask_cmple_epu16_mask(ranges, keys, wanted) | _mm256_cmpeq_epu16_mask(keys, wanted);
-    return line.value[31 - _lzcnt_u32(begun | 1)];
-  } else {
-    const unsigned begun = _mm256_cmple_epu16_mask(keys, wanted);
-    return line.value[static_cast<std::size_t>(_mm_popcnt_u64(begun | 1)) - 1];
+    answers = _mm256_mask_cmple_epu16_mask(ranges, keys, wanted) | _mm256_cmpeq_epu16_mask(keys, wanted);
   }
+  return line.value[31 - _lzcnt_u32(answers | 1)];
 }
 
 // The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.

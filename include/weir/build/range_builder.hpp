@@ -34,8 +34,8 @@ void mark_hosts(MutableBytes section, std::span<const EntryV6> entries);
 
 class RangePlanV4 {
 public:
-  // `points`: hosts that nothing surrounds take one place of a line (table/range_line.hpp). Where there are few, lines
-  // without points are faster to read.
+  // `points`: single addresses take one place of a line instead of two (table/range_line.hpp), and a step in a line
+  // takes longer.
   [[nodiscard]] static Result<RangePlanV4> make(std::span<const EntryV4> entries, bool points = false);
   [[nodiscard]] const RangeFootprint &footprint() const noexcept { return footprint_; }
   [[nodiscard]] bool has_points() const noexcept { return points_; }

@@ -1,14 +1,14 @@
 // Ranges into lines: for the builder, and for the writer that makes a part anew.
 //
 // Ranges are added in ascending order to the innermost open part, as items: a key, and a value or a reference
-// to a line made before; a value may be a point, but for the first of a part. A part of up to 16 items is one line. A larger one becomes a B-tree, whose upper line
-// has references as well as ranges of its own: for n items, the least possible 1 + (n - 16) / 15 lines. Which
-// neighbours move into a lower line is chosen so that they cover as few keys as possible. Beside points, lower lines
-// have room for 15 items.
+// to a line made before; a value may be a point, but for the first of a part. A part of up to 16 items is one line.
+// A larger one becomes a B-tree, whose upper line has references as well as ranges of its own: for n items, the
+// least possible 1 + (n - 16) / 15 lines. Which neighbours move into a lower line is chosen so that they cover as few keys as possible. Where there are
+// points a lower line takes 15 items, since the range around its first one may have to stand before it.
 //
 // Lines are made in reverse, the last of the section first: what a line refers to is there before it, and stands
-// behind it in the end. References reach 32,767 lines, beside points 16,383; for an item that waits longer for its line, one that
-// repeats the reference is put between ("hop").
+// behind it in the end. References reach 32,767 lines, and 16,383 where there are
+// points; for an item that waits longer for its line, one that repeats the reference is put between ("hop").
 #pragma once
 
 #include "weir/table/range_line.hpp"
@@ -80,7 +80,7 @@ private:
     std::uint16_t key;
     std::uint16_t depth; // of lines below
     RangeTarget target;
-    std::uint16_t behind; // the number that answers behind it; of points alone anyone asks
+    std::uint16_t behind; // the number that answers behind it; kept right where there are points
 
     [[nodiscard]] bool is_point() const noexcept {
       return !target.is_line() && table::is_point(static_cast<std::uint16_t>(target.number()));

@@ -192,6 +192,9 @@ TEST(Plan, puts_hosts_into_the_range_map_where_prefixes_are_more_than_a_few) {
   config::Config asks_for_tables;
   asks_for_tables.predictor = config::Predictor::chained;
   EXPECT_EQ(home(20'000, 256, asks_for_tables), table);
+  config::Config asks_for_compact;
+  asks_for_compact.compact.emplace();
+  EXPECT_EQ(home(20'000, 256, asks_for_compact), table);
   config::Config asks_for_filter;
   asks_for_filter.front_filter = config::FrontFilter::split_block_bloom;
   EXPECT_EQ(home(20'000, 256, asks_for_filter), table);

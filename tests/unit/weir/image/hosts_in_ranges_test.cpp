@@ -99,6 +99,36 @@ TEST_P(HostsInRanges, give_way_to_another_list_and_do_not_come_back_after_it) {
   EXPECT_EQ(list_at(writer, inside), other);
 }
 
+// However many stand in the map, a sixteenth as many more have room in the table.
+TEST(ManyHostsInRanges, leave_room_in_the_table_for_hosts_that_come_later) {
+  constexpr std::uint32_t hosts = 32'000;
+  std::vector<build::EntryV4> entries{{10u << 24, 8, 0, ListId(1)}};
+  for (std::uint32_t i = 0; i < hosts; ++i) entries.push_back({i * 2654435761u | 1, 32, 0, ListId(2)});
+  std::ranges::sort(entries);
+  for (const build::HostHome home : {build::HostHome::ranges, build::HostHome::points}) {
+    build::BuildInput in;
+    in.lists = {{"wide", ListId(1)}, {"bans", ListId(2)}};
+    in.deny.v4 = entries;
+    in.deny.hosts_v4 = home;
+    in.seed = 12;
+    const test::ImageMemory memory = test::ImageMemory::build(in);
+    auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+    ASSERT_EQ(writer.view().ranges_v4[Side::deny].in_use() & table::range_hosts, 0u);
+    for (std::uint32_t i = 0; i < hosts / 16; ++i) {
+      const Address a = Address::from_host(i * 2654435761u & ~1u);
+      image::Delta d;
+      d.op = image::DeltaOp::set;
+      d.side = Side::deny;
+      d.family = Family::ipv4;
+      d.length = 32;
+      d.list = ListId(2);
+      d.address = a.bytes;
+      ASSERT_EQ(writer.apply(d), Change::in_place) << i;
+      ASSERT_EQ(table::value::list_of(image::lookup(writer.view(), Side::deny, a)), ListId(2));
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, HostsInRanges, testing::Values(Family::ipv4, Family::ipv6),
                          [](const auto &family) { return family.param == Family::ipv4 ? "v4" : "v6"; });
 

@@ -213,6 +213,26 @@ TEST_F(RangeMapV4Attach, more_steps_than_an_address_may_take_are_refused) {
   EXPECT_NE(objection().find("255 steps"), std::string::npos) << objection();
 }
 
+TEST_F(RangeMapV4Attach, points_stand_in_sections_that_say_so_and_never_in_place_0) {
+  table::RangeLine &line = lines()[1];
+  const table::RangeLine kept = line;
+  line.value[3] = table::range_point | 1;
+  EXPECT_NE(objection().find("line 1 has value"), std::string::npos) << objection();
+  header().points = 1;
+  EXPECT_EQ(objection(), "");
+  line.value[3] = static_cast<std::uint16_t>(table::range_point | header().values);
+  EXPECT_NE(objection().find("line 1 has value"), std::string::npos) << objection();
+  line = kept;
+  line.value[0] = table::range_point | 1;
+  EXPECT_NE(objection().find("line 1 begins with a point"), std::string::npos) << objection();
+  line = kept;
+  line.value[3] = table::range_lead | table::range_point | 1;
+  EXPECT_NE(objection().find("line 1 leads on by 16385 lines"), std::string::npos) << objection();
+  line = kept;
+  header().points = 2;
+  EXPECT_NE(objection().find("neither there nor not: 2"), std::string::npos) << objection();
+}
+
 TEST_F(RangeMapV4Attach, values_without_list_or_with_flags_or_an_impossible_length_are_refused) {
   for (const std::uint32_t wrong :
        {0u, value::make(1, 33), value::make(1, 8) | value::tombstone, 32u << 16}) {

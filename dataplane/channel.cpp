@@ -292,7 +292,8 @@ void Channel::deltas(Request request, Bytes payload) {
                              .target = about.target,
                              .in_overlay = done->in_overlay,
                              .filter_saturated = done->filter_saturated ? 1u : 0u,
-                             .stack_saturated = done->stack_saturated ? 1u : 0u};
+                             .stack_saturated = std::uint16_t{done->stack_saturated},
+                             .map_saturated = std::uint16_t{done->map_saturated}};
   if (about.target == wire::Target::staged) return send(request, wire::Type::applied, bytes_of(answer));
   generations_.after(done->token,
                      [this, request, answer] { send(request, wire::Type::applied, bytes_of(answer)); });

@@ -152,7 +152,8 @@ void Pusher::on_applied(wire::Target target, std::uint64_t last, const Result<Me
     return channel_.reconnect("it answered changes with another message");
   cursor.applied = std::max(cursor.applied, last);
   const auto applied = answer->as<wire::Applied>();
-  const bool saturated = applied.filter_saturated != 0 || applied.stack_saturated != 0;
+  const bool saturated =
+      applied.filter_saturated != 0 || applied.stack_saturated != 0 || applied.map_saturated != 0;
   if (to_live && (applied.in_overlay > 0 || saturated) && events_.filling) events_.filling();
   if (to_live) wake_waiters();
   pump();

@@ -30,6 +30,10 @@ ImageLoad decode_image_load(const std::string &info_json) {
     load.deny_filter = {.hosts = count_in(filter, "hosts"),
                         .planned_hosts = count_in(filter, "planned_hosts"),
                         .saturated = child(filter, "saturated") == true};
+  if (const Json &map = child(info, "host_map"); map.is_object())
+    load.host_map = {.lines = count_in(map, "lines"),
+                     .hosts_beside = count_in(map, "hosts_beside"),
+                     .saturated = child(map, "saturated") == true};
   return load;
 }
 

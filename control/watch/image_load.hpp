@@ -23,9 +23,14 @@ struct ImageLoad {
     std::uint64_t hosts = 0, planned_hosts = 0;
     bool saturated = false;
   };
+  struct HostMap {
+    std::uint64_t lines = 0, hosts_beside = 0;
+    bool saturated = false;
+  };
   std::vector<Overlay> overlays;
   std::optional<AllowFilter> allow_filter; // none: there is no such filter
   std::optional<DenyFilter> deny_filter;
+  std::optional<HostMap> host_map; // the range map of denied IPv4 hosts
 };
 
 // What is missing there, or of another type, is 0 or none.

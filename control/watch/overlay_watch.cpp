@@ -28,6 +28,10 @@ std::optional<Reason> look_at_load(const ImageLoad &load) {
     return Reason{ImageCause::entries, entries_wait,
                   fmt::format("the stacked filter of denied hosts holds {} of {} planned", filter->hosts,
                               filter->planned_hosts)};
+  if (const auto &map = load.host_map; map && map->saturated)
+    return Reason{ImageCause::entries, entries_wait,
+                  fmt::format("the range map of {} lines had no room for {} hosts, which stand in the table",
+                              map->lines, map->hosts_beside)};
   const auto fullest = std::ranges::max_element(load.overlays, {}, fill_of);
   if (fullest == load.overlays.end() || fill_of(*fullest) < fill_that_rebuilds) return std::nullopt;
   return Reason{

@@ -3,7 +3,8 @@
 // is half full, an image with all that is built and swapped in while the old one goes on taking changes. The
 // same happens when the filter in front of the allow tables holds more keys than it was planned for, or many
 // counts that stay for ever, and when the stacked filter of denied hosts has outgrown its plan: their answers
-// are right all the same, and refuse less.
+// are right all the same, and refuse less. So are those of a table beside a range map that has the other hosts, but
+// whoever has to ask both is slower.
 #pragma once
 
 #include "control/watch/image_load.hpp"

@@ -162,6 +162,7 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
                   .in_overlay = batch.in_overlay,
                   .filter_saturated = batch.filter_saturated,
                   .stack_saturated = batch.stack_saturated,
+                  .map_saturated = batch.map_saturated,
                   .token = slot_.start_grace()};
   if (*image.in_force)
     last_change_ = done.token;

@@ -76,6 +76,7 @@ public:
     std::uint32_t in_overlay = 0;
     bool filter_saturated = false;
     bool stack_saturated = false;
+    bool map_saturated = false;
     GraceToken token; // acknowledge when it has passed
   };
   // Applies what is new of a batch; deltas already applied are skipped.

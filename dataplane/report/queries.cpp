@@ -147,6 +147,16 @@ Json deny_filter_json(const image::ImageWriter &writer) {
           {"saturated", writer.deny_filter().is_saturated()}};
 }
 
+// The range map that has denied IPv4 hosts, for those that come; null: hosts stand in the table.
+Json host_map_json(const image::ImageWriter &writer) {
+  const image::ImageWriter::MapLoad load = writer.map_load();
+  if (load.lines == 0) return nullptr;
+  return {{"lines", load.lines},
+          {"free_lines", load.free_lines},
+          {"hosts_beside", load.hosts_beside},
+          {"saturated", load.saturated()}};
+}
+
 Json info(const Dataplane &dataplane) {
   Json json{{"pid", getpid()}, {"workers", dataplane.setup.workers}, {"memory", dataplane.setup.memory}};
   const auto lock = dataplane.generations.lock();
@@ -165,6 +175,7 @@ Json info(const Dataplane &dataplane) {
   json["overlays"] = overlays(live->view);
   json["allow_filter"] = allow_filter_json(*live->writer);
   json["deny_filter"] = deny_filter_json(*live->writer);
+  json["host_map"] = host_map_json(*live->writer);
   return json;
 }
 

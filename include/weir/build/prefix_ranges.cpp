@@ -9,8 +9,6 @@
 namespace weir::build {
 namespace {
 
-constexpr std::uint64_t prefixes_a_host = 8; // at least so many, where a map has hosts
-
 // /48s with hosts below them.
 std::uint64_t host_nets(std::span<const EntryV6> entries) {
   std::uint64_t nets = 0;
@@ -43,8 +41,8 @@ void plan_map(std::span<const Entry> entries, bool few_may_join, HostHome home, 
   std::ranges::copy_if(entries, std::back_inserter(prefixes),
                        [](const Entry &e) { return !detail::is_host(e); });
   const std::size_t hosts = entries.size() - prefixes.size();
-  const bool few = few_may_join && hosts * prefixes_a_host <= prefixes.size();
-  with_hosts = hosts != 0 && !prefixes.empty() && (few || home != HostHome::table);
+  const bool few = few_may_join && hosts * table::prefixes_a_host <= prefixes.size();
+  with_hosts = hosts != 0 && (few || home != HostHome::table);
   if (with_hosts) keep(entries, !few && home == HostHome::points);
   if (plan) return;
   with_hosts = false;

@@ -22,6 +22,15 @@ void CellsV4::mark(Address address, std::uint32_t what) noexcept {
   set_in_use(map_.header().in_use, what);
 }
 
+bool CellsV4::has_room_for_host(Address host) {
+  constexpr std::size_t ranges_max = 1024;
+  const table::RangeHeaderV4 &header = map_.header();
+  const std::uint32_t for_prefixes = (header.lines - header.lines_used) / 2;
+  if (writer_.free_lines() + writer_.retired_lines() <= for_prefixes) return false;
+  table::read_cell(map_, host >> 16, before_);
+  return before_.size() <= ranges_max;
+}
+
 Change CellsV4::each_part(Address first, Address last, PrefixChange &change) {
   const std::uint32_t first_cell = first >> 16, last_cell = last >> 16;
   for (std::uint32_t cell = last_cell + 1; cell-- > first_cell;) {

@@ -8,6 +8,10 @@
 //             value; that shorter prefix has a longer one inside now, and goes into the book
 //   unset P   whatever P answers becomes the value of the longest prefix around P that is in the book
 //
+// A host is a prefix of all bits. One of IPv4 that comes in place joins the map where hosts stand in it, or where there
+// are few beside its prefixes, as the builder has it (build/prefix_ranges.hpp); half of the spare lines are kept for prefixes, which
+// can stand nowhere else.
+//
 // Parts that P spans (a /16 of IPv4, a place of the array of IPv6) are changed from the last to the first, so that a
 // change that had to stop is not taken for done.
 #pragma once
@@ -30,6 +34,7 @@ namespace weir::image {
 // The parts of the addresses that are changed one at a time.
 class CellsV4 {
 public:
+  static constexpr bool hosts_join = true;
   using Address = std::uint32_t;
   using Map = table::RangeMapV4;
   using Covering = table::CoveringV4;
@@ -49,6 +54,8 @@ public:
   [[nodiscard]] Change each_part(Address first, Address last, PrefixChange &change);
   // What stands in an address's part: range_hosts or range_prefixes.
   void mark(Address address, std::uint32_t what) noexcept;
+  // Lines for another host, and a part that is written anew in a few microseconds.
+  [[nodiscard]] bool has_room_for_host(Address host);
 
 private:
   Map map_;
@@ -58,6 +65,7 @@ private:
 
 class PlacesV6 {
 public:
+  static constexpr bool hosts_join = false; // each takes lines of its own, and a part may be a /16
   using Address = table::AddressV6;
   using Map = table::RangeMapV6;
   using Covering = table::CoveringV6;
@@ -72,6 +80,7 @@ public:
   [[nodiscard]] std::uint64_t parts(const Address &first, const Address &last) const noexcept;
   [[nodiscard]] Change each_part(const Address &first, const Address &last, PrefixChange &change);
   void mark(const Address &address, std::uint32_t what) noexcept;
+  [[nodiscard]] static bool has_room_for_host(const Address &) noexcept { return false; }
 
 private:
   // Of a root: the first and the last place that holds addresses between the two.
@@ -100,12 +109,17 @@ public:
     const std::uint32_t v = parts_.map().find(table::question_of(first));
     return table::value::length_of(v) == length ? v : 0;
   }
-  // Of a host that the map has as a range of one address: as built, since hosts that come later stand in the table.
+  // Of a host that the map has as a range of one address.
   [[nodiscard]] std::uint32_t find_host(const Address &host) const {
-    if (!has_hosts_) return 0;
+    if (!built_with_hosts_ && hosts_joined_ == 0) return 0;
     const std::uint32_t v = parts_.map().find(table::question_of(host));
     return table::value::length_of(v) == host_length ? v : 0;
   }
+  // Hosts that come are to stand in the map, as long as it has room for them.
+  [[nodiscard]] bool hosts_join() const noexcept {
+    return Parts::hosts_join && (built_with_hosts_ || has_few_hosts());
+  }
+  [[nodiscard]] bool has_room_for_host(const Address &host) { return parts_.has_room_for_host(host); }
   // `value`: of the prefix from now on, 0 for none. waits: ask again after a grace period.
   [[nodiscard]] Change put(const Address &first, unsigned length, std::uint32_t value) {
     if (length == 0) {
@@ -114,11 +128,14 @@ public:
     }
     const Address last = table::last_in(first, length);
     if (parts_.parts(first, last) > parts_max) return Change::needs_rebuild;
+    const bool joins = length == host_length && value != 0 && find_host(first) == 0;
     PrefixChange change{length, value, value == 0 ? book_.around(first, length) : 0};
     const Change done = parts_.each_part(first, last, change);
     if (change.shorter != 0) // parts that are done no longer tell, so now, even if the change has to stop
       book_.note(table::first_of_prefix(first, table::value::length_of(change.shorter)), change.shorter);
     if (done != Change::in_place) return done;
+    hosts_joined_ += joins ? 1 : 0;
+    if (length == host_length && value == 0 && hosts_joined_ != 0) --hosts_joined_;
     if (value == 0)
       book_.forget(first, length);
     else if (change.has_longer || book_.find(first, length) != 0)
@@ -127,6 +144,8 @@ public:
   }
   // A host is about to stand in the table, the overlay or a filter that judges.
   void note_host(const Address &host) noexcept { parts_.mark(host, table::range_hosts); }
+  [[nodiscard]] const Map &map() const noexcept { return parts_.map(); }
+  [[nodiscard]] std::uint32_t free_lines() const noexcept { return parts_.writer().free_lines(); }
   void grace_passed() { parts_.writer().grace_passed(); }
   [[nodiscard]] bool waits_for_grace() const noexcept { return parts_.writer().retired_lines() != 0; }
 
@@ -134,8 +153,14 @@ private:
   PrefixWriter(typename Parts::Writer writer, const Map &map)
       : parts_(std::move(writer), map), book_(map.covering()) {
     const std::span values(map.values(), map.header().values_used);
-    has_hosts_ = std::ranges::any_of(
+    table_was_empty_ = (map.in_use() & table::range_hosts) == 0;
+    built_with_hosts_ = std::ranges::any_of(
         values, [](std::uint32_t v) { return table::value::length_of(v) == host_length; });
+  }
+
+  // Beside the prefixes that the map was built with, and none in the table at first.
+  [[nodiscard]] bool has_few_hosts() const noexcept {
+    return table_was_empty_ && (hosts_joined_ + 1) * table::prefixes_a_host <= parts_.map().header().prefixes;
   }
 
   static constexpr unsigned host_length = 8 * sizeof(Address);
@@ -144,7 +169,8 @@ private:
 
   Parts parts_;
   PrefixBook<typename Parts::Covering> book_;
-  bool has_hosts_ = false;
+  bool built_with_hosts_ = false, table_was_empty_ = false;
+  std::uint64_t hosts_joined_ = 0; // in place
 };
 
 using PrefixWriterV4 = PrefixWriter<CellsV4>;

@@ -110,6 +110,12 @@ public:
     return writer.relieve(key, h, may_displace);
   }
 
+  [[nodiscard]] MapLoad map_load() const noexcept {
+    const auto &prefixes = prefixes_.v4[Side::deny];
+    if (!prefixes || !hosts_join<table::LineV4>(*prefixes, Side::deny)) return {0, 0, hosts_beside_};
+    return {prefixes->map().header().lines, prefixes->free_lines(), hosts_beside_};
+  }
+
   // Lines of range maps that nobody will read once a grace period has passed.
   [[nodiscard]] bool waits_for_lines() const noexcept {
     for (const Side side : both_sides)
@@ -227,6 +233,11 @@ private:
     return entering == AllowFilterWriter::Entering::in ? Change::in_place : Change::needs_rebuild;
   }
 
+  // Hosts that come are to stand in the map where no filter stands before the tables.
+  template <class Line> [[nodiscard]] bool hosts_join(const auto &prefixes, Side on) const noexcept {
+    return on == Side::deny && view_.deny_filter.empty() && view_.sides<Line>()[on].front.empty() &&
+           prefixes.hosts_join();
+  }
   // Of a side whose table has hosts alone.
   template <class Line, class Prefixes>
   [[nodiscard]] Change apply_host(Prefixes &prefixes, Side on, const typename Line::Key &key,
@@ -239,6 +250,13 @@ private:
     if (value == 0 && in_map != 0) {
       const Change gone = apply_prefix(prefixes, first, length, 0, wait);
       if (now == 0 || gone == Change::waits || gone == Change::needs_rebuild) return gone;
+    }
+    if (value != 0 && now == 0 && (in_map != 0 || hosts_join<Line>(prefixes, on))) {
+      const Change put = prefixes.has_room_for_host(first)
+                             ? apply_prefix(prefixes, first, length, value, wait)
+                             : Change::needs_rebuild;
+      if (put != Change::needs_rebuild) return put;
+      ++hosts_beside_; // the table answers before the map
     }
     if (value != 0) prefixes.note_host(first);
     return behind_filter(on, h, now != 0, value != 0, wait,
@@ -339,6 +357,7 @@ private:
   }
 
   PrefixWriters prefixes_;
+  std::uint64_t hosts_beside_ = 0; // that came when their map had no room
   ImageView view_;
   std::shared_ptr<Grace> grace_;
   PerSide<SideWriter<table::LineV4>> v4_;
@@ -435,6 +454,7 @@ ImageWriter::BatchDone ImageWriter::apply_batch(std::span<const Delta> deltas) {
   parts_->let_keys_leave();
   done.filter_saturated = parts_->allow_filter().is_saturated();
   done.stack_saturated = parts_->deny_filter().is_saturated();
+  done.map_saturated = parts_->map_load().saturated();
   return done;
 }
 
@@ -459,6 +479,7 @@ bool ImageWriter::waits_for_grace() const noexcept {
   return parts_->allow_filter().waits_for_grace() || parts_->waits_for_lines();
 }
 
+ImageWriter::MapLoad ImageWriter::map_load() const noexcept { return parts_->map_load(); }
 const AllowFilterWriter &ImageWriter::allow_filter() const noexcept { return parts_->allow_filter(); }
 const DenyFilterWriter &ImageWriter::deny_filter() const noexcept { return parts_->deny_filter(); }
 

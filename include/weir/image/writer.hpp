@@ -69,6 +69,7 @@ public:
     bool needs_rebuild = false;
     bool filter_saturated = false; // the filter of the allow side has outgrown its plan: a new image is due
     bool stack_saturated = false;  // so has that of denied hosts
+    bool map_saturated = false;    // many hosts stand beside the range map that has the others
   };
   // The same as apply() for each in turn, with grace periods shared: keys that need room that is not
   // free yet wait for one another, and the batch for one grace period. All must have passed check().
@@ -93,6 +94,13 @@ public:
   // Is there something that grace_passed() would carry out?
   [[nodiscard]] bool waits_for_grace() const noexcept;
 
+  // Of denied IPv4 hosts that stand in the range map.
+  struct MapLoad {
+    std::uint32_t lines = 0, free_lines = 0; // of the map; 0: no hosts stand there, nor would any that came
+    std::uint64_t hosts_beside = 0;          // came when it had no room, and stand in the table
+    [[nodiscard]] bool saturated() const noexcept { return hosts_beside >= 256; }
+  };
+  [[nodiscard]] MapLoad map_load() const noexcept;
   [[nodiscard]] const AllowFilterWriter &allow_filter() const noexcept;
   [[nodiscard]] const DenyFilterWriter &deny_filter() const noexcept;
 

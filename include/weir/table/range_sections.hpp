@@ -39,6 +39,7 @@ struct RangeHeaderV4 {
   std::uint32_t points;      // 1: values may be points (range_line.hpp); else 0
   std::array<std::uint8_t, 20> reserved;
 };
+inline constexpr std::uint64_t prefixes_a_host = 8; // where the map has at least so many, its hosts are few
 inline constexpr std::uint32_t range_hosts = 1, range_prefixes = 2; // of in_use, and of a sign
 static_assert(sizeof(RangeHeaderV4) == 64 && std::has_unique_object_representations_v<RangeHeaderV4>);
 static_assert(offsetof(RangeHeaderV4, lines) == 8 && offsetof(RangeHeaderV4, prefixes) == 16);

@@ -103,7 +103,8 @@ struct Applied {
   Target target = Target::live;
   std::uint32_t in_overlay = 0;       // of this batch
   std::uint32_t filter_saturated = 0; // 1: the allow side's filter has outgrown its plan, an image is due
-  std::uint32_t stack_saturated = 0;  // 1: so has the stacked filter of denied hosts
+  std::uint16_t stack_saturated = 0;  // 1: so has the stacked filter of denied hosts
+  std::uint16_t map_saturated = 0;    // 1: many hosts came for which the range map had no room
 };
 static_assert(sizeof(Applied) == 24);
 

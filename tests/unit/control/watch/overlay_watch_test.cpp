@@ -37,11 +37,23 @@ TEST(OverlayWatch, asks_for_one_when_a_filter_has_outgrown_its_plan) {
             "the filter of the allow lists holds 70 keys of 64 planned in 80 slots");
 }
 
+TEST(OverlayWatch, wants_an_image_when_many_hosts_stand_beside_the_map_that_has_the_others) {
+  ImageLoad load;
+  load.host_map = {.lines = 4096, .hosts_beside = 255};
+  EXPECT_FALSE(look_at_load(load));
+  load.host_map = {.lines = 4096, .hosts_beside = 256, .saturated = true};
+  ASSERT_TRUE(look_at_load(load));
+  EXPECT_EQ(look_at_load(load)->words,
+            "the range map of 4096 lines had no room for 256 hosts, which stand in the table");
+  EXPECT_EQ(look_at_load(load)->cause, ImageCause::entries);
+}
+
 TEST(ImageLoad, is_read_from_what_the_dataplane_says_and_from_nonsense_as_nothing) {
   const ImageLoad load = decode_image_load(
       R"({"overlays":[{"name":"deny ipv4","keys":3,"room":8},7],
           "allow_filter":{"kind":"seesaw","keys":5,"planned_keys":6,"cells":64,"cells_stuck":2,"saturated":true},
-          "deny_filter":{"hosts":9,"planned_hosts":10,"saturated":false}})");
+          "deny_filter":{"hosts":9,"planned_hosts":10,"saturated":false},
+          "host_map":{"lines":64,"free_lines":2,"hosts_beside":300,"saturated":true}})");
   ASSERT_EQ(load.overlays.size(), 2u);
   EXPECT_EQ(load.overlays[0].name, "deny ipv4");
   EXPECT_EQ(load.overlays[0].keys, 3u);
@@ -53,9 +65,13 @@ TEST(ImageLoad, is_read_from_what_the_dataplane_says_and_from_nonsense_as_nothin
   ASSERT_TRUE(load.deny_filter);
   EXPECT_FALSE(load.deny_filter->saturated);
   EXPECT_EQ(load.deny_filter->planned_hosts, 10u);
+  ASSERT_TRUE(load.host_map);
+  EXPECT_TRUE(load.host_map->saturated);
+  EXPECT_EQ(load.host_map->hosts_beside, 300u);
   for (const char *nonsense : {"", "7", "[]", R"({"overlays":7,"allow_filter":null,"deny_filter":"x"})"}) {
     const ImageLoad none = decode_image_load(nonsense);
-    EXPECT_TRUE(none.overlays.size() <= 1 && !none.allow_filter && !none.deny_filter) << nonsense;
+    EXPECT_TRUE(none.overlays.size() <= 1 && !none.allow_filter && !none.deny_filter && !none.host_map)
+        << nonsense;
     EXPECT_FALSE(look_at_load(none)) << nonsense;
   }
 }

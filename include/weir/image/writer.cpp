@@ -350,10 +350,22 @@ private:
       __builtin_prefetch(&view_.v4[on].table.line1(view_.hash(wire, d.length)), 1);
       if (const auto *cells = view_.lengths_v4[on].cells)
         __builtin_prefetch(&cells[table::LengthMapV4::index(wire)], 1);
+      if (const table::RangeMapV4 &map = view_.ranges_v4[on]; !map.empty())
+        __builtin_prefetch(map.entrance(wire), 1);
     } else {
       const table::KeyV6 key = table::KeyV6::load(d.address.data());
       __builtin_prefetch(&view_.v6[on].table.line1(view_.hash(key, d.length)), 1);
     }
+  }
+
+  // Nearer to its turn: lines of the /16, of which all are read. They stand side by side.
+  void prefetch_ranges(const Delta &d) const noexcept {
+    constexpr unsigned lines = 8;
+    const table::RangeMapV4 &map = view_.ranges_v4[d.side];
+    if (d.family != Family::ipv4 || map.empty()) return;
+    const std::uint64_t cell = *map.entrance(load_unaligned<std::uint32_t>(d.address.data()));
+    for (unsigned i = 0; i < lines; ++i)
+      __builtin_prefetch(map.lines() + static_cast<std::uint32_t>(cell) + i, 0);
   }
 
   PrefixWriters prefixes_;
@@ -403,6 +415,7 @@ ImageWriter::BatchDone ImageWriter::Parts::apply_in_turn(std::span<const Delta> 
   };
   for (std::size_t i = 0; i < deltas.size(); ++i) {
     if (i + ahead < deltas.size()) prefetch(deltas[i + ahead]);
+    if (i + ahead / 4 < deltas.size()) prefetch_ranges(deltas[i + ahead / 4]);
     const bool now = waiting.size() >= waiting_max ||
                      (!waiting.empty() && waiting_prefixes.contains(name_of_prefix(deltas[i])));
     if (now && !settle()) {

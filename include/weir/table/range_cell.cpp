@@ -47,6 +47,12 @@ PackedCell pack_cell(RangePacker &packer, std::span<const RangeStart> ranges) {
       packer.add(part, part.window, RangeTarget::value(behind(ranges, group.first - 1)));
     for (const RangeStart &range : ranges.subspan(group.first, group.end - group.first))
       packer.add(part, range.key, RangeTarget::value(range.value));
+    // Behind a point that stands behind a lower line, that line would be asked as far as the next range.
+    if (const RangeStart &last = ranges[group.end - 1]; group.count() > RangeLine::slots &&
+                                                        is_point(last.value) &&
+                                                        last.key < (group.part_end << part_bits) - 1)
+      packer.add(part, static_cast<std::uint16_t>(last.key + 1),
+                 RangeTarget::value(behind(ranges, group.end - 1)));
     items[g] = packer.shrink(part, group.part_end << part_bits);
     if (group.part != 0) packed.bitmap |= 1u << group.part;
   }

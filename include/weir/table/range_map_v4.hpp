@@ -48,6 +48,14 @@ public:
     return value(said);
   }
 
+  // Lines that an answer takes.
+  [[nodiscard]] unsigned lines_asked(std::uint32_t wire) const noexcept {
+    const RangeLine *line = first_line(*entrance(wire), wire);
+    unsigned lines = 1;
+    for (std::uint16_t said; leads_on(said = step(*line, wire)); ++lines) line += lines_ahead(said);
+    return lines;
+  }
+
   // The same in steps, for bursts (lookup/range_burst.hpp): the word that leads to the first line; that line; what
   // is looked for in lines; the table value that a line has given the number of.
   using Question = std::uint32_t;

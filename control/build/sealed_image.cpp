@@ -52,17 +52,20 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.identity = request.identity;
   input.family = family_of(request.target);
   input.seed = TRY(secret_seed());
-  input.deny.hosts_v4 = plan::host_home(input, config);
+  const auto memory = TRY(memory_free());
+  const plan::Calibration calibration = plan::calibration_for(input, memory, request.state);
+  const plan::HomeChoice home = plan::choose_home(input, config, request.workload.hit_ratio, calibration);
+  input.deny.hosts_v4 = home.home;
   resolve_prefixes(input);
 
-  const auto memory = TRY(memory_free());
   auto plan = plan::make_plan(input, config,
                               {.before_bytes = request.running_bytes,
                                .memory = memory,
                                .workload = request.workload,
-                               .calibration = plan::calibration_for(input, memory, request.state),
+                               .calibration = calibration,
                                .build_ns_per_key = request.build_ns_per_key,
                                .hot = request.hot,
+                               .home = home,
                                .negatives = request.negatives});
   if (!plan) return std::unexpected(plan.error());
   plan::apply_to(input, *plan);

@@ -317,26 +317,13 @@ Calibration calibration_for(const build::BuildInput &input, const MemoryFree &me
        .keys = std::max(input.deny.v4.size(), input.deny.v6.size())});
 }
 
-// Beside prefixes a table of hosts costs a second question for most addresses. As far as the map's lines stay in L3, ranges
-// win; beyond, points do, until a /21 has more hosts than a line has places (docs/decisions.md, "Hosts in the map").
-build::HostHome host_home(const build::BuildInput &input, const config::Config &config) {
-  constexpr std::uint64_t prefixes_min = 256, ranges_max = 1'000'000, points_max = 16'000'000;
-  const bool filter_asked_for = config.front_filter != config::FrontFilter::automatic &&
-                                config.front_filter != config::FrontFilter::none;
-  if (config.compact || filter_asked_for || config.predictor != config::Predictor::automatic)
-    return build::HostHome::table; // these are about tables
-  const auto hosts = static_cast<std::uint64_t>(
-      std::ranges::count_if(input.deny.v4, [](const EntryV4 &e) { return e.length == 32; }));
-  if (input.deny.v4.size() - hosts < prefixes_min || hosts > points_max) return build::HostHome::table;
-  return hosts <= ranges_max ? build::HostHome::ranges : build::HostHome::points;
-}
-
 Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &config,
                        const Circumstances &now) {
   Plan plan;
   build::BuildInput input = asked;
+  plan.home = now.home ? *now.home : choose_home(input, config, now.workload.hit_ratio, now.calibration);
   if (!input.ranges) {
-    input.deny.hosts_v4 = host_home(input, config);
+    input.deny.hosts_v4 = plan.home.home;
     build::resolve_prefixes(input);
   }
   plan.target = input.target();

@@ -13,6 +13,7 @@
 #include "control/plan/allow_filter.hpp"
 #include "control/plan/cost.hpp"
 #include "control/plan/deny_filter.hpp"
+#include "control/plan/host_home.hpp"
 #include "weir/base/memory_free.hpp"
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
@@ -71,9 +72,10 @@ struct Circumstances {
   MemoryFree memory = {};
   Workload workload = {};
   Calibration calibration = built_in_calibration();
-  double build_ns_per_key = 0;        // of the last build here; 0: unknown
-  std::vector<HotAddress> hot = {};   // denied addresses that samples name
-  workload::Negatives negatives = {}; // what samples say of addresses that nothing denies
+  double build_ns_per_key = 0;         // of the last build here; 0: unknown
+  std::vector<HotAddress> hot = {};    // denied addresses that samples name
+  std::optional<HomeChoice> home = {}; // where the input's prefixes are resolved, of whoever did that
+  workload::Negatives negatives = {};  // what samples say of addresses that nothing denies
 };
 
 struct Trained { // what became of a chained predictor; known after the build
@@ -92,6 +94,7 @@ struct Plan {
   std::vector<TablePlan> tables;
   std::vector<Candidate> candidates;
   Choice front_filter, predictor;
+  HomeChoice home; // of the deny side's IPv4 hosts
   AllowFilterPlan allow_filter;
   DenyFilterPlan deny_filter;
   Option chosen;                                        // goes into the build's input, see apply_to()
@@ -114,9 +117,6 @@ struct Plan {
   std::string built_for;        // why there was a new image without new rules; empty: there are new rules
   std::uint64_t planned_at = 0; // seconds since the epoch, of the image; 0: it is not built
 };
-
-// Where IPv4 hosts of the deny side are to stand, before prefixes are resolved.
-[[nodiscard]] build::HostHome host_home(const build::BuildInput &input, const config::Config &config);
 
 // `input` needs lists, sides and the target only. Does not refuse for lack of memory: `fits` says it, and
 // check_memory() makes the error. Errors: refused, when the configuration wants what the target does not

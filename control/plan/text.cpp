@@ -105,8 +105,18 @@ std::string allow_filter_text(const AllowFilterPlan &f) {
 }
 
 [[nodiscard]] const char *host_home_of(const TablePlan &t) {
-  if (!t.hosts_in_map) return "table";
-  return t.points ? "points" : "ranges";
+  return name_of(!t.hosts_in_map ? build::HostHome::table
+                 : t.points      ? build::HostHome::points
+                                 : build::HostHome::ranges);
+}
+
+[[nodiscard]] std::string home_text(const TablePlan &t, const HomeChoice &home) {
+  const bool chosen = t.name == "deny ipv4" && !home.why.empty();
+  if (!t.hosts_in_map)
+    return chosen ? fmt::format("{}: hosts stand in the table: {}\n", t.name, home.why) : "";
+  return fmt::format(
+      "{}: hosts stand in the range map, as {}: {}\n", t.name, t.points ? "points" : "ranges of one address",
+      chosen && home.home != build::HostHome::table ? home.why : "they are few beside its prefixes");
 }
 
 std::string json(const TablePlan &t) {
@@ -179,12 +189,7 @@ std::string to_text(const Plan &plan) {
     text +=
         fmt::format("{:<11} {:>11} {:>11} {:>9} {:>8} {:>10} {:>7.2f} {:>7.2f}\n", t.name, t.keys, t.hosts,
                     t.prefixes, t.prefix_lengths, human_bytes(t.bytes), t.lines_hit, t.lines_absent);
-  for (const TablePlan &t : plan.tables)
-    if (t.hosts_in_map)
-      text += fmt::format(
-          "{}: hosts stand in the range map, as {}: beside so many prefixes a table would cost a second "
-          "question\n",
-          t.name, t.points ? "points" : "ranges of one address");
+  for (const TablePlan &t : plan.tables) text += home_text(t, plan.home);
   for (const Candidate &c : plan.candidates)
     text += fmt::format("{} predictor {}, front filter {}: {}, {:.2f} lines and {:.1f} ns a lookup{}\n",
                         c.cost.chosen ? "->" : "  ", name_of(c.cost.option.predictor),

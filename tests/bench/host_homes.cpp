@@ -5,10 +5,14 @@
 //   clustered    50 in each of some /24s, as scanners and home networks have them
 //   in a row     one behind the other, as lists that name whole networks by their addresses have them
 //
-// Hits are hosts at random, the others random addresses. The table at the end says what changes in place cost: a
+// alone and beside 3,000 prefixes of ten lengths, which stand in the map in either case. Hits are hosts at random, the others random
+// addresses. At each point the planner is asked, with entries, share of hits and its calibration of this machine. The table at the end says what changes in place cost: a
 // sixteenth as many hosts as the image has, up to 65,536, and out again.
+#include "control/plan/host_home.hpp"
 #include "tests/bench/candidates.hpp"
+#include "tests/bench/prefix_sets.hpp"
 #include "tests/bench/race.hpp"
+#include "tests/bench/regret.hpp"
 #include "weir/image/writer.hpp"
 
 #include <fmt/core.h>
@@ -40,7 +44,7 @@ std::uint32_t host_at(Layout layout, std::uint32_t i) {
   return byteswap32(scrambled_address(i));
 }
 
-std::vector<build::EntryV4> entries_of(Layout layout, std::uint32_t hosts) {
+std::vector<build::EntryV4> hosts_of(Layout layout, std::uint32_t hosts) {
   std::vector<build::EntryV4> entries(hosts);
   for (std::uint32_t i = 0; i < hosts; ++i) entries[i].host = host_at(layout, i);
   std::ranges::sort(entries);
@@ -118,6 +122,16 @@ Changes change(const Candidate &candidate, Layout layout, std::uint32_t hosts) {
   return changes;
 }
 
+// With prefixes of another list beside them.
+std::vector<build::EntryV4> with_prefixes(std::vector<build::EntryV4> hosts) {
+  for (build::EntryV4 prefix : firehol_like_prefixes().entries) {
+    prefix.list = ListId(1);
+    hosts.push_back(prefix);
+  }
+  std::ranges::sort(hosts);
+  return hosts;
+}
+
 // Lines of the map for one of the queries, 0: hosts stand in a table.
 double map_lines(const Image &image, std::span<const WireV4> queries) {
   const table::RangeMapV4 &map = image.view().ranges_v4[Side::deny];
@@ -130,19 +144,27 @@ double map_lines(const Image &image, std::span<const WireV4> queries) {
 struct Report {
   JsonLines lines;
   Grid lookups, cost;
+  Figure worst_choice{0, 0};
 };
 
-void measure(const Options &options, Layout layout, std::uint32_t hosts, Report &report) {
-  const auto entries = entries_of(layout, hosts);
+// Of outcomes of homes(), those that stand where the planner wants the hosts.
+std::size_t chosen_of(const std::vector<Outcome> &outcomes, build::HostHome home) {
+  if (home == build::HostHome::table) return fastest(outcomes, 0, 2); // it has its own choice there
+  return home == build::HostHome::ranges ? 2 : 3;
+}
+
+void measure(const Options &options, Layout layout, std::uint32_t count, bool prefixes, Report &report) {
+  const auto hosts = hosts_of(layout, count);
+  const auto entries = prefixes ? with_prefixes(hosts) : hosts;
   std::vector<Candidate> candidates;
   std::vector<double> build_ns;
   for (const PlanShape &shape : homes()) {
     const double start = cpu_ns();
-    candidates.emplace_back(shape, entries, std::span<const build::EntryV6>{});
+    candidates.emplace_back(shape, entries, std::span<const build::EntryV6>{}, prefixes ? 2 : 1);
     build_ns.push_back((cpu_ns() - start) / static_cast<double>(entries.size()));
   }
   for (const double hits : {100.0, 10.0, 1.0}) {
-    const auto queries = queries_of(options, entries, hits);
+    const auto queries = queries_of(options, hosts, hits);
     std::vector<Contender> contenders;
     for (Candidate &c : candidates)
       contenders.push_back({c.name(), [&](unsigned r) { return c.lookup().run(queries.of(r)); }});
@@ -150,48 +172,61 @@ void measure(const Options &options, Layout layout, std::uint32_t hosts, Report 
                                   [&](unsigned round) { touch(queries.of(round)); });
     const std::size_t table = fastest(outcomes, 0, 2), map = fastest(outcomes, 2, outcomes.size());
     const Figure ratio = ratio_of(outcomes[map], outcomes[table]);
-    std::vector<std::string> cells{count_words(hosts), name_of(layout), fmt::format("{:g} %", hits)};
+    const std::size_t chosen =
+        chosen_of(outcomes, plan::weigh_homes(entries, hits / 100, calibration(options)).home);
+    const std::size_t best = fastest(outcomes, 0, outcomes.size());
+    const Figure cost = chosen == best ? Figure{1, 0} : ratio_of(outcomes[best], outcomes[chosen]);
+    if (cost.median > report.worst_choice.median) report.worst_choice = cost;
+    std::vector<std::string> cells{count_words(count), name_of(layout), prefixes ? "3,000" : "none",
+                                   fmt::format("{:g} %", hits)};
     for (const Outcome &outcome : outcomes) cells.push_back(with_spread(outcome.figure));
-    cells.insert(cells.end(), {outcomes[map].name, short_number(ratio.median)});
+    cells.insert(cells.end(), {short_number(ratio.median), outcomes[chosen].name, short_number(cost.median)});
     for (const std::size_t in_map : {2, 3})
       cells.push_back(fmt::format("{:.2f}", map_lines(candidates[in_map].image(), queries.of(0))));
     report.lookups.rows.push_back(cells);
     for (const Outcome &outcome : outcomes)
       report.lines.line({{"bench", "host_homes"},
                          {"layout", name_of(layout)},
-                         {"hosts", std::uint64_t{hosts}},
+                         {"hosts", std::uint64_t{count}},
+                         {"prefixes", std::uint64_t{entries.size() - hosts.size()}},
                          {"hit_percent", hits},
                          {"contender", outcome.name},
                          {"mlookups_per_s", outcome.figure.median},
                          {"spread_percent", outcome.figure.spread_percent}});
   }
-  std::vector<std::string> cells{count_words(hosts), name_of(layout)};
+  std::vector<std::string> cells{count_words(count), name_of(layout), prefixes ? "3,000" : "none"};
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const double bytes =
         static_cast<double>(bytes_of(candidates[i].image())) / static_cast<double>(entries.size());
-    const Changes changes = change(candidates[i], layout, hosts);
+    const Changes changes = change(candidates[i], layout, count);
     cells.push_back(fmt::format("{:.1f}, {:.0f}, {}, {}", bytes, build_ns[i], short_number(changes.come),
                                 short_number(changes.go)));
   }
   report.cost.rows.push_back(cells);
 }
 
-void bench_host_homes(const Options &options, std::vector<Standing> &) {
-  Report report{
-      JsonLines(options, "host_homes"), {{"hosts", "layout", "hits"}, {}}, {{"hosts", "layout"}, {}}};
+void bench_host_homes(const Options &options, std::vector<Standing> &standings) {
+  Report report{JsonLines(options, "host_homes"),
+                {{"hosts", "layout", "prefixes", "hits"}, {}},
+                {{"hosts", "layout", "prefixes"}, {}}};
   for (const PlanShape &home : homes()) {
     report.lookups.columns.emplace_back(home.name);
     report.cost.columns.emplace_back(home.name);
   }
   report.lookups.columns.insert(report.lookups.columns.end(),
-                                {"better map", "/ better table", "lines, ranges", "lines, points"});
+                                {"better map / better table", "chosen by the plan", "fastest / chosen",
+                                 "lines, ranges", "lines, points"});
   for (const std::uint32_t hosts : {10'000u, 100'000u, 1'000'000u, 3'000'000u, 10'000'000u, 30'000'000u}) {
-    if (false) continue;
-    for (const Layout layout : layouts) measure(options, layout, hosts, report);
+    if (options.quick && hosts > 1'000'000) continue;
+    for (const Layout layout : layouts)
+      for (const bool prefixes : {false, true}) measure(options, layout, hosts, prefixes, report);
   }
   show(options, "host_homes", "where IPv4 hosts stand, one core, million lookups a second", report.lookups);
   show(options, "host_homes_cost",
        "the same: bytes a host, ns a host to build, million additions and removals a second", report.cost);
+  standings.push_back(standing(
+      fmt::format("home of IPv4 hosts: fastest / chosen, worst of {} points", report.lookups.rows.size()),
+      1.10, 1.03, report.worst_choice, true));
 }
 
 const Benchmark host_homes_benchmark{15, "host_homes", bench_host_homes};

@@ -21,25 +21,6 @@ constexpr const char *firehol_row = "600k hosts and 3,000 prefixes / hosts alone
                      *geo_row = "10M hosts and geo / hosts alone, best plan of each";
 constexpr double ratio_floor = 0.9, firehol_aim = 1, geo_aim = 1.2;
 
-PrefixSet<WireV4> firehol_like_prefixes() {
-  struct Share {
-    std::uint8_t length;
-    unsigned count;
-  };
-  constexpr Share shares[] = {{14, 20},  {16, 180}, {17, 80},  {18, 150}, {19, 220},
-                              {20, 350}, {21, 300}, {22, 500}, {23, 200}, {24, 1000}};
-  std::mt19937_64 random(1);
-  PrefixSet<WireV4> set{"firehol-like", {}, 1};
-  for (const Share &share : shares)
-    for (unsigned i = 0; i < share.count; ++i)
-      set.entries.push_back(OfFamily<WireV4>::entry(
-          static_cast<std::uint32_t>(random()) & ~host_mask<WireV4>(share.length), share.length, 0));
-  std::ranges::sort(set.entries);
-  const auto again = std::ranges::unique(set.entries);
-  set.entries.erase(again.begin(), again.end());
-  return set;
-}
-
 class Mix {
 public:
   enum class Rest : std::uint8_t { untouched, random }; // where the queries lie that are aimed at nothing

@@ -100,6 +100,25 @@ void add_more_specifics(Collector<Wire> &set, std::span<const Allocation> alloca
 
 } // namespace
 
+PrefixSet<WireV4> firehol_like_prefixes() {
+  struct Share {
+    std::uint8_t length;
+    unsigned count;
+  };
+  constexpr Share shares[] = {{14, 20},  {16, 180}, {17, 80},  {18, 150}, {19, 220},
+                              {20, 350}, {21, 300}, {22, 500}, {23, 200}, {24, 1000}};
+  std::mt19937_64 random(1);
+  PrefixSet<WireV4> set{"firehol-like", {}, 1};
+  for (const Share &share : shares)
+    for (unsigned i = 0; i < share.count; ++i)
+      set.entries.push_back(OfFamily<WireV4>::entry(
+          static_cast<std::uint32_t>(random()) & ~host_mask<WireV4>(share.length), share.length, 0));
+  std::ranges::sort(set.entries);
+  const auto again = std::ranges::unique(set.entries);
+  set.entries.erase(again.begin(), again.end());
+  return set;
+}
+
 PrefixSet<WireV4> random_prefixes(std::uint32_t count) {
   static constexpr std::array<Share, 9> shares{
       {{16, 1}, {17, 1}, {18, 1}, {19, 1}, {20, 1}, {21, 1}, {22, 1}, {23, 1}, {24, 4}}};

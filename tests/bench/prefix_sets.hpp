@@ -68,6 +68,9 @@ inline constexpr const char *geo_remedy = "no ranges of countries: fetch them wi
 [[nodiscard]] PrefixSet<WireV4> bgp_like_v4(); // 900k
 [[nodiscard]] PrefixSet<WireV6> bgp_like_v6(); // 200k
 
+// 3,000 of ten lengths in one list, as firehol publishes them. The same each time.
+[[nodiscard]] PrefixSet<WireV4> firehol_like_prefixes();
+
 // Of lengths 16 to 24, a third of them 24; of 16 lists. The same each time.
 [[nodiscard]] PrefixSet<WireV4> random_prefixes(std::uint32_t count);
 

@@ -5,9 +5,7 @@
 #include <fmt/core.h>
 
 namespace weir::bench {
-namespace {
 
-// Measured once for all, as control does when it first plans.
 const plan::Calibration &calibration(const Options &options) {
   static const plan::Calibration measured = [&] {
     auto result = plan::measure({.pages = options.eal_hugepages ? plan::Pages::huge : plan::Pages::ordinary});
@@ -19,6 +17,8 @@ const plan::Calibration &calibration(const Options &options) {
   }();
   return measured;
 }
+
+namespace {
 
 std::vector<plan::Option> options_of_shapes() {
   std::vector<plan::Option> options;

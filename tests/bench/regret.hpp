@@ -9,6 +9,9 @@
 
 namespace weir::bench {
 
+// Of this machine, measured once for all, as control does when it first plans.
+[[nodiscard]] const plan::Calibration &calibration(const Options &options);
+
 class Regret {
 public:
   Regret(const Options &options, Family family, const char *family_name);

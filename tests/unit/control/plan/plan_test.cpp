@@ -176,32 +176,8 @@ std::vector<EntryV4> hosts_and_prefixes(std::uint32_t hosts, std::uint32_t prefi
   return entries;
 }
 
-TEST(Plan, puts_hosts_into_the_range_map_where_prefixes_are_more_than_a_few) {
-  using enum build::HostHome;
-  const auto home = [](std::uint32_t hosts, std::uint32_t prefixes, const config::Config &config = {}) {
-    const auto entries = hosts_and_prefixes(hosts, prefixes);
-    build::BuildInput input;
-    input.deny.v4 = entries;
-    return host_home(input, config);
-  };
-  EXPECT_EQ(home(20'000, 0), table);
-  EXPECT_EQ(home(20'000, 255), table);
-  EXPECT_EQ(home(20'000, 256), ranges);
-  EXPECT_EQ(home(1'000'000, 256), ranges);
-  EXPECT_EQ(home(1'000'001, 256), points);
-  config::Config asks_for_tables;
-  asks_for_tables.predictor = config::Predictor::chained;
-  EXPECT_EQ(home(20'000, 256, asks_for_tables), table);
-  config::Config asks_for_compact;
-  asks_for_compact.compact.emplace();
-  EXPECT_EQ(home(20'000, 256, asks_for_compact), table);
-  config::Config asks_for_filter;
-  asks_for_filter.front_filter = config::FrontFilter::split_block_bloom;
-  EXPECT_EQ(home(20'000, 256, asks_for_filter), table);
-}
-
 TEST(Plan, says_that_hosts_stand_in_the_range_map_and_counts_their_bytes) {
-  const auto entries = hosts_and_prefixes(20'000, 256);
+  const auto entries = hosts_and_prefixes(20'000, 3000);
   build::BuildInput input;
   input.deny.v4 = entries;
   const Plan plan = plan_of(input);

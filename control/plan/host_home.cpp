@@ -1,0 +1,232 @@
+#include "control/plan/host_home.hpp"
+
+#include "control/plan/cost.hpp"
+#include "weir/table/range_sections.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bitset>
+#include <cmath>
+#include <cstddef>
+
+namespace weir::plan {
+namespace {
+
+using build::EntryV4;
+using build::HostHome;
+
+constexpr std::uint64_t hosts_max = 32'000'000;      // beyond, a line of most /21s has no place for its hosts
+constexpr std::uint64_t hosts_worth_weighing = 4096; // fewer are in cache wherever they stand
+constexpr std::uint64_t prefixes_worth_weighing = 256;
+
+constexpr double cells_in_l1 = 4096; // of eight bytes
+
+bool is_host(const EntryV4 &e) noexcept { return e.length == 32; }
+std::uint64_t hosts_of(std::span<const EntryV4> entries) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(entries, is_host));
+}
+
+// What begins in each /21.
+class Parts {
+public:
+  explicit Parts(std::span<const EntryV4> entries, bool points) {
+    std::uint64_t begun = none; // the last address that something begins at
+    for (std::size_t i = 0, end; i < entries.size(); i = end) {
+      end = i + 1;
+      const EntryV4 &e = entries[i];
+      const std::uint64_t first = e.host;
+      std::uint64_t behind = first + (std::uint64_t{1} << (32 - e.length));
+      if (is_host(e)) {
+        ++of(first).hosts;
+        for (; end < entries.size() && is_host(entries[end]) && entries[end].host == behind &&
+               entries[end].list == e.list;
+             ++end, ++behind)
+          ++of(behind).hosts;
+      }
+      if (first != begun) begin(first);
+      if (points && is_host(e) && behind == first + 1) continue;
+      if (behind < addresses) begin(behind);
+      begun = behind;
+    }
+  }
+
+  // Which /21s share lines, and what stands behind another line (table/range_grouping.hpp, range_packer.hpp).
+  [[nodiscard]] MapShape shape(bool points) const {
+    MapShape shape;
+    double asked_again = 0, addresses_asked_again = 0;
+    std::uint64_t hosts = 0;
+    for (std::size_t cell = 0; cell < parts_.size(); cell += parts_a_cell) {
+      Group group;
+      const auto close = [&] {
+        ++shape.lines;
+        hosts += group.hosts;
+        if (group.items <= slots) return;
+        const unsigned items = group.items + (points ? 1 : 0), fold = points ? slots - 1 : slots;
+        const unsigned below = (items - slots + fold - 2) / (fold - 1);
+        shape.lines += below;
+        const double behind = std::min(1.0, (items - slots + below) / double{1} / items);
+        const double deeper = items > slots * slots ? 1 - double{slots} * slots / items : 0;
+        asked_again += group.hosts * (behind + deeper);
+        addresses_asked_again += group.span * (behind + deeper);
+      };
+      for (std::size_t p = cell; p < cell + parts_a_cell; ++p) {
+        const Part &part = parts_[p];
+        if (group.items != 0 && part.items != 0 && group.items + part.items > slots) {
+          close();
+          group = {};
+        }
+        if (group.items == 0) group.items = 1; // what goes on where it begins
+        group.items += part.items;
+        group.hosts += part.hosts;
+        if (part.items != 0) group.span += part.last - part.first + 1;
+      }
+      if (group.items > 1 || group.hosts != 0) close(); // /16s of one answer share a line
+    }
+    shape.bytes =
+        table::range_layout_v4(1, static_cast<std::uint32_t>(shape.lines + shape.lines / 16), 0).bytes;
+    if (hosts != 0) shape.lines_hit = 1 + asked_again / static_cast<double>(hosts);
+    shape.lines_absent = 1 + addresses_asked_again / static_cast<double>(addresses);
+    return shape;
+  }
+
+private:
+  static constexpr unsigned part_bits = 11, parts_a_cell = 32, slots = table::RangeLine::slots;
+  static constexpr std::uint64_t addresses = std::uint64_t{1} << 32, none = ~std::uint64_t{0};
+
+  struct Part {
+    std::uint16_t items = 0, hosts = 0, first = 0, last = 0; // the last two: where something begins
+  };
+  struct Group {
+    unsigned items = 0, hosts = 0, span = 0;
+  };
+
+  [[nodiscard]] Part &of(std::uint64_t address) { return parts_[address >> part_bits]; }
+  void begin(std::uint64_t address) {
+    if ((address & 0xFFFF) == 0) return; // each /16 has something there
+    Part &part = of(address);
+    const auto key = static_cast<std::uint16_t>(address & ((1u << part_bits) - 1));
+    part.first = part.items == 0 ? key : std::min(part.first, key);
+    part.last = std::max(part.last, key);
+    ++part.items;
+  }
+
+  std::vector<Part> parts_ = std::vector<Part>(addresses >> part_bits);
+};
+
+// Which /16s have hosts, and which prefixes say something about.
+class Cells {
+public:
+  explicit Cells(std::span<const EntryV4> entries) {
+    std::uint64_t hosts = 0, beside = 0;
+    for (const EntryV4 &e : entries) {
+      if (is_host(e) || e.length == 0) continue;
+      const std::uint32_t first = e.host >> 16;
+      const std::uint32_t count = e.length >= 16 ? 1 : 1u << (16 - e.length);
+      for (std::uint32_t c = first; c < first + count; ++c) prefixes_.set(c);
+    }
+    for (const EntryV4 &e : entries) {
+      if (!is_host(e)) continue;
+      hosts_.set(e.host >> 16);
+      ++hosts;
+      beside += prefixes_.test(e.host >> 16) ? 1 : 0;
+    }
+    if (hosts != 0) hosts_beside_prefixes_ = static_cast<double>(beside) / static_cast<double>(hosts);
+  }
+
+  [[nodiscard]] std::size_t with_hosts() const { return hosts_.count(); }
+  // Of the questions, how many ask a table of hosts; the map of prefixes.
+  [[nodiscard]] double ask_table(double h) const { return h + (1 - h) * share(hosts_); }
+  [[nodiscard]] double ask_map(double h) const {
+    return h * hosts_beside_prefixes_ + (1 - h) * share(prefixes_);
+  }
+
+private:
+  using Set = std::bitset<table::range_cells>;
+  [[nodiscard]] static double share(const Set &set) {
+    return static_cast<double>(set.count()) / static_cast<double>(set.size());
+  }
+
+  Set hosts_, prefixes_;
+  double hosts_beside_prefixes_ = 0;
+};
+
+double table_ns(std::uint64_t hosts, double hit_ratio, const Calibration &calibration) {
+  return choose({.family = Family::ipv4, .keys = hosts, .hit_ratio = hit_ratio, .candidates = all_options},
+                calibration)
+      .best()
+      .ns;
+}
+
+std::string why(const HomeChoice &choice, bool prefixes) {
+  const auto cost = [&](HostHome home) { return *std::ranges::find(choice.costs, home, &HomeCost::home); };
+  if (choice.home == HostHome::table) {
+    const HomeCost &map =
+        *std::ranges::min_element(choice.costs.begin() + 1, choice.costs.end(), {}, &HomeCost::ns);
+    return fmt::format("a table takes {:.1f} ns, a range map {:.1f}", cost(HostHome::table).ns, map.ns);
+  }
+  return fmt::format("that takes {:.1f} ns, a table {}{:.1f}", cost(choice.home).ns,
+                     prefixes ? "and the map of the prefixes " : "", cost(HostHome::table).ns);
+}
+
+} // namespace
+
+MapShape map_shape(std::span<const EntryV4> entries, bool points) {
+  return Parts(entries, points).shape(points);
+}
+
+HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const Calibration &calibration,
+                       bool has_dynamic) {
+  const double h = std::clamp(hit_ratio, 0.0, 1.0);
+  const std::uint64_t hosts = hosts_of(entries);
+  const bool prefixes = hosts != entries.size();
+  const double work = calibration.work_of(Family::ipv4, {}).at(h);
+  const auto touch = [&](std::uint64_t bytes) { return calibration.touch_ns(Path::line, bytes); };
+
+  const Cells cells(entries);
+  HomeCost table{HostHome::table, table_ns(hosts, h, calibration), 0};
+  if (prefixes) {
+    constexpr std::uint64_t bytes_a_prefix = 8;
+    const double asked = cells.ask_table(h), map_asked = cells.ask_map(h);
+    const auto of_bursts = [](double share) { return 1 - std::pow(1 - share, 64); };
+    table.ns = 0.6 * work + asked * (table.ns - 0.6 * work) +
+               map_asked * (0.6 * work + touch((entries.size() - hosts) * bytes_a_prefix)) +
+               work * (0.68 * of_bursts(asked) * of_bursts(map_asked) + 1.2 * asked * (1 - asked)) +
+               0.35 * (of_bursts(asked) - asked) * std::max(0.0, table.ns - work);
+  }
+  HomeChoice choice;
+  choice.costs.push_back(table);
+  const double cells_asked = 1 - h + h * std::min(1.0, static_cast<double>(cells.with_hosts()) / cells_in_l1);
+  for (const HostHome home : {HostHome::ranges, HostHome::points}) {
+    const bool points = home == HostHome::points;
+    const MapShape shape = map_shape(entries, points);
+    const double again = h * (shape.lines_hit - 1) + (1 - h) * (shape.lines_absent - 1);
+    const double ns = work * ((points ? 1.02 : 0.92) + 0.2 * cells_asked + 1.4 * again) +
+                      touch(shape.lines * cache_line_bytes);
+    choice.costs.push_back(
+        {home, ns, shape.bytes, static_cast<double>(shape.lines) / static_cast<double>(cells.with_hosts())});
+  }
+  const HomeCost &map = choice.costs[2].ns < choice.costs[1].ns ? choice.costs[2] : choice.costs[1];
+  const bool too_slow = has_dynamic && !prefixes && map.lines_a_cell > lines_a_cell_max;
+  const bool saves = map.ns < table.ns * (1 - home_saving_min);
+  if (saves && !too_slow) choice.home = map.home;
+  choice.why = saves && too_slow ? "a dynamic list changes faster there" : why(choice, prefixes);
+  return choice;
+}
+
+HomeChoice choose_home(const build::BuildInput &input, const config::Config &config, double hit_ratio,
+                       const Calibration &calibration) {
+  const bool filter_asked_for = config.front_filter != config::FrontFilter::automatic &&
+                                config.front_filter != config::FrontFilter::none;
+  if (config.compact || filter_asked_for || config.predictor != config::Predictor::automatic)
+    return {}; // these are about tables
+  if (input.family == HashFamily::jhash) return {};
+  const std::uint64_t hosts = hosts_of(input.deny.v4);
+  if (hosts == 0 || hosts > hosts_max) return {};
+  if (hosts < hosts_worth_weighing && input.deny.v4.size() - hosts < prefixes_worth_weighing) return {};
+  const bool has_dynamic = std::ranges::any_of(
+      config.lists, [](const config::List &list) { return list.dynamic && list.action == Side::deny; });
+  return weigh_homes(input.deny.v4, hit_ratio, calibration, has_dynamic);
+}
+
+} // namespace weir::plan

@@ -1,0 +1,151 @@
+#include "control/plan/host_home.hpp"
+
+#include "tests/support/image_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace weir::plan {
+namespace {
+
+using build::EntryV4;
+using build::HostHome;
+
+constexpr std::uint32_t a_net = 50;
+
+std::vector<EntryV4> sorted(std::vector<EntryV4> entries) {
+  std::ranges::sort(entries);
+  const auto again = std::ranges::unique(
+      entries, [](const EntryV4 &a, const EntryV4 &b) { return a.host == b.host && a.length == b.length; });
+  entries.erase(again.begin(), again.end());
+  return entries;
+}
+std::vector<EntryV4> in_a_row(std::uint32_t count) {
+  std::vector<EntryV4> entries;
+  for (std::uint32_t i = 0; i < count; ++i) entries.push_back({.host = (10u << 24) + i});
+  return entries;
+}
+std::vector<EntryV4> anywhere(std::uint32_t count) {
+  std::mt19937 random(3);
+  std::vector<EntryV4> entries(count);
+  for (EntryV4 &e : entries) e.host = static_cast<std::uint32_t>(random());
+  return sorted(std::move(entries));
+}
+std::vector<EntryV4> clustered(std::uint32_t count) {
+  std::mt19937 random(4);
+  std::vector<EntryV4> entries;
+  for (std::uint32_t net = 0; net < count / a_net; ++net) {
+    const auto first = static_cast<std::uint32_t>(random()) & ~0xFFu;
+    for (std::uint32_t i = 0; i < a_net; ++i) entries.push_back({.host = first | (i * 77 & 0xFF)});
+  }
+  return sorted(std::move(entries));
+}
+std::vector<EntryV4> beside_prefixes(std::vector<EntryV4> entries, std::uint32_t count) {
+  std::mt19937 random(5);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto length = static_cast<std::uint8_t>(14 + random() % 11);
+    entries.push_back({.host = static_cast<std::uint32_t>(random()) & (~0u << (32 - length)),
+                       .length = length,
+                       .list = ListId(1)});
+  }
+  return sorted(std::move(entries));
+}
+
+// What the planner counts in one pass, against a map that is built.
+TEST(MapShape, is_that_of_a_real_map) {
+  const std::vector<std::vector<EntryV4>> sets{in_a_row(70'000), anywhere(200'000), clustered(200'000),
+                                               beside_prefixes(anywhere(100'000), 3000),
+                                               beside_prefixes(clustered(100'000), 3000)};
+  for (std::size_t set = 0; set < sets.size(); ++set)
+    for (const HostHome home : {HostHome::ranges, HostHome::points}) {
+      const std::string which = "set " + std::to_string(set) + ", " + name_of(home);
+      const auto &entries = sets[set];
+      build::BuildInput in;
+      in.lists = {{"hosts", ListId(0)}, {"nets", ListId(1)}};
+      in.deny.v4 = entries;
+      in.deny.hosts_v4 = home;
+      const auto memory = test::ImageMemory::build(in);
+      const auto view = memory.view();
+      const table::RangeMapV4 &map = view.ranges_v4[Side::deny];
+      double hit = 0, hosts = 0, absent = 0;
+      for (const EntryV4 &e : entries)
+        if (e.length == 32) hit += map.lines_asked(byteswap32(e.host)), ++hosts;
+      constexpr unsigned some = 200'000;
+      std::mt19937 random(6);
+      for (unsigned i = 0; i < some; ++i) absent += map.lines_asked(static_cast<std::uint32_t>(random()));
+      const MapShape shape = map_shape(entries, home == HostHome::points);
+      EXPECT_NEAR(static_cast<double>(shape.lines), map.header().lines_used,
+                  0.1 * map.header().lines_used + 20)
+          << which;
+      EXPECT_NEAR(shape.lines_hit, hit / hosts, 0.1) << which;
+      EXPECT_NEAR(shape.lines_absent, absent / some, 0.02) << which;
+    }
+}
+
+HostHome home_of(const std::vector<EntryV4> &entries, const config::Config &config = {}, double hits = 0.1) {
+  build::BuildInput input;
+  input.deny.v4 = entries;
+  return choose_home(input, config, hits, built_in_calibration()).home;
+}
+
+TEST(HostHome, is_the_map_for_hosts_in_a_row_and_the_table_for_others_that_stand_alone) {
+  EXPECT_EQ(home_of({}), HostHome::table);
+  EXPECT_EQ(home_of(in_a_row(4000)), HostHome::table) << "not worth it";
+  EXPECT_EQ(home_of(in_a_row(3'000'000)), HostHome::ranges);
+  EXPECT_EQ(home_of(anywhere(500'000)), HostHome::table);
+  EXPECT_EQ(home_of(clustered(500'000)), HostHome::table);
+}
+
+TEST(HostHome, is_the_map_beside_prefixes_unless_many_hits_are_of_clusters) {
+  EXPECT_EQ(home_of(beside_prefixes(anywhere(500'000), 3000)), HostHome::ranges);
+  EXPECT_EQ(home_of(beside_prefixes(clustered(500'000), 3000)), HostHome::ranges);
+  EXPECT_EQ(home_of(beside_prefixes(clustered(500'000), 3000), {}, 1), HostHome::table);
+  EXPECT_EQ(home_of(beside_prefixes({}, 3000)), HostHome::table) << "there is none";
+}
+
+// Where lines of a table come from memory, points are half as many.
+TEST(HostHome, is_points_where_bytes_decide) {
+  Calibration slow = built_in_calibration();
+  for (auto &path : slow.touch)
+    for (TouchPoint &point : path)
+      if (point.bytes > 4u << 20) point.ns *= 4;
+  const auto entries = anywhere(1'500'000);
+  const HomeChoice choice = weigh_homes(entries, 0.1, slow);
+  EXPECT_EQ(choice.home, HostHome::points);
+  EXPECT_LT(choice.costs[2].bytes, choice.costs[1].bytes);
+  EXPECT_NE(choice.why.find("a table"), std::string::npos) << choice.why;
+}
+
+TEST(HostHome, is_the_table_where_the_configuration_is_about_tables) {
+  const auto entries = in_a_row(500'000);
+  config::Config compact, predictor, filter, plain;
+  compact.compact.emplace();
+  predictor.predictor = config::Predictor::chained;
+  filter.front_filter = config::FrontFilter::split_block_bloom;
+  for (const config::Config &config : {compact, predictor, filter})
+    EXPECT_EQ(home_of(entries, config), HostHome::table);
+  build::BuildInput input;
+  input.deny.v4 = entries;
+  input.family = HashFamily::jhash;
+  EXPECT_EQ(choose_home(input, plain, 0.1, built_in_calibration()).home, HostHome::table);
+}
+
+// A host that comes has all lines of its /16 written anew.
+TEST(HostHome, is_the_table_where_a_dynamic_list_would_change_a_crowded_map) {
+  Calibration slow = built_in_calibration();
+  for (auto &path : slow.touch)
+    for (TouchPoint &point : path)
+      if (point.bytes > 4u << 20) point.ns *= 20;
+  const auto crowded = anywhere(6'000'000);
+  EXPECT_EQ(weigh_homes(crowded, 1, slow).home, HostHome::points);
+  EXPECT_EQ(weigh_homes(crowded, 1, slow, true).home, HostHome::table);
+  EXPECT_EQ(weigh_homes(crowded, 1, slow, true).why, "a dynamic list changes faster there");
+  EXPECT_EQ(weigh_homes(in_a_row(3'000'000), 0.1, built_in_calibration(), true).home, HostHome::ranges);
+}
+
+} // namespace
+} // namespace weir::plan

@@ -23,7 +23,7 @@
 
 namespace weir::rules {
 
-inline constexpr std::uint64_t bundle_bytes_max = std::uint64_t{2} << 30;
+inline constexpr std::uint64_t bundle_bytes_max = std::uint64_t{8} << 30; // 256 million hosts are 3.4 GiB
 
 struct BundledFile {
   std::uint64_t place = 0, bytes = 0;

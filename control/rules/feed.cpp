@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,18 +62,44 @@ std::string plural(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// The text of a file in pages of its own, so that they can go while it is read (Sink::text_may_go).
+class FileText {
+public:
+  FileText() = default;
+  explicit FileText(std::size_t capacity) : capacity_(capacity) {
+    void *memory = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    data_ = static_cast<char *>(memory);
+  }
+  FileText(const FileText &) = delete;
+  FileText &operator=(FileText &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  ~FileText() {
+    if (data_ != nullptr) ::munmap(data_, capacity_);
+  }
+  [[nodiscard]] char *data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
+private:
+  char *data_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
 // Reads rather than maps: a feed that is rewritten in place meanwhile must not kill the reader.
-Result<std::size_t> read_all(int fd, std::unique_ptr<char[]> &buffer, std::size_t expected) {
-  std::size_t capacity = expected + 1, size = 0;
-  buffer.reset(new char[capacity]);
+Result<std::size_t> read_all(int fd, FileText &text, std::size_t expected) {
+  std::size_t size = 0;
+  text = FileText(expected + 1);
   for (;;) {
-    if (size == capacity) {
-      std::unique_ptr<char[]> larger(new char[capacity * 2]);
-      std::copy_n(buffer.get(), size, larger.get());
-      buffer = std::move(larger);
-      capacity *= 2;
+    if (size == text.capacity()) {
+      FileText larger(text.capacity() * 2);
+      std::copy_n(text.data(), size, larger.data());
+      text = std::move(larger);
     }
-    const ssize_t got = ::read(fd, buffer.get() + size, std::min<std::size_t>(capacity - size, 1u << 30));
+    const ssize_t got =
+        ::read(fd, text.data() + size, std::min<std::size_t>(text.capacity() - size, 1u << 30));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(Errc::io, std::strerror(errno));
     if (got == 0) return size;
@@ -133,13 +160,17 @@ void parse_as(Format format, std::string_view text, Sink &sink, unsigned threads
 
 } // namespace
 
-Result<ListContent> parse_feed(std::string_view text, std::string_view file_name,
-                               const FeedOptions &options) {
+namespace {
+
+// `text_may_go`: see Sink.
+Result<ListContent> parse_text(std::string_view text, std::string_view file_name, const FeedOptions &options,
+                               bool text_may_go) {
   const std::size_t bytes = text.size();
   text = without_mark(text);
   if (const char *reason = not_a_list(text))
     return fail(Errc::parse, fmt::format("{}: {}; nothing of it was used", file_name, reason));
   Sink sink;
+  sink.text_may_go = text_may_go;
   const Format format = options.format == Format::automatic ? detect_format(text) : options.format;
   parse_as(format, text, sink, threads_for(options.threads));
   const std::uint64_t lines = sink.content.lines;
@@ -158,6 +189,13 @@ Result<ListContent> parse_feed(std::string_view text, std::string_view file_name
   sink.content.skipped_count = sink.fault_count;
   sink.content.skipped = std::move(sink.faults);
   return std::move(sink.content);
+}
+
+} // namespace
+
+Result<ListContent> parse_feed(std::string_view text, std::string_view file_name,
+                               const FeedOptions &options) {
+  return parse_text(text, file_name, options, false);
 }
 
 namespace {
@@ -195,10 +233,10 @@ auto with_text(const std::filesystem::path &file, const Bundle *files, Use use)
     }
     const auto fd = TRY(open_feed(file));
     if (::fstat(fd.get(), &status) != 0) return unreadable(file, std::strerror(errno));
-    std::unique_ptr<char[]> buffer;
-    const auto size = read_all(fd.get(), buffer, static_cast<std::size_t>(status.st_size));
+    FileText text;
+    const auto size = read_all(fd.get(), text, static_cast<std::size_t>(status.st_size));
     if (!size) return unreadable(file, size.error().message);
-    return use({buffer.get(), *size});
+    return use({text.data(), *size});
   } catch (const std::bad_alloc &) {
     return fail(Errc::no_memory,
                 fmt::format("{}: no memory to read {} bytes", file.string(), status.st_size));
@@ -209,8 +247,10 @@ auto with_text(const std::filesystem::path &file, const Bundle *files, Use use)
 
 Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options,
                               const Bundle *files) {
-  return with_text(file, files,
-                   [&](std::string_view text) { return parse_feed(text, file.string(), options); });
+  const bool is_our_copy = files == nullptr;
+  return with_text(file, files, [&](std::string_view text) {
+    return parse_text(text, file.string(), options, is_our_copy);
+  });
 }
 
 std::vector<FeedLine> lines_of(std::string_view text, Format format, std::span<const Prefix> prefixes) {

@@ -2,6 +2,10 @@
 #include "control/rules/sink.hpp"
 #include "weir/base/parallel.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <new>
 
 namespace weir::rules {
@@ -64,13 +68,37 @@ void take_line(std::uint64_t number, std::string_view line, Sink &sink) {
 
 namespace {
 
+// Gives pages of text that was read back to the kernel, so that a file and its entries are not in memory
+// together. What a page shares with text around it stays.
+class ReadPages {
+public:
+  ReadPages(std::string_view text, bool may_go) noexcept
+      : given_back_(reinterpret_cast<std::uintptr_t>(text.data())), may_go_(may_go) {}
+
+  void read_up_to(const char *at) noexcept {
+    const auto end = reinterpret_cast<std::uintptr_t>(at);
+    if (!may_go_ || end - given_back_ < bytes_at_once) return;
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = (given_back_ + page - 1) / page * page, last = end / page * page;
+    (void)::madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED); // else it stays
+    given_back_ = last;
+  }
+
+private:
+  static constexpr std::uintptr_t bytes_at_once = 4u << 20;
+  std::uintptr_t given_back_;
+  bool may_go_;
+};
+
 void parse_lines(std::string_view text, Sink &sink) {
   constexpr std::size_t usual_line_bytes = 14;
   if (sink.search == nullptr) sink.content.v4.reserve(text.size() / usual_line_bytes + 1);
   Lines lines(text);
+  ReadPages pages(text, sink.text_may_go);
   std::string_view line;
   EntryV4 entry;
   while (lines.next(line)) {
+    pages.read_up_to(line.data());
     if (line.empty()) continue;
     if (take_ipv4(line, entry))
       sink.add(entry, lines.number());
@@ -91,6 +119,7 @@ void parse_plain(std::string_view text, Sink &sink, unsigned threads) {
   const std::size_t cut = threads > 1 && !small && one_blob ? text.find('\n', text.size() / 2) : text.npos;
   if (cut == text.npos) return parse_lines(text, sink);
   Sink rest;
+  rest.text_may_go = sink.text_may_go;
   bool no_memory[2] = {};
   in_parallel(2, [&](unsigned part) {
     Sink &own = part == 0 ? sink : rest;

@@ -53,34 +53,44 @@ Status check_sources(std::span<const ListSource> sources) {
 // A sorted run whose `list` holds ranks: places in configuration order (place_of()).
 template <class Entry> using Run = std::vector<Entry>;
 
-// Of two equal prefixes the lower rank stays.
-template <class Entry> Run<Entry> unite(const Run<Entry> &a, const Run<Entry> &b) {
-  Run<Entry> out;
-  out.resize(a.size() + b.size());
-  auto at = out.begin();
-  auto x = a.begin(), y = b.begin();
-  while (x != a.end() && y != b.end()) {
-    if (same_prefix(*x, *y)) {
-      *at++ = x->list < y->list ? *x : *y;
-      ++x, ++y;
+// Merges `b` into `a` from the back, in a's own memory where that has room: of two equal prefixes the lower rank
+// stays.
+template <class Entry> void unite(Run<Entry> &a, const Run<Entry> &b) {
+  std::size_t of_a = a.size(), of_b = b.size(), to = of_a + of_b;
+  a.resize(to);
+  while (of_b > 0) {
+    const Entry &y = b[of_b - 1];
+    if (of_a > 0 && same_prefix(a[of_a - 1], y)) {
+      const Entry first = a[of_a - 1].list < y.list ? a[of_a - 1] : y;
+      a[--to] = first;
+      --of_a, --of_b;
+    } else if (of_a > 0 && before(y, a[of_a - 1])) {
+      a[--to] = a[--of_a];
     } else {
-      *at++ = before(*x, *y) ? *x++ : *y++;
+      a[--to] = b[--of_b];
     }
   }
-  at = std::copy(x, a.end(), at);
-  at = std::copy(y, b.end(), at);
-  out.erase(at, out.end());
-  return out;
+  const auto at = [&a](std::size_t i) { return a.begin() + static_cast<std::ptrdiff_t>(i); };
+  a.erase(at(of_a), at(to)); // as many as were equal
 }
 
-// Merges two at a time, smallest first, so that few entries are moved often.
+// Merges two at a time, smallest first, so that few entries are moved often. The largest run has room for all,
+// so that it is never in memory twice.
 template <class Entry> Run<Entry> merge(std::span<const ListSource> sources, Side side) {
   const auto larger = [](const Run<Entry> &a, const Run<Entry> &b) { return a.size() > b.size(); };
+  std::size_t total = 0, largest = 0;
+  for (const ListSource &source : sources) {
+    if (source.side != side) continue;
+    total += entries_of<Entry>(source).size();
+    largest = std::max(largest, entries_of<Entry>(source).size());
+  }
   std::vector<Run<Entry>> heap;
   for (std::size_t rank = 0; rank < sources.size(); ++rank) {
     const auto entries = entries_of<Entry>(sources[rank]);
     if (sources[rank].side != side || entries.empty()) continue;
-    Run<Entry> run(entries.begin(), entries.end());
+    Run<Entry> run;
+    if (entries.size() == largest) run.reserve(std::exchange(total, 0));
+    run.assign(entries.begin(), entries.end());
     for (Entry &e : run) e.list = ListId(rank);
     heap.push_back(std::move(run));
   }
@@ -93,8 +103,10 @@ template <class Entry> Run<Entry> merge(std::span<const ListSource> sources, Sid
     return run;
   };
   while (heap.size() > 1) {
-    const Run<Entry> a = pop(), b = pop();
-    heap.push_back(unite(a, b));
+    const Run<Entry> smaller = pop();
+    Run<Entry> united = pop();
+    unite(united, smaller);
+    heap.push_back(std::move(united));
     std::ranges::push_heap(heap, larger);
   }
   return std::move(heap.front());

@@ -99,7 +99,7 @@ template <class Entry> void unite(std::vector<Entry> &first, std::vector<Entry> 
     first.insert(first.end(), rest.begin(), rest.end());
   else
     first = merged(first, rest, rest.size() >= entries_worth_a_thread ? threads : 1);
-  rest = {};
+  std::vector<Entry>().swap(rest);
 }
 
 template <class Entry> void sort_notes(std::vector<Note<Entry>> &notes) {

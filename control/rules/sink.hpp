@@ -56,6 +56,8 @@ class Sink {
 public:
   ListContent content;
   LineSearch *search = nullptr; // none: entries are taken
+  bool text_may_go = false;     // pages of plain text are given back once they were read: a private copy that
+                                // nobody looks at again
   std::vector<Fault> faults;    // the first faults_listed_max
   std::uint64_t fault_count = 0;
 

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -218,6 +222,34 @@ TEST(FeedPlain, large_and_small_lists_are_sorted_alike) {
   const auto rest = std::ranges::unique(expected);
   expected.erase(rest.begin(), rest.end());
   EXPECT_EQ(good(text).v4, expected);
+}
+
+// Its pages go while it is read, from either end of both halves.
+TEST(FeedPlain, a_large_file_is_what_its_text_is) {
+  std::string text;
+  for (std::uint32_t i = 0; text.size() < (20u << 20); ++i) {
+    text += to_string(Address::from_host(i * 2654435761u));
+    if (i % 1000 == 7) text += " # number " + std::to_string(i);
+    if (i % 100'000 == 99) text += " is bad";
+    text += '\n';
+  }
+  const auto file = std::filesystem::temp_directory_path() / ("weir-feed-" + std::to_string(::getpid()));
+  std::ofstream(file) << text;
+  for (const unsigned threads : {1u, 2u}) {
+    const FeedOptions options{.on_error = OnError::skip, .threads = threads};
+    const auto read = load_feed(file, options);
+    ASSERT_TRUE(read) << read.error().message;
+    const ListContent wanted = good(text, options);
+    EXPECT_TRUE(read->v4 == wanted.v4);
+    EXPECT_EQ(read->comments, wanted.comments);
+    EXPECT_EQ(read->lines, wanted.lines);
+    ASSERT_EQ(read->skipped.size(), wanted.skipped.size());
+    for (std::size_t i = 0; i < wanted.skipped.size(); ++i) {
+      EXPECT_EQ(read->skipped[i].line, wanted.skipped[i].line);
+      EXPECT_EQ(read->skipped[i].text, wanted.skipped[i].text);
+    }
+  }
+  std::filesystem::remove(file);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
@@ -57,6 +58,29 @@ TEST(Normalise, the_first_list_in_configuration_order_names_a_shared_prefix) {
   EXPECT_TRUE(texts(e.allow).empty());
   EXPECT_TRUE(e.conflicts.empty());
   EXPECT_EQ(e.entries(), 6u);
+}
+
+TEST(Normalise, many_lists_of_all_sizes_come_out_as_one_run_named_by_the_first_of_each) {
+  Lists lists;
+  std::vector<std::pair<std::string, std::string>> expected; // prefix, number
+  for (int list = 0; list < 9; ++list) {
+    Texts entries;
+    for (int i = 0; i < 400; ++i)
+      if (i % (list * list / 2 + 1) == list % 3)
+        entries.push_back("10.0." + std::to_string(i / 256) + '.' + std::to_string(i % 256));
+    for (const std::string &entry : entries)
+      if (std::ranges::find(expected, entry, &std::pair<std::string, std::string>::first) == expected.end())
+        expected.emplace_back(entry, std::to_string(100 - list));
+    lists.add("list" + std::to_string(list), Side::deny, entries);
+  }
+  Texts wanted;
+  for (const auto &[prefix, number] : expected) wanted.push_back(prefix + " " + number);
+  Texts got = texts(lists.effective().deny);
+  EXPECT_TRUE(std::ranges::is_sorted(lists.effective().deny.v4,
+                                     [](const auto &a, const auto &b) { return before(a, b); }));
+  std::ranges::sort(got);
+  std::ranges::sort(wanted);
+  EXPECT_EQ(got, wanted);
 }
 
 TEST(Normalise, sides_are_kept_apart) {

@@ -33,6 +33,12 @@ public:
     std::uint32_t half2; // low half of the hash: line of table 2 and group
   };
 
+  struct Wants {
+    std::uint32_t line, first;
+    std::uint16_t count;
+    std::uint8_t set = 0; // groups given up; 0: not settled
+  };
+
   // `groups` a line: 2, 4 or 8. Lines of table 2 are empty.
   Displacer(std::span<Line> lines1, std::span<Line> lines2, unsigned groups)
       : lines1_(lines1), lines2_(lines2), group_mask_(groups - 1), sets_(1u << groups), load_(lines2.size()) {
@@ -62,11 +68,6 @@ public:
   [[nodiscard]] std::uint64_t repair_steps() const noexcept { return steps_; }
 
 private:
-  struct Wants {
-    std::uint32_t line, first;
-    std::uint16_t count;
-    std::uint8_t set = 0; // groups given up; 0: not settled
-  };
   // Keys that would find a full line, keys, and how full the lines are, in one number: compared in this
   // order, and added up for a set from its groups.
   using Cost = std::uint64_t;

@@ -41,7 +41,7 @@ public:
                Predictor predictor = Predictor::inline_bits)
       : hasher_(hasher), header_(reinterpret_cast<table::TableHeader *>(section.data())),
         lines_(reinterpret_cast<Line *>(section.data() + sizeof *header_)), size_(size),
-        whole_groups_(density<Line>(predictor).whole_groups) {
+        density_(density<Line>(predictor)) {
     header_->lines1 = size.lines1;
     header_->lines2 = size.lines2;
     header_->stash_lines = size.stash_lines;
@@ -52,7 +52,7 @@ public:
   template <class ItemAt> [[nodiscard]] bool build(std::uint64_t count, ItemAt item, unsigned threads = 1) {
     header_->keys = count;
     fill_table1(count, item, count < entries_worth_a_thread ? 1 : threads);
-    if (whole_groups_ != 0) return displace_whole_groups();
+    if (density_.whole_groups != 0) return displace_whole_groups();
     give_up_groups();
     const bool ok = place_rest();
     recompute_group_bits();
@@ -90,13 +90,18 @@ public:
     return r;
   }
 
-private:
-  static constexpr std::size_t window = 32; // keys hashed and prefetched ahead
-
   struct Overflow {
     std::uint32_t line;
     Item item;
   };
+
+private:
+  static constexpr std::size_t window = 32; // keys hashed and prefetched ahead
+
+  // Room that is not used takes no memory; a vector that grows is there twice.
+  [[nodiscard]] static std::size_t with_margin(double expected) noexcept {
+    return static_cast<std::size_t>(expected * 1.05) + 64;
+  }
 
   [[nodiscard]] KeyHash hash(const Key &key, std::uint32_t value) const noexcept {
     return hasher_(key, table::value::length_of(value));
@@ -117,16 +122,15 @@ private:
   }
 
   // Each thread reads all keys and fills the lines of its own part, so the order of keys in a line, and
-  // with it the image, is the same for any number of threads. Surplus keys end up sorted by line.
+  // with it the image, is the same for any number of threads. Surplus keys end up sorted by line, part after part.
   template <class ItemAt> void fill_table1(std::uint64_t count, ItemAt item, unsigned threads) {
-    std::vector<std::vector<Overflow>> surplus(threads);
+    surplus_.resize(threads);
+    const std::uint64_t each = count / threads;
     in_parallel(threads, [&](unsigned part) {
-      fill_lines(count, item, part_of(size_.lines1, part, threads), surplus[part]);
-      std::ranges::stable_sort(surplus[part], {}, &Overflow::line);
+      surplus_[part].reserve(with_margin(surplus_expected<Line>(each, density_)));
+      fill_lines(count, item, part_of(size_.lines1, part, threads), surplus_[part]);
+      std::ranges::stable_sort(surplus_[part], {}, &Overflow::line);
     });
-    overflow_ = std::move(surplus[0]);
-    for (unsigned part = 1; part < threads; ++part)
-      overflow_.insert(overflow_.end(), surplus[part].begin(), surplus[part].end());
   }
 
   template <class ItemAt>
@@ -153,23 +157,29 @@ private:
   // A line with k keys too many gives up the one group of at least k keys that is smallest, or, when
   // there is none, its largest group and again. Whole groups: a group is then in one table only.
   void give_up_groups() {
+    to_table2_.reserve(with_margin(static_cast<double>(header_->keys) * density_.share2));
     for_each_overfull([this](std::span<const Overflow> extra) { split_line(lines_[extra[0].line], extra); });
   }
 
-  // Calls `visit` with the surplus of each overfull line in turn, then frees it.
+  // Calls `visit` with the surplus of each overfull line in turn, and frees what was visited part by part.
   template <class Visit> void for_each_overfull(Visit visit) {
-    for (std::size_t i = 0; i < overflow_.size();) {
-      std::size_t end = i;
-      while (end < overflow_.size() && overflow_[end].line == overflow_[i].line) ++end;
-      visit(std::span<const Overflow>(overflow_).subspan(i, end - i));
-      i = end;
+    for (std::vector<Overflow> &part : surplus_) {
+      for (std::size_t i = 0; i < part.size();) {
+        std::size_t end = i;
+        while (end < part.size() && part[end].line == part[i].line) ++end;
+        visit(std::span<const Overflow>(part).subspan(i, end - i));
+        i = end;
+      }
+      std::vector<Overflow>().swap(part);
     }
-    overflow_.clear();
-    overflow_.shrink_to_fit();
+    surplus_.clear();
   }
 
   [[nodiscard]] bool displace_whole_groups() {
-    Displacer<Line> displacer({lines_, size_.lines1}, {lines_ + size_.lines1, size_.lines2}, whole_groups_);
+    Displacer<Line> displacer({lines_, size_.lines1}, {lines_ + size_.lines1, size_.lines2},
+                              density_.whole_groups);
+    const OverfullLines overfull = overfull_expected<Line>(header_->keys, density_);
+    displacer.reserve(with_margin(overfull.lines), with_margin(overfull.keys));
     std::vector<typename Displacer<Line>::Item> wanting;
     const auto add = [&](const Key &key, std::uint32_t value) {
       wanting.push_back({key, value, table::half2(hash(key, value))});
@@ -280,9 +290,9 @@ private:
   table::TableHeader *header_;
   Line *lines_;
   TableSize size_;
-  unsigned whole_groups_;
+  Density density_;
   std::uint64_t lines_split_ = 0;
-  std::vector<Overflow> overflow_;
+  std::vector<std::vector<Overflow>> surplus_; // by part of table 1
   std::vector<Item> to_table2_, scratch_;
 };
 

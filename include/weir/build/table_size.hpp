@@ -57,11 +57,40 @@ template <class Line> [[nodiscard]] constexpr const Density &density(Predictor p
   return predictor == Predictor::chained ? chained_density<Line> : inline_density<Line>;
 }
 
+// What is to be expected of lines of table 1 that get more keys than they have slots: keys fall to lines by chance, so that
+// their number in a line is Poisson's.
+struct OverfullLines {
+  double lines = 0, keys = 0; // keys: all that want such a line
+};
+template <class Line>
+[[nodiscard]] OverfullLines overfull_expected(std::uint64_t keys, const Density &d) noexcept {
+  const double load = d.keys_per_line1, lines = static_cast<double>(keys) / load;
+  double chance = std::exp(-load), fitting = 0, keys_fitting = 0;
+  for (unsigned k = 0; k <= Line::slots; ++k) {
+    fitting += chance;
+    keys_fitting += k * chance;
+    chance *= load / (k + 1);
+  }
+  return {lines * (1 - fitting), lines * (load - keys_fitting)};
+}
+// Keys beyond the slots.
+template <class Line> [[nodiscard]] double surplus_expected(std::uint64_t keys, const Density &d) noexcept {
+  const OverfullLines overfull = overfull_expected<Line>(keys, d);
+  return overfull.keys - Line::slots * overfull.lines;
+}
+
 // Of a table whose hosts stand in the range map: keys that come later.
 [[nodiscard]] constexpr std::uint64_t room_beside_map(std::uint64_t hosts) noexcept { return hosts / 16; }
 
 inline constexpr std::uint32_t lines_min = 16; // a small table still takes additions in place
-inline constexpr std::uint32_t stash_lines = 4;
+
+// Keys that no chain of moves finds a place for are a matter of chance, key by key, so that their number grows with
+// that of the keys. None was seen in 256 million; a reader looks into lines that are in use alone.
+[[nodiscard]] constexpr std::uint32_t stash_lines(std::uint64_t keys) noexcept {
+  constexpr std::uint32_t at_least = 4;
+  constexpr std::uint64_t keys_a_line = std::uint64_t{1} << 22;
+  return at_least + static_cast<std::uint32_t>(keys / keys_a_line);
+}
 
 template <class Line>
 [[nodiscard]] TableSize table_size(std::uint64_t keys, Predictor predictor = Predictor::inline_bits,
@@ -71,7 +100,7 @@ template <class Line>
   const auto lines = [rule](double wanted) {
     return rule(std::max(lines_min, static_cast<std::uint32_t>(std::ceil(wanted))));
   };
-  return {lines(n / d.keys_per_line1), lines(n * d.share2 / d.keys_per_line2), stash_lines};
+  return {lines(n / d.keys_per_line1), lines(n * d.share2 / d.keys_per_line2), stash_lines(keys)};
 }
 
 struct ChainSize {

@@ -3,7 +3,7 @@
 // Two arrays of lines; a key has one bucket in each. Table 1 takes about nine keys of ten; the
 // group bits of its line say whether a key of one's group went to table 2, so most absent keys end
 // after one line as well. A small stash after table 2 makes every build succeed; its keys set their
-// group bit too and are looked for only after a miss in table 2.
+// group bit too and are looked for only after a miss in table 2, in as many lines as so many keys fill.
 //
 //   hash --high half--> table 1 line --match--> value
 //        \                  | no match, group bit set
@@ -42,9 +42,12 @@ template <class LineType> struct TableView {
   }
   [[nodiscard]] std::uint32_t find2(const Key &key, unsigned length, KeyHash h) const noexcept {
     if (const std::uint32_t v = find_in(line2(h), key, length)) return v;
-    if (read_acquire(*stash_keys) == 0) [[likely]]
+    const std::uint32_t kept = read_acquire(*stash_keys);
+    if (kept == 0) [[likely]]
       return 0;
-    for (std::uint32_t i = 0; i < stash_lines; ++i)
+    // A key takes the first free slot, so none stands behind the line that as many keys fill.
+    const std::uint32_t used = (kept - 1) / Line::slots + 1, end = used < stash_lines ? used : stash_lines;
+    for (std::uint32_t i = 0; i < end; ++i)
       if (const std::uint32_t v = find_in(stash[i], key, length)) return v;
     return 0;
   }

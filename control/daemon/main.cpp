@@ -140,6 +140,7 @@ Status serve(const Options &options) {
 
   const auto alone = TRY(control::RunLock::take(options.run, options.state));
   auto store = TRY(store::Store::open(options.state / "store"));
+  control::notify_reading(store.bytes());
   control::EngineOptions engine_options;
   engine_options.config_file = options.config;
   engine_options.run = options.run;

@@ -18,23 +18,29 @@ namespace {
 
 constexpr std::size_t version_bytes = sizeof(std::uint64_t);
 
-// Over keys without their version, and comments behind their length.
+// Over keys without their version, and comments behind their length. Hashed in blocks, since an entry is a few bytes.
 class Summing {
 public:
   Summing() { XXH3_64bits_reset(&state_); }
   void add(std::string_view key, std::string_view comment) {
     const std::uint64_t lengths = key.size() | std::uint64_t{comment.size()} << 8;
-    buffer_.assign(reinterpret_cast<const char *>(&lengths), sizeof lengths);
-    buffer_.append(key).append(comment);
-    XXH3_64bits_update(&state_, buffer_.data(), buffer_.size());
+    block_.append(reinterpret_cast<const char *>(&lengths), sizeof lengths).append(key).append(comment);
     ++entries_;
+    if (block_.size() < block_bytes) return;
+    XXH3_64bits_update(&state_, block_.data(), block_.size());
+    block_.clear();
   }
-  [[nodiscard]] ContentSum sum() const { return {entries_, XXH3_64bits_digest(&state_)}; }
+  [[nodiscard]] ContentSum sum() const {
+    XXH3_state_t state = state_;
+    XXH3_64bits_update(&state, block_.data(), block_.size());
+    return {entries_, XXH3_64bits_digest(&state)};
+  }
 
 private:
+  static constexpr std::size_t block_bytes = 16u << 10;
   XXH3_state_t state_{};
   std::uint64_t entries_ = 0;
-  std::string buffer_;
+  std::string block_;
 };
 
 } // namespace
@@ -196,6 +202,12 @@ Result<std::optional<std::string>> Store::content_comment(std::uint64_t version,
 bool Store::has_content(std::uint64_t version) const {
   const std::lock_guard lock(state_->mutex);
   return state_->sums.contains(version) && !state_->damaged.contains(version);
+}
+
+std::uint64_t Store::content_entries(std::uint64_t version) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto sum = state_->sums.find(version);
+  return sum == state_->sums.end() || sum->second.entries == ContentSum::unknown ? 0 : sum->second.entries;
 }
 
 // ---- what nobody needs any more ----------------------------------------------------------------

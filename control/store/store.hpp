@@ -155,7 +155,8 @@ public:
                const std::function<void(const Prefix &, std::string_view comment)> &each) const;
   [[nodiscard]] Result<std::optional<std::string>> content_comment(std::uint64_t version,
                                                                    const Prefix &prefix) const;
-  [[nodiscard]] bool has_content(std::uint64_t version) const;    // kept, and not known to be damaged
+  [[nodiscard]] bool has_content(std::uint64_t version) const; // kept, and not known to be damaged
+  [[nodiscard]] std::uint64_t content_entries(std::uint64_t version) const; // 0: not known
   void drop_contents(const std::vector<std::uint64_t> &versions); // those that no make_live() has named
 
   // ---- generations

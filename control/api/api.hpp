@@ -58,7 +58,7 @@
 //               candidates[{predictor, front_filter, bytes, predictor_bytes, front_bytes, ns_per_lookup,
 //               lines_per_lookup, chosen, why_not}], chosen{}, why, allow_filter{}, calibration, hit_ratio,
 //               hit_ratio_measured, deny_filter{}, build_ms, build_from, tables[], memory{before_bytes,
-//               after_bytes, needed_bytes, ...}, control{v4_entry_bytes, v6_entry_bytes, entries_bytes} (of
+//               after_bytes, needed_bytes, control_peak_bytes, ...}, control{v4_entry_bytes, v6_entry_bytes, entries_bytes} (of
 //               what list_add added); in generations also trained{train_ms, bits_per_key, layers, exact}
 // diff          config?
 //               lists[{name, added, removed, examples[]}]

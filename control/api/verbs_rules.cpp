@@ -228,13 +228,15 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                        {"v6_entry_bytes", DynamicEntries::v6_bytes},
                        {"entries_bytes", engine_.dynamic().bytes()}};
     run_preview(engine_, request, caller, reply,
-                [now = std::move(now), control, state = engine_.options().state,
+                [now = std::move(now), control, state = engine_.options().state, live = engine_.rules(),
+                 dynamic_bytes = engine_.dynamic().bytes(), came_along = !request.value("config", "").empty(),
                  target = engine_.options().target](const Preview &seen) mutable -> Result<Json> {
                   const config::Config &config = seen.candidate.rules->config;
                   const auto memory = TRY(memory_free());
                   build::BuildInput input = rules::build_input(seen.effective, config.policy);
                   input.family = family_of(target);
                   now.memory = memory;
+                  now.lists = memory_of(seen.candidate, live.get(), dynamic_bytes, came_along);
                   now.calibration = plan::calibration_for(input, memory, state);
                   const auto plan = plan::make_plan(input, config, now);
                   if (!plan) return std::unexpected(plan.error());

@@ -66,7 +66,8 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
                                .build_ns_per_key = request.build_ns_per_key,
                                .hot = request.hot,
                                .home = home,
-                               .negatives = request.negatives});
+                               .negatives = request.negatives,
+                               .lists = request.lists});
   if (!plan) return std::unexpected(plan.error());
   plan::apply_to(input, *plan);
   SparedSide spared;

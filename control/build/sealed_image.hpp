@@ -23,6 +23,7 @@ struct ImageRequest {
   double build_ns_per_key = 0;            // of the last build; 0: unknown
   std::vector<plan::HotAddress> hot = {}; // denied addresses that samples name
   workload::Negatives negatives = {};     // what samples say of addresses that nothing denies
+  plan::ListsMemory lists = {};
 };
 
 struct SealedImage {

@@ -170,6 +170,13 @@ std::string render_plan(const Json &answer) {
                   bytes_text(count_in(memory, "needed_bytes")), bytes_text(count_in(memory, "free_bytes")),
                   text_in(memory, "kind", "ordinary pages"),
                   has_number(memory, "needed_bytes") && !flag_in(memory, "fits") ? ": too little" : "");
+  if (has_number(memory, "control_peak_bytes"))
+    text += fmt::format(
+        "weir-control: {} while it builds, {} afterwards; weir-dataplane, beside packets: {} during the "
+        "swap, {} afterwards\n",
+        bytes_text(count_in(memory, "control_peak_bytes")), bytes_text(count_in(memory, "control_bytes")),
+        bytes_text(count_in(memory, "dataplane_peak_bytes")),
+        bytes_text(count_in(memory, "dataplane_bytes")));
   if (const Json &control = child(answer, "control"); control.is_object())
     text += fmt::format(
         "control: {} bytes an IPv4 entry added by hand, {} an IPv6 entry; {} for those there are\n",

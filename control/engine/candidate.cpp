@@ -129,6 +129,9 @@ Result<std::shared_ptr<const ListBody>> load_body(const RuleList &list, const st
   const std::uint64_t version = list.content_version;
   if (version == 0) return empty_body();
   auto body = std::make_shared<ListBody>();
+  // Room that is not used is not memory yet; a list that grows is there twice for a moment.
+  constexpr std::uint64_t reserved_max = std::uint64_t{1} << 28;
+  body->v4.reserve(std::min(store.content_entries(version), reserved_max));
   const Status read = store.read_content(version, [&](const Prefix &prefix, std::string_view) {
     if (prefix.family() == Family::ipv4)
       body->v4.push_back(rules::to_entry_v4(prefix));
@@ -266,6 +269,28 @@ check_left(const Candidate &candidate, const std::function<std::uint64_t(ListId)
   }
   if (!refusals.empty()) return fail(Errc::refused, std::move(refusals));
   return warnings;
+}
+
+plan::ListsMemory memory_of(const Candidate &candidate, const RuleSet *live, std::uint64_t dynamic_bytes,
+                            bool came_along) {
+  plan::ListsMemory memory{.lists_bytes = candidate.rules->bytes_beside(nullptr) + dynamic_bytes,
+                           .replaced_bytes = live != nullptr ? live->bytes_beside(candidate.rules.get()) : 0};
+  std::uint64_t read = dynamic_bytes; // before the list at hand
+  for (const Candidate::Unwritten &unwritten : candidate.unwritten) {
+    const rules::ListContent &said = *unwritten.notes;
+    const std::uint64_t body = candidate.rules->lists[unwritten.list].body->bytes();
+    const std::uint64_t notes = said.notes_v4.size() * sizeof said.notes_v4[0] +
+                                said.notes_v6.size() * sizeof said.notes_v6[0] + said.comments.size();
+    // Plain text is gone when its entries are sorted, which takes a second copy of them; other text is not.
+    const bool goes =
+        !came_along && (said.format == config::Format::plain || said.format == config::Format::spamhaus_text);
+    const std::uint64_t highest =
+        goes ? std::max(said.bytes, 2 * body + notes) : said.bytes + 2 * body + notes;
+    memory.reading_bytes = std::max(memory.reading_bytes, read + highest);
+    memory.notes_bytes += notes;
+    read += body + notes + (came_along ? said.bytes : 0);
+  }
+  return memory;
 }
 
 namespace {

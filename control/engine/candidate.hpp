@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control/engine/rule_set.hpp"
+#include "control/plan/plan.hpp"
 #include "control/rules/guards.hpp"
 #include "control/store/store.hpp"
 
@@ -67,6 +68,11 @@ struct Candidate {
 // The guards over all lists (rules/guards.hpp); `live` may be null.
 [[nodiscard]] Result<std::vector<std::string>> check_changes(const Candidate &candidate, const RuleSet *live,
                                                              const rules::GuardsAsked &asked);
+
+// What the candidate's lists take while they become a generation and afterwards; `live` may be null, and
+// `dynamic_bytes` is what entries take that were added by hand. `came_along`: the text of its files came with the request.
+[[nodiscard]] plan::ListsMemory memory_of(const Candidate &candidate, const RuleSet *live,
+                                          std::uint64_t dynamic_bytes, bool came_along);
 
 // Enters what the candidate's lists have changed: it is in force.
 void account(rules::ChangeAccount &spent, const std::vector<ListDiff> &lists, bool forced,

@@ -157,7 +157,8 @@ private:
     std::uint64_t confirm_s = 0;
     Generation to;
     OnChange done;
-    [[nodiscard]] bool has_new_rules() const { return is_rollback || static_cast<bool>(prepare); }
+    bool is_prepared = false; // and prepare, with the files that came with the request, is gone
+    [[nodiscard]] bool has_new_rules() const { return is_rollback || is_prepared || prepare; }
 
     push::Clock::time_point started;
     Candidate candidate;

@@ -157,6 +157,8 @@ void Engine::begin_change() {
 
 void Engine::prepared(Result<Candidate> candidate) {
   if (!candidate) return finish(candidate.error());
+  change_->is_prepared = true;
+  change_->prepare = nullptr;
   change_->candidate = std::move(*candidate);
   change_->rules = change_->candidate.rules;
   if (const Status checked = check_left_lists(); !checked) return finish(checked.error());
@@ -207,7 +209,11 @@ void Engine::build_now() {
       .workload = traffic_.workload(),
       .build_ns_per_key = build_ns_per_key_,
       .hot = traffic_.hot_denied(),
-      .negatives = deny_watch_.look()};
+      .negatives = deny_watch_.look(),
+      .lists =
+          change_->candidate.rules
+              ? memory_of(change_->candidate, live_.get(), dynamic_.bytes(), false)
+              : plan::ListsMemory{.lists_bytes = change_->rules->bytes_beside(nullptr) + dynamic_.bytes()}};
   const bool force = change_->force;
   const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();
   if (!unwritten) joint->contents = std::vector<std::uint64_t>{};

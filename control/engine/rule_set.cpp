@@ -49,6 +49,15 @@ void RuleSet::make_sources(ListId never_deny_number) {
   }
 }
 
+std::uint64_t RuleSet::bytes_beside(const RuleSet *other) const {
+  std::uint64_t bytes = first_deny_.bytes() + first_allow_.bytes();
+  for (const RuleList &list : lists) {
+    const RuleList *same = other != nullptr ? other->find(list.definition.name) : nullptr;
+    if (same == nullptr || same->body != list.body) bytes += list.body->bytes();
+  }
+  return bytes;
+}
+
 const RuleList *RuleSet::find(std::string_view name) const {
   const auto at = by_name_.find(name);
   return at == by_name_.end() ? nullptr : &lists[at->second];

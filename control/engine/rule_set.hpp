@@ -37,6 +37,9 @@ struct ListBody {
 
   [[nodiscard]] rules::Entries entries() const { return {.v4 = v4, .v6 = v6}; }
   [[nodiscard]] std::uint64_t size() const { return v4.size() + v6.size(); }
+  [[nodiscard]] std::uint64_t bytes() const {
+    return v4.size() * sizeof(rules::EntryV4) + v6.size() * sizeof(rules::EntryV6);
+  }
   void count(); // after filling
 };
 
@@ -64,6 +67,8 @@ struct RuleSet {
   // The first source of the side whose file holds the prefix; sources.size(): none.
   [[nodiscard]] std::size_t first_source(Side side, const Prefix &prefix) const;
   [[nodiscard]] std::size_t source_of(ListId number) const; // sources.size(): none
+  // What the lists take in memory, but for contents that `other` (may be null) holds as well.
+  [[nodiscard]] std::uint64_t bytes_beside(const RuleSet *other) const;
   // Whether the file of a deny list has a prefix around the address.
   [[nodiscard]] bool denies(const Address &address) const;
 
@@ -72,6 +77,9 @@ private:
   struct FirstSource {
     std::vector<rules::EntryV4> v4;
     std::vector<rules::EntryV6> v6;
+    [[nodiscard]] std::uint64_t bytes() const {
+      return v4.size() * sizeof(rules::EntryV4) + v6.size() * sizeof(rules::EntryV6);
+    }
   };
   rules::Lengths deny_lengths_;
   std::unordered_map<std::string_view, std::size_t> by_name_; // into lists

@@ -273,18 +273,78 @@ void expect_build_time(Plan &plan, const Circumstances &now) {
   plan.build_ms = ns / 1e6;
 }
 
-// The groups that overfull lines give up, on their way to table 2 (build/table_builder.hpp).
-template <class Line, class Key> std::uint64_t scratch_of(std::uint64_t keys) {
-  using Item = typename build::TableBuilder<Line>::Item;
-  const double moved = static_cast<double>(keys) *
-                       std::max(build::inline_density<Line>.share2, build::chained_density<Line>.share2);
-  return static_cast<std::uint64_t>(std::ceil(moved * 2 * (2 * sizeof(Item) + sizeof(std::uint32_t))));
+// What build/table_builder.hpp holds beside a table: keys that found their line full, and what such lines give up on
+// the way to table 2.
+template <class Line> std::uint64_t builder_bytes(std::uint64_t keys, Predictor predictor) {
+  using Builder = build::TableBuilder<Line>;
+  using Moving = build::Displacer<Line>;
+  const build::Density &d = build::density<Line>(predictor);
+  const double surplus = build::surplus_expected<Line>(keys, d) * sizeof(typename Builder::Overflow);
+  const double sorting = surplus / 2;
+  double moving = static_cast<double>(keys) * d.share2 * sizeof(typename Builder::Item);
+  if (d.whole_groups != 0) {
+    const build::OverfullLines overfull = build::overfull_expected<Line>(keys, d);
+    moving = overfull.keys * sizeof(typename Moving::Item) + overfull.lines * sizeof(typename Moving::Wants);
+  }
+  return static_cast<std::uint64_t>(surplus + std::max(sorting, moving));
 }
 
-std::uint64_t scratch_bytes(const build::BuildInput &in) {
-  const std::uint64_t v4 = std::max(in.deny.v4.size(), in.allow.v4.size());
-  const std::uint64_t v6 = std::max(in.deny.v6.size(), in.allow.v6.size());
-  return std::max(scratch_of<table::LineV4, EntryV4>(v4), scratch_of<table::LineV6, EntryV6>(v6));
+// Of the builder, while the image is there. The tables of a side are built one after the other.
+std::uint64_t scratch_bytes(const build::BuildInput &in, const Plan &plan) {
+  const Predictor allow = plan.target == build::Target::p4 ? Predictor::chained : Predictor::inline_bits;
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < plan.tables.size(); ++i) {
+    const Predictor predictor = i < 2 ? plan.chosen.predictor : allow;
+    const std::uint64_t keys = plan.tables[i].keys;
+    most = std::max(most, i % 2 == 0 ? builder_bytes<table::LineV4>(keys, predictor)
+                                     : builder_bytes<table::LineV6>(keys, predictor));
+  }
+  if (plan.allow_filter.sized)
+    most = std::max(most, (in.allow.v4.size() + in.allow.v6.size() + in.allow_filter.guarded.size()) *
+                              sizeof(KeyHash));
+  return most;
+}
+
+// Range maps are resolved before the image is there, and stay until it is written: `kept`. While that is done the
+// prefixes are there twice, and the ranges that all entries are cut into; and lines grow by doubling.
+struct RangesMemory {
+  std::uint64_t kept = 0, sweeping = 0;
+};
+RangesMemory ranges_memory(const build::BuildInput &in, const Plan &plan) {
+  RangesMemory memory;
+  const auto add = [&memory](const auto &map, std::uint64_t prefixes_bytes, std::uint64_t range_bytes) {
+    if (!map) return;
+    const build::RangeFootprint &f = map->footprint();
+    const std::uint64_t growing = f.lines_used * cache_line_bytes / 2;
+    memory.sweeping =
+        std::max(memory.sweeping, memory.kept + f.bytes + growing + prefixes_bytes + f.ranges * range_bytes);
+    memory.kept += f.bytes;
+  };
+  for (const Side side : both_sides) {
+    const TablePlan *const tables = &plan.tables[side == Side::deny ? 0 : 2];
+    add(in.ranges->v4[side], tables[0].prefixes * sizeof(EntryV4), sizeof(build::RangeV4));
+    add(in.ranges->v6[side], tables[1].prefixes * sizeof(EntryV6), sizeof(build::RangeV6));
+  }
+  return memory;
+}
+
+void expect_memory(Plan &plan, const build::BuildInput &input, const build::BuildInput &in_tables,
+                   const Circumstances &now) {
+  const RangesMemory ranges = ranges_memory(input, plan);
+  plan.before_bytes = now.before_bytes;
+  plan.swap_bytes = now.before_bytes + plan.image_bytes;
+  plan.rules_bytes = (input.deny.v4.size() + input.allow.v4.size()) * sizeof(EntryV4) +
+                     (input.deny.v6.size() + input.allow.v6.size()) * sizeof(EntryV6);
+  plan.scratch_bytes = scratch_bytes(in_tables, plan) + stack_bytes(plan);
+  plan.needed_bytes = plan.image_bytes + plan.scratch_bytes;
+  const ListsMemory &lists = now.lists;
+  const std::uint64_t building =
+      lists.lists_bytes + lists.notes_bytes + plan.rules_bytes +
+      std::max(ranges.sweeping, ranges.kept + plan.image_bytes + plan.scratch_bytes);
+  plan.control_bytes = control_process_bytes + lists.lists_bytes;
+  plan.control_peak_bytes =
+      control_process_bytes + lists.replaced_bytes + std::max(building, lists.reading_bytes);
+  plan.dataplane_peak_bytes = plan.swap_bytes + plan.image_bytes;
 }
 
 } // namespace
@@ -353,12 +413,7 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
   weigh_stack(plan, input, config, now);
   name_stack(plan);
   expect_build_time(plan, now);
-  plan.before_bytes = now.before_bytes;
-  plan.swap_bytes = now.before_bytes + plan.image_bytes;
-  plan.rules_bytes = (input.deny.v4.size() + input.allow.v4.size()) * sizeof(EntryV4) +
-                     (input.deny.v6.size() + input.allow.v6.size()) * sizeof(EntryV6);
-  plan.scratch_bytes = scratch_bytes(in_tables) + stack_bytes(plan);
-  plan.needed_bytes = plan.image_bytes + plan.scratch_bytes;
+  expect_memory(plan, input, in_tables, now);
   plan.memory = now.memory;
   plan.hugepages = now.memory.fits_hugepages(plan.image_bytes);
   plan.fits = check_memory(plan.image_bytes, plan.scratch_bytes, now.memory).has_value();

@@ -29,6 +29,9 @@ namespace weir::plan {
 
 // ---- memory ------------------------------------------------------------------------------------
 
+// A weir-control without rules.
+inline constexpr std::uint64_t control_process_bytes = 19u << 20;
+
 // "No free memory for a new image: needs X, Y free" unless an image of this size can be had now;
 // `besides_bytes` is what building will take in ordinary pages besides.
 [[nodiscard]] Status check_memory(std::uint64_t image_bytes, std::uint64_t besides_bytes,
@@ -66,6 +69,14 @@ struct Workload {
   [[nodiscard]] bool measured() const noexcept { return questions > 0; }
 };
 
+// What weir-control holds beside the effective state.
+struct ListsMemory {
+  std::uint64_t lists_bytes = 0;    // contents of the lists that are planned for, and entries added by hand
+  std::uint64_t replaced_bytes = 0; // lists in force that these do not share, until the change is over
+  std::uint64_t notes_bytes = 0;    // what feeds say of their entries, until it is in the store
+  std::uint64_t reading_bytes = 0;  // at the highest while feeds are read
+};
+
 // What a plan depends on besides rules and configuration.
 struct Circumstances {
   std::uint64_t before_bytes = 0; // the running image, 0 when there is none
@@ -76,6 +87,7 @@ struct Circumstances {
   std::vector<HotAddress> hot = {};    // denied addresses that samples name
   std::optional<HomeChoice> home = {}; // where the input's prefixes are resolved, of whoever did that
   workload::Negatives negatives = {};  // what samples say of addresses that nothing denies
+  ListsMemory lists = {};
 };
 
 struct Trained { // what became of a chained predictor; known after the build
@@ -107,6 +119,9 @@ struct Plan {
   std::uint64_t rules_bytes = 0;   // effective state, in memory while planning and building
   std::uint64_t scratch_bytes = 0; // working memory of the builder
   std::uint64_t needed_bytes = 0;  // image and scratch: what must be free now
+  // Of each process at rest and at its highest, for a dataplane beside what it takes for packets: there a swap
+  // holds both images, and a copy of the new one until it is on the disk.
+  std::uint64_t control_bytes = 0, control_peak_bytes = 0, dataplane_peak_bytes = 0;
   MemoryFree memory;
   bool hugepages = false; // the image will lie in hugepages
   bool fits = true;

@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+
 namespace weir::test {
 
 namespace {
@@ -83,6 +88,82 @@ TEST_F(WeirctlPlan, an_unknown_predictor_is_refused_with_line_value_and_remedy) 
   const std::string said = reply.out + reply.err;
   EXPECT_NE(said.find("\\\"chaned\\\" is not one of auto, inline_bits, chained"), std::string::npos) << said;
 }
+
+// ---- memory ------------------------------------------------------------------------------------
+
+std::uint64_t bytes_of(const Child &process, const std::string &what) {
+  std::ifstream status("/proc/" + std::to_string(process.pid()) + "/status");
+  std::uint64_t kib = 0;
+  for (std::string word; status >> word;)
+    if (word == what + ":") status >> kib;
+  return kib << 10;
+}
+// From now on VmHWM is what is taken from now on.
+void forget_highest(const Child &process) {
+  std::ofstream("/proc/" + std::to_string(process.pid()) + "/clear_refs") << 5;
+}
+
+struct Case {
+  std::string name;
+  std::function<void(const std::filesystem::path &)> write;
+};
+class WeirctlPlanMemory : public WeirctlPlan, public ::testing::WithParamInterface<Case> {};
+
+// Hugepages are not counted as resident: where images lie in some, what is said may be more by so much.
+TEST_P(WeirctlPlanMemory, is_within_a_tenth_of_what_both_processes_take) {
+  const auto image_of = [](const Json &answer) {
+    return answer.at("memory").at("image_bytes").get<std::uint64_t>();
+  };
+  GetParam().write(pair_.folder() / "hosts.txt");
+  (void)pair_.must({"plan"}); // measures the machine, which takes memory of its own
+  const Json memory = pair_.must({"plan"}).at("memory");
+  const bool huge = memory.at("kind").get<std::string>().starts_with("hugepages");
+  const std::uint64_t before = image_of(pair_.must({"status"}));
+  const std::uint64_t for_packets = bytes_of(pair_.dataplane(), "VmRSS") - (huge ? 0 : before);
+  forget_highest(pair_.control());
+  forget_highest(pair_.dataplane());
+  pair_.must({"apply", "--force"});
+  const std::uint64_t after = image_of(pair_.must({"status"}));
+  const auto expect = [&](const char *what, std::uint64_t resident, std::uint64_t images) {
+    const auto said = memory.at(what).get<double>(), is = static_cast<double>(resident);
+    EXPECT_GE(said, 0.9 * is) << what;
+    EXPECT_LE(said, 1.1 * (is + static_cast<double>(huge ? images : 0))) << what;
+  };
+  expect("after_bytes", after, 0);
+  expect("control_peak_bytes", bytes_of(pair_.control(), "VmHWM"), after);
+  expect("dataplane_peak_bytes", bytes_of(pair_.dataplane(), "VmHWM") - for_packets, before + after);
+  const auto is_written = [this] {
+    for (const auto &file : std::filesystem::directory_iterator(pair_.folder() / "state"))
+      if (file.path().filename().string().starts_with("staged")) return false;
+    return true;
+  };
+  for (int i = 0; i < 200 && !is_written(); ++i) std::this_thread::sleep_for(50ms);
+  std::this_thread::sleep_for(500ms); // the old image and the copy are unmapped aside
+  expect("dataplane_bytes", bytes_of(pair_.dataplane(), "VmRSS") - for_packets, after);
+  expect("control_bytes", bytes_of(pair_.control(), "VmRSS"), 0);
+}
+
+// Prefixes of 20 to 28 bits beside the numbered addresses.
+void write_prefixes(const std::filesystem::path &file, std::uint32_t count) {
+  std::ofstream out(file, std::ios::app);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const unsigned length = 20 + i % 9;
+    const std::uint32_t host = (0x40000000 + i * 2654435761u % 0x40000000) >> (32 - length) << (32 - length);
+    out << (host >> 24) << '.' << (host >> 16 & 255) << '.' << (host >> 8 & 255) << '.' << (host & 255) << '/'
+        << length << '\n';
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, WeirctlPlanMemory,
+    ::testing::Values(Case{"hosts", [](const auto &file) { write_addresses(file, 0, 2'000'000); }},
+                      Case{"prefixes", [](const auto &file) { write_prefixes(file, 1'000'000); }},
+                      Case{"a_mix",
+                           [](const auto &file) {
+                             write_addresses(file, 0, 600'000);
+                             write_prefixes(file, 3'000);
+                           }}),
+    [](const auto &one) { return one.param.name; });
 
 } // namespace
 } // namespace weir::test

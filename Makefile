@@ -438,7 +438,7 @@ $(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench) $(BENCH_SUPPORT)) $(L
 bench-now: $(BIN)/weir-bench $(PROGRAMS)
 	$(Q)tests/bench/run.sh $<
 
-FIGURE_DATA := $(addprefix build/bench/,lookup.jsonl prefixes.jsonl workers.jsonl)
+FIGURE_DATA := $(addprefix build/bench/,lookup.jsonl prefixes.jsonl workers.jsonl cost.jsonl)
 LAB_DATA := $(addprefix build/lab/,latency.dat parameters.dat rates_urls.dat rates_ycsb.dat rates_addresses.dat ada.dat)
 STACK_RATES := $(addprefix build/lab/stack_,urls.dat bases.dat shift.dat skew.dat depth.dat keys.dat when.dat maps.dat early.dat)
 STACK_TIMES := $(addprefix build/lab/stack_,queries.dat cost.dat share.dat build.dat)
@@ -449,7 +449,7 @@ figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES)
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
 $(FIGURE_DATA) &: | $(BIN)/weir-bench
-	$(Q)BENCH_QUICK=1 BENCH_ONLY=lookup,prefixes,workers tests/bench/run.sh $(BIN)/weir-bench
+	$(Q)BENCH_QUICK=1 BENCH_ONLY=lookup,prefixes,workers,cost tests/bench/run.sh $(BIN)/weir-bench
 
 $(LAB_DATA) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab

@@ -20,3 +20,4 @@ draw keys_hits keys 'all queries hit' lookup.jsonl keys ns_per_key hit_percent=1
 draw keys_misses keys '1 % of the queries hit' lookup.jsonl keys ns_per_key hit_percent=1
 draw lengths lengths '' prefixes.jsonl lengths ns_per_key family=IPv4
 draw workers workers '1M keys, 10 % hits' workers.jsonl workers mlookups_per_s keys=1000000
+draw cost cost '' cost.jsonl keys value cost

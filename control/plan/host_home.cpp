@@ -16,7 +16,6 @@ namespace {
 using build::EntryV4;
 using build::HostHome;
 
-constexpr std::uint64_t hosts_max = 32'000'000;      // beyond, a line of most /21s has no place for its hosts
 constexpr std::uint64_t hosts_worth_weighing = 4096; // fewer are in cache wherever they stand
 constexpr std::uint64_t prefixes_worth_weighing = 256;
 
@@ -189,9 +188,9 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
     constexpr std::uint64_t bytes_a_prefix = 8;
     const double asked = cells.ask_table(h), map_asked = cells.ask_map(h);
     const auto of_bursts = [](double share) { return 1 - std::pow(1 - share, 64); };
-    table.ns = 0.6 * work + asked * (table.ns - 0.6 * work) +
+    table.ns = 0.7 * work + asked * (table.ns - 0.6 * work) +
                map_asked * (0.6 * work + touch((entries.size() - hosts) * bytes_a_prefix)) +
-               work * (0.68 * of_bursts(asked) * of_bursts(map_asked) + 1.2 * asked * (1 - asked)) +
+               work * (0.45 * of_bursts(asked) * of_bursts(map_asked) + 2 * asked * (1 - asked)) +
                0.35 * (of_bursts(asked) - asked) * std::max(0.0, table.ns - work);
   }
   HomeChoice choice;
@@ -222,7 +221,7 @@ HomeChoice choose_home(const build::BuildInput &input, const config::Config &con
     return {}; // these are about tables
   if (input.family == HashFamily::jhash) return {};
   const std::uint64_t hosts = hosts_of(input.deny.v4);
-  if (hosts == 0 || hosts > hosts_max) return {};
+  if (hosts == 0) return {};
   if (hosts < hosts_worth_weighing && input.deny.v4.size() - hosts < prefixes_worth_weighing) return {};
   const bool has_dynamic = std::ranges::any_of(
       config.lists, [](const config::List &list) { return list.dynamic && list.action == Side::deny; });

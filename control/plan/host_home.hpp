@@ -2,11 +2,11 @@
 // one address or as points (table/range_line.hpp). A model of what a question costs in each:
 //
 //   table   ns of the best predictor (cost.hpp), t; beside prefixes
-//             0.6 w + a (t - 0.6 w)      the table, asked where the /16 has hosts
+//             0.7 w + a (t - 0.6 w)      the table, asked where the /16 has hosts
 //           + b (0.6 w + touch(map))     the map, asked where the /16 has prefixes
-//           + 0.68 w A B                 both in a burst
+//           + 0.45 w A B                 both in a burst
 //           + 0.35 (A - a) (t - w)       a burst that waits for few lines
-//           + 1.2 w a (1 - a)            branches that cannot be predicted
+//           + 2 w a (1 - a)              branches that cannot be predicted
 //   map     0.92 w, points 1.02 w        one line, in cache
 //         + 0.2 w c                      its /16
 //         + touch(lines of the map)

@@ -280,7 +280,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call tests_of,$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
+	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane) -lsystemd
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 

@@ -4,7 +4,7 @@
 //   plan.footprint().bytes                                // what the section takes
 //   plan.write(section)                                   // of so many bytes, aligned to 64
 //
-// The image builder hands over prefixes alone, since hosts stand in tables; hosts would be ranges of one address.
+// The image builder hands over prefixes, and hosts where they are to stand in the map: ranges of one address, or points.
 // The same prefixes give the same bytes. One line in sixteen is added as a spare one, and a place for a value in
 // eight, for changes in place.
 #pragma once

@@ -3,7 +3,7 @@
 //
 // A delta says what a prefix is to be afterwards, so applying one twice changes nothing. For a new
 // key the length map and the front filter come first, then table or overlay: a reader that finds
-// the key finds the way to it. Prefixes stand in range maps (prefix_writer.hpp). In an image without them prefixes of
+// the key finds the way to it. Prefixes, and hosts beside them, stand in range maps (prefix_writer.hpp). In an image without them prefixes of
 // up to 16 bits of IPv4 live in the cells of the length map for readers; the table keeps them too, so that removing
 // one uncovers the next shorter.
 //

@@ -52,12 +52,15 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.identity = request.identity;
   input.family = family_of(request.target);
   input.seed = TRY(secret_seed());
+  resolve_prefixes(input);
+
   const auto memory = TRY(memory_free());
   const plan::Calibration calibration = plan::calibration_for(input, memory, request.state);
   const plan::HomeChoice home = plan::choose_home(input, config, request.workload.hit_ratio, calibration);
-  input.deny.hosts_v4 = home.home;
-  resolve_prefixes(input);
-
+  if (home.home != HostHome::table) {
+    input.deny.hosts_v4 = home.home;
+    resolve_prefixes(input);
+  }
   auto plan = plan::make_plan(input, config,
                               {.before_bytes = request.running_bytes,
                                .memory = memory,

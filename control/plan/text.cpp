@@ -112,8 +112,12 @@ std::string allow_filter_text(const AllowFilterPlan &f) {
 
 [[nodiscard]] std::string home_text(const TablePlan &t, const HomeChoice &home) {
   const bool chosen = t.name == "deny ipv4" && !home.why.empty();
+  if (!t.hosts_in_map && !chosen) return "";
   if (!t.hosts_in_map)
-    return chosen ? fmt::format("{}: hosts stand in the table: {}\n", t.name, home.why) : "";
+    return fmt::format("{}: hosts stand in the table: {}\n", t.name,
+                       home.home == build::HostHome::table
+                           ? home.why
+                           : "there are more pairs of list and length than a range map holds");
   return fmt::format(
       "{}: hosts stand in the range map, as {}: {}\n", t.name, t.points ? "points" : "ranges of one address",
       chosen && home.home != build::HostHome::table ? home.why : "they are few beside its prefixes");

@@ -158,10 +158,6 @@ void parse_as(Format format, std::string_view text, Sink &sink, unsigned threads
   }
 }
 
-} // namespace
-
-namespace {
-
 // `text_may_go`: see Sink.
 Result<ListContent> parse_text(std::string_view text, std::string_view file_name, const FeedOptions &options,
                                bool text_may_go) {

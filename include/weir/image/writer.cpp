@@ -238,6 +238,7 @@ private:
     return on == Side::deny && view_.deny_filter.empty() && view_.sides<Line>()[on].front.empty() &&
            prefixes.hosts_join();
   }
+
   // Of a side whose table has hosts alone.
   template <class Line, class Prefixes>
   [[nodiscard]] Change apply_host(Prefixes &prefixes, Side on, const typename Line::Key &key,
@@ -256,9 +257,9 @@ private:
                              ? apply_prefix(prefixes, first, length, value, wait)
                              : Change::needs_rebuild;
       if (put != Change::needs_rebuild) return put;
-      ++hosts_beside_; // the table answers before the map
+      if (hosts_join<Line>(prefixes, on)) ++hosts_beside_;
     }
-    if (value != 0) prefixes.note_host(first);
+    if (value != 0) prefixes.note_host(first); // the table answers before the map
     return behind_filter(on, h, now != 0, value != 0, wait,
                          [&] { return put<Line>(on, key, length, value, h, wait); });
   }

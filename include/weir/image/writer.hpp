@@ -3,9 +3,9 @@
 //
 // A delta says what a prefix is to be afterwards, so applying one twice changes nothing. For a new
 // key the length map and the front filter come first, then table or overlay: a reader that finds
-// the key finds the way to it. Prefixes, and hosts beside them, stand in range maps (prefix_writer.hpp). In an image without them prefixes of
-// up to 16 bits of IPv4 live in the cells of the length map for readers; the table keeps them too, so that removing
-// one uncovers the next shorter.
+// the key finds the way to it. Prefixes, and hosts beside them, stand in range maps (prefix_writer.hpp). In
+// an image without them prefixes of up to 16 bits of IPv4 live in the cells of the length map for readers; the
+// table keeps them too, so that removing one uncovers the next shorter.
 //
 // A filter in front of the allow tables is kept in step (allow_filter_writer.hpp): an added key is in it
 // before a table has it, a removed one leaves it a grace period after the tables.
@@ -97,8 +97,8 @@ public:
   // Of denied IPv4 hosts that stand in the range map.
   struct MapLoad {
     std::uint32_t lines = 0, free_lines = 0; // of the map; 0: no hosts stand there, nor would any that came
-    std::uint64_t hosts_beside = 0;          // came when it had no room, and stand in the table
-    [[nodiscard]] bool saturated() const noexcept { return hosts_beside >= 256; }
+    std::uint64_t hosts_beside = 0;          // came when it had no room, to the table
+    [[nodiscard]] bool saturated() const noexcept { return lines != 0 && hosts_beside >= 256; }
   };
   [[nodiscard]] MapLoad map_load() const noexcept;
   [[nodiscard]] const AllowFilterWriter &allow_filter() const noexcept;

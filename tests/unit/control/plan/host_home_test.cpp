@@ -107,12 +107,17 @@ TEST(HostHome, is_the_map_beside_prefixes_unless_many_hits_are_of_clusters) {
   EXPECT_EQ(home_of(beside_prefixes({}, 3000)), HostHome::table) << "there is none";
 }
 
+Calibration with_slow_memory(double times) {
+  Calibration c = built_in_calibration();
+  for (auto &path : c.touch)
+    for (TouchPoint &point : path)
+      if (point.bytes > 4u << 20) point.ns *= times;
+  return c;
+}
+
 // Where lines of a table come from memory, points are half as many.
 TEST(HostHome, is_points_where_bytes_decide) {
-  Calibration slow = built_in_calibration();
-  for (auto &path : slow.touch)
-    for (TouchPoint &point : path)
-      if (point.bytes > 4u << 20) point.ns *= 4;
+  const Calibration slow = with_slow_memory(4);
   const auto entries = anywhere(1'500'000);
   const HomeChoice choice = weigh_homes(entries, 0.1, slow);
   EXPECT_EQ(choice.home, HostHome::points);
@@ -136,10 +141,7 @@ TEST(HostHome, is_the_table_where_the_configuration_is_about_tables) {
 
 // A host that comes has all lines of its /16 written anew.
 TEST(HostHome, is_the_table_where_a_dynamic_list_would_change_a_crowded_map) {
-  Calibration slow = built_in_calibration();
-  for (auto &path : slow.touch)
-    for (TouchPoint &point : path)
-      if (point.bytes > 4u << 20) point.ns *= 20;
+  const Calibration slow = with_slow_memory(20);
   const auto crowded = anywhere(6'000'000);
   EXPECT_EQ(weigh_homes(crowded, 1, slow).home, HostHome::points);
   EXPECT_EQ(weigh_homes(crowded, 1, slow, true).home, HostHome::table);

@@ -193,6 +193,19 @@ TEST(Plan, says_that_hosts_stand_in_the_range_map_and_counts_their_bytes) {
   EXPECT_EQ(plan.image_bytes, build::image_bytes(input));
 }
 
+TEST(Plan, says_why_hosts_stand_in_the_table_where_the_map_could_not_be_built) {
+  const auto entries = spread_hosts(20'000);
+  build::BuildInput input;
+  input.deny.v4 = entries;
+  input.ranges = std::make_shared<const build::PrefixRanges>();
+  const Plan plan =
+      make_plan(input, {}, {.memory = plenty(), .home = HomeChoice{build::HostHome::ranges, "x", {}}})
+          .value();
+  EXPECT_NE(to_text(plan).find("stand in the table: there are more pairs of list and length"),
+            std::string::npos)
+      << to_text(plan);
+}
+
 TEST(Plan, can_be_read_by_programs_and_people) {
   const auto entries = spread_hosts(1000);
   build::BuildInput input;

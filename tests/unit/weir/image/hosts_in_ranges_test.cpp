@@ -200,6 +200,41 @@ TEST_P(ManyHostsInRanges, that_come_stand_in_the_table_where_a_filter_is_before_
   EXPECT_EQ(writer.map_load().lines, 0u);
 }
 
+// Fifty hosts of a /24 need lower lines, which are for the addresses around them alone.
+TEST_P(ManyHostsInRanges, of_a_crowded_24_leave_one_line_to_the_rest_of_its_16) {
+  std::vector<build::EntryV4> all;
+  for (std::uint32_t i = 0; i < 50; ++i) all.push_back({0x0B0B3000 + 5 * i, 32, 0, ListId(2)});
+  const test::ImageMemory memory = test::ImageMemory::build(input(all, GetParam()));
+  const image::ImageView view = memory.view();
+  const table::RangeMapV4 &map = view.ranges_v4[Side::deny];
+  unsigned asked_twice = 0;
+  for (std::uint32_t key = 0; key < 0x10000; ++key)
+    asked_twice += map.lines_asked(byteswap32(0x0B0B0000 + key)) > 1 ? 1 : 0;
+  EXPECT_GT(asked_twice, 0u);
+  EXPECT_LE(asked_twice, 256u);
+}
+
+// A host of IPv6 that gets another list goes to the table, and asks for no new map of IPv4.
+TEST_P(ManyHostsInRanges, are_not_counted_beside_the_map_when_they_are_of_the_other_family) {
+  std::vector<build::EntryV6> six;
+  for (std::uint8_t n = 0; n < 80; ++n) six.push_back({{0x20, 1, 0xd, 0xb8, n}, 48, 0, ListId(1)});
+  six.push_back({{0x20, 1, 0xd, 0xb9}, 128, 0, ListId(2)});
+  const auto all = entries();
+  build::BuildInput in = input(all, GetParam());
+  in.deny.v6 = six;
+  const test::ImageMemory memory = test::ImageMemory::build(in);
+  auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
+  image::Delta d;
+  d.op = image::DeltaOp::set;
+  d.side = Side::deny;
+  d.family = Family::ipv6;
+  d.length = 128;
+  d.list = ListId(1);
+  d.address = six.back().address;
+  ASSERT_EQ(writer.apply(d), Change::in_place);
+  EXPECT_EQ(writer.map_load().hosts_beside, 0u);
+}
+
 // A /16 with thousands of hosts would be written anew for each that comes.
 TEST_P(ManyHostsInRanges, of_one_crowded_16_stand_in_the_table) {
   std::vector<build::EntryV4> all{{10u << 24, 8, 0, ListId(1)}};

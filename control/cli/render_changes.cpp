@@ -134,10 +134,17 @@ std::string render_plan(const Json &answer) {
   using enum Table::Align;
   Table tables({{"TABLE"}, {"HOSTS", right}, {"PREFIXES", right}, {"LENGTHS", right}, {"SIZE", right}});
   for (const Json &table : child(answer, "tables"))
-    if (count_in(table, "keys") > 0)
+    if (count_in(table, "hosts") + count_in(table, "prefixes") > 0)
       tables.add({text_in(table, "name"), thousands_in(table, "hosts"), thousands_in(table, "prefixes"),
                   thousands_in(table, "prefix_lengths"), bytes_text(count_in(table, "bytes"))});
-  std::string text = tables.empty() ? "" : tables.text() + '\n';
+  std::string text = tables.empty() ? "" : tables.text();
+  for (const Json &table : child(answer, "tables"))
+    if (const std::string why = text_in(table, "hosts_why", ""); !why.empty()) {
+      const std::string home = text_in(table, "hosts_in", "table");
+      text += fmt::format("{}: hosts stand in the {}: {}\n", text_in(table, "name"),
+                          home == "table" ? home : "range map, as " + home, why);
+    }
+  if (!text.empty()) text += '\n';
 
   Table candidates({{""},
                     {"PREDICTOR"},

@@ -45,7 +45,8 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
   const unsigned bits = address_bits(Line::family);
   const bool p4 = target == build::Target::p4;
   const build::SizeRule rule{family_of(target)};
-  TablePlan t{.name = name};
+  TablePlan t;
+  t.name = name;
   std::bitset<129> lengths;
   for (const Entry &e : entries) {
     ++(e.length == bits ? t.hosts : t.prefixes);
@@ -74,6 +75,13 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
   t.lines_hit = lines.hit;
   t.lines_absent = lines.absent;
   return t;
+}
+
+// `home`: what was to be.
+std::string why_there(const TablePlan &t, const HomeChoice &home) {
+  const bool wanted_map = home.home != build::HostHome::table;
+  if (t.hosts_in_map) return wanted_map ? home.why : "they are few beside its prefixes";
+  return wanted_map ? "there are more pairs of list and length than a range map holds" : home.why;
 }
 
 // What the deny side keeps in tables: everything, or in compact mode prefixes alone.
@@ -404,6 +412,8 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
       plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target, bytes_of(ranges6[Side::allow]),
                                 input.ranges->hosts_in_v6[Side::allow])};
   plan.tables[0].points = plan.tables[0].hosts_in_map && input.ranges->v4[Side::deny]->has_points();
+  for (TablePlan &t : plan.tables)
+    t.hosts_why = why_there(t, &t == &plan.tables[0] ? plan.home : HomeChoice{});
   plan.workload = now.workload;
   plan.calibration = now.calibration.note;
   plan.allow_filter =

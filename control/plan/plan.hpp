@@ -44,9 +44,10 @@ struct TablePlan {
   std::uint64_t keys = 0; // in the table
   std::uint64_t hosts = 0, prefixes = 0;
   bool hosts_in_map = false, points = false; // hosts stand in the range map; as points
-  std::uint64_t prefix_lengths = 0;          // different lengths in use
-  std::uint64_t bytes = 0;                   // of table, overlay and lengths in the image
-  double lines_hit = 0, lines_absent = 0;    // of one probe; 0 without keys
+  std::string hosts_why;                  // why they stand where they do; empty: there was nothing to choose
+  std::uint64_t prefix_lengths = 0;       // different lengths in use
+  std::uint64_t bytes = 0;                // of table, overlay and lengths in the image
+  double lines_hit = 0, lines_absent = 0; // of one probe; 0 without keys
   double probes = 0; // of an address taken at random: the lengths in use around it that have to be asked
 };
 

@@ -110,24 +110,21 @@ std::string allow_filter_text(const AllowFilterPlan &f) {
                                  : build::HostHome::ranges);
 }
 
-[[nodiscard]] std::string home_text(const TablePlan &t, const HomeChoice &home) {
-  const bool chosen = t.name == "deny ipv4" && !home.why.empty();
-  if (!t.hosts_in_map && !chosen) return "";
-  if (!t.hosts_in_map)
-    return fmt::format("{}: hosts stand in the table: {}\n", t.name,
-                       home.home == build::HostHome::table
-                           ? home.why
-                           : "there are more pairs of list and length than a range map holds");
-  return fmt::format(
-      "{}: hosts stand in the range map, as {}: {}\n", t.name, t.points ? "points" : "ranges of one address",
-      chosen && home.home != build::HostHome::table ? home.why : "they are few beside its prefixes");
+[[nodiscard]] std::string home_text(const TablePlan &t) {
+  if (t.hosts_why.empty()) return "";
+  return fmt::format("{}: hosts stand in the {}: {}\n", t.name,
+                     !t.hosts_in_map ? "table"
+                     : t.points      ? "range map, as points"
+                                     : "range map, as ranges of one address",
+                     t.hosts_why);
 }
 
 std::string json(const TablePlan &t) {
-  return fmt::format(R"({{"name":"{}","keys":{},"hosts":{},"prefixes":{},"prefix_lengths":{},"bytes":{},)"
-                     R"("lines_hit":{:.4f},"lines_absent":{:.4f},"probes":{:.4f},"hosts_in":"{}"}})",
-                     t.name, t.keys, t.hosts, t.prefixes, t.prefix_lengths, t.bytes, t.lines_hit,
-                     t.lines_absent, t.probes, host_home_of(t));
+  return fmt::format(
+      R"({{"name":"{}","keys":{},"hosts":{},"prefixes":{},"prefix_lengths":{},"bytes":{},)"
+      R"("lines_hit":{:.4f},"lines_absent":{:.4f},"probes":{:.4f},"hosts_in":"{}","hosts_why":"{}"}})",
+      t.name, t.keys, t.hosts, t.prefixes, t.prefix_lengths, t.bytes, t.lines_hit, t.lines_absent, t.probes,
+      host_home_of(t), json_text(t.hosts_why));
 }
 
 std::string json_memory(const Plan &p) {
@@ -194,7 +191,7 @@ std::string to_text(const Plan &plan) {
     text +=
         fmt::format("{:<11} {:>11} {:>11} {:>9} {:>8} {:>10} {:>7.2f} {:>7.2f}\n", t.name, t.keys, t.hosts,
                     t.prefixes, t.prefix_lengths, human_bytes(t.bytes), t.lines_hit, t.lines_absent);
-  for (const TablePlan &t : plan.tables) text += home_text(t, plan.home);
+  for (const TablePlan &t : plan.tables) text += home_text(t);
   for (const Candidate &c : plan.candidates)
     text += fmt::format("{} predictor {}, front filter {}: {}, {:.2f} lines and {:.1f} ns a lookup{}\n",
                         c.cost.chosen ? "->" : "  ", name_of(c.cost.option.predictor),

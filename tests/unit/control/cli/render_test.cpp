@@ -215,14 +215,18 @@ TEST(CliRender, generations_show_what_each_was_built_as_and_how_long_that_took) 
 TEST(CliRender, a_plan_shows_tables_candidates_and_memory) {
   const Json answer = Json::parse(R"json({
     "tables": [{"name": "deny ipv4", "keys": 1000, "hosts": 990, "prefixes": 10, "prefix_lengths": 3, "bytes": 536576},
+               {"name": "allow ipv4", "keys": 0, "hosts": 2, "prefixes": 20, "prefix_lengths": 2, "bytes": 4096,
+                "hosts_in": "points", "hosts_why": "that takes 3 ns, a table 4"},
                {"name": "deny ipv6", "keys": 0, "hosts": 0, "prefixes": 0, "prefix_lengths": 0, "bytes": 4544}],
     "candidates": [{"predictor": "inline_bits", "front_filter": "none", "bytes": 1067712, "lines_hit": 1.09, "lines_absent": 1.07, "ns_per_lookup": 11.64, "chosen": true, "why_not": ""},
                    {"predictor": "inline_bits", "front_filter": "split_block_bloom", "bytes": 2135424, "lines_hit": 2.09, "lines_absent": 1.0, "ns_per_lookup": 20, "chosen": false, "why_not": "72 % slower"}],
     "why": "no hit ratio is measured yet", "calibration": "built-in figures", "build_ms": 12, "build_from": "from built-in figures",
     "memory": {"before_bytes": 0, "after_bytes": 1067712, "needed_bytes": 2097152, "free_bytes": 1048576, "kind": "ordinary pages", "fits": false}})json");
   EXPECT_EQ(render_plan(answer),
-            "TABLE      HOSTS  PREFIXES  LENGTHS     SIZE\n"
-            "deny ipv4    990        10        3  524 KiB\n"
+            "TABLE       HOSTS  PREFIXES  LENGTHS     SIZE\n"
+            "deny ipv4     990        10        3  524 KiB\n"
+            "allow ipv4      2        20        2    4 KiB\n"
+            "allow ipv4: hosts stand in the range map, as points: that takes 3 ns, a table 4\n"
             "\n"
             "    PREDICTOR    FRONT FILTER        SIZE  LINES, HIT  LINES, ABSENT    NS\n"
             "->  inline_bits  none               1 MiB        1.09           1.07  11.6\n"

@@ -59,6 +59,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   const plan::HomeChoice home = plan::choose_home(input, config, request.workload.hit_ratio, calibration);
   if (home.home != HostHome::table) {
     input.deny.hosts_v4 = home.home;
+    input.ranges.reset(); // not two maps at once
     resolve_prefixes(input);
   }
   auto plan = plan::make_plan(input, config,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <cmath>
 #include <cstddef>
@@ -26,16 +27,18 @@ std::uint64_t hosts_of(std::span<const EntryV4> entries) {
   return static_cast<std::uint64_t>(std::ranges::count_if(entries, is_host));
 }
 
-// What begins in each /21.
-class Parts {
+// Counts what begins in each /21 of a /16, one /16 after the other, and from that which /21s share lines and what stands
+// behind another line (table/range_grouping.hpp, range_packer.hpp). A prefix that does not end inside its /16 ends where one begins.
+class Shape {
 public:
-  explicit Parts(std::span<const EntryV4> entries, bool points) {
+  Shape(std::span<const EntryV4> entries, bool points) : points_(points) {
     std::uint64_t begun = none; // the last address that something begins at
     for (std::size_t i = 0, end; i < entries.size(); i = end) {
       end = i + 1;
       const EntryV4 &e = entries[i];
       const std::uint64_t first = e.host;
       std::uint64_t behind = first + (std::uint64_t{1} << (32 - e.length));
+      if (first != begun) begin(first);
       if (is_host(e)) {
         ++of(first).hosts;
         for (; end < entries.size() && is_host(entries[end]) && entries[end].host == behind &&
@@ -43,74 +46,81 @@ public:
              ++end, ++behind)
           ++of(behind).hosts;
       }
-      if (first != begun) begin(first);
       if (points && is_host(e) && behind == first + 1) continue;
-      if (behind < addresses) begin(behind);
+      begin(behind);
       begun = behind;
     }
+    close_cell();
   }
 
-  // Which /21s share lines, and what stands behind another line (table/range_grouping.hpp, range_packer.hpp).
-  [[nodiscard]] MapShape shape(bool points) const {
-    MapShape shape;
-    double asked_again = 0, addresses_asked_again = 0;
-    std::uint64_t hosts = 0;
-    for (std::size_t cell = 0; cell < parts_.size(); cell += parts_a_cell) {
-      Group group;
-      const auto close = [&] {
-        ++shape.lines;
-        hosts += group.hosts;
-        if (group.items <= slots) return;
-        const unsigned items = group.items + (points ? 1 : 0), fold = points ? slots - 1 : slots;
-        const unsigned below = (items - slots + fold - 2) / (fold - 1);
-        shape.lines += below;
-        const double behind = std::min(1.0, (items - slots + below) / double{1} / items);
-        const double deeper = items > slots * slots ? 1 - double{slots} * slots / items : 0;
-        asked_again += group.hosts * (behind + deeper);
-        addresses_asked_again += group.span * (behind + deeper);
-      };
-      for (std::size_t p = cell; p < cell + parts_a_cell; ++p) {
-        const Part &part = parts_[p];
-        if (group.items != 0 && part.items != 0 && group.items + part.items > slots) {
-          close();
-          group = {};
-        }
-        if (group.items == 0) group.items = 1; // what goes on where it begins
-        group.items += part.items;
-        group.hosts += part.hosts;
-        if (part.items != 0) group.span += part.last - part.first + 1;
-      }
-      if (group.items > 1 || group.hosts != 0) close(); // /16s of one answer share a line
-    }
-    shape.bytes =
-        table::range_layout_v4(1, static_cast<std::uint32_t>(shape.lines + shape.lines / 16), 0).bytes;
-    if (hosts != 0) shape.lines_hit = 1 + asked_again / static_cast<double>(hosts);
-    shape.lines_absent = 1 + addresses_asked_again / static_cast<double>(addresses);
+  [[nodiscard]] MapShape result() const {
+    MapShape shape{.lines = lines_};
+    shape.bytes = table::range_layout_v4(1, static_cast<std::uint32_t>(lines_ + lines_ / 16), 0).bytes;
+    if (hosts_ != 0) shape.lines_hit = 1 + hosts_asked_again_ / static_cast<double>(hosts_);
+    shape.lines_absent = 1 + asked_again_ / static_cast<double>(std::uint64_t{1} << 32);
     return shape;
   }
 
 private:
   static constexpr unsigned part_bits = 11, parts_a_cell = 32, slots = table::RangeLine::slots;
-  static constexpr std::uint64_t addresses = std::uint64_t{1} << 32, none = ~std::uint64_t{0};
+  static constexpr std::uint64_t none = ~std::uint64_t{0};
 
   struct Part {
-    std::uint16_t items = 0, hosts = 0, first = 0, last = 0; // the last two: where something begins
+    unsigned items = 0, hosts = 0, first = 0, last = 0; // the last two: where something begins
   };
   struct Group {
     unsigned items = 0, hosts = 0, span = 0;
   };
 
-  [[nodiscard]] Part &of(std::uint64_t address) { return parts_[address >> part_bits]; }
+  [[nodiscard]] Part &of(std::uint64_t address) {
+    if (address >> 16 != cell_) {
+      close_cell();
+      cell_ = address >> 16;
+    }
+    return parts_[address >> part_bits & (parts_a_cell - 1)];
+  }
   void begin(std::uint64_t address) {
     if ((address & 0xFFFF) == 0) return; // each /16 has something there
     Part &part = of(address);
-    const auto key = static_cast<std::uint16_t>(address & ((1u << part_bits) - 1));
+    const auto key = static_cast<unsigned>(address & ((1u << part_bits) - 1));
     part.first = part.items == 0 ? key : std::min(part.first, key);
     part.last = std::max(part.last, key);
     ++part.items;
   }
 
-  std::vector<Part> parts_ = std::vector<Part>(addresses >> part_bits);
+  void close_cell() {
+    Group group;
+    for (const Part &part : parts_) {
+      if (group.items != 0 && part.items != 0 && group.items + part.items > slots) {
+        close(group);
+        group = {};
+      }
+      if (group.items == 0) group.items = 1; // what goes on where it begins
+      group.items += part.items;
+      group.hosts += part.hosts;
+      if (part.items != 0) group.span += part.last - part.first + 1;
+    }
+    if (group.items > 1 || group.hosts != 0) close(group); // /16s of one answer share a line
+    parts_ = {};
+  }
+  void close(const Group &group) {
+    ++lines_;
+    hosts_ += group.hosts;
+    if (group.items <= slots) return;
+    const unsigned items = group.items + (points_ ? 1 : 0), fold = points_ ? slots - 1 : slots;
+    const unsigned below = (items - slots + fold - 2) / (fold - 1);
+    lines_ += below;
+    const double behind = std::min(1.0, (items - slots + below) / double{1} / items);
+    const double deeper = items > slots * slots ? 1 - double{slots} * slots / items : 0;
+    hosts_asked_again_ += group.hosts * (behind + deeper);
+    asked_again_ += group.span * (behind + deeper);
+  }
+
+  bool points_;
+  std::uint64_t cell_ = none;
+  std::array<Part, parts_a_cell> parts_{};
+  std::uint64_t lines_ = 0, hosts_ = 0;
+  double hosts_asked_again_ = 0, asked_again_ = 0; // of hosts, and of all addresses
 };
 
 // Which /16s have hosts, and which prefixes say something about.
@@ -170,9 +180,7 @@ std::string why(const HomeChoice &choice, bool prefixes) {
 
 } // namespace
 
-MapShape map_shape(std::span<const EntryV4> entries, bool points) {
-  return Parts(entries, points).shape(points);
-}
+MapShape map_shape(std::span<const EntryV4> entries, bool points) { return Shape(entries, points).result(); }
 
 HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const Calibration &calibration,
                        bool has_dynamic) {

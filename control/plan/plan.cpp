@@ -303,9 +303,12 @@ std::uint64_t scratch_bytes(const build::BuildInput &in, const Plan &plan) {
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < plan.tables.size(); ++i) {
     const Predictor predictor = i < 2 ? plan.chosen.predictor : allow;
-    const std::uint64_t keys = plan.tables[i].keys;
-    most = std::max(most, i % 2 == 0 ? builder_bytes<table::LineV4>(keys, predictor)
-                                     : builder_bytes<table::LineV6>(keys, predictor));
+    const TablePlan &t = plan.tables[i];
+    const bool v4 = i % 2 == 0;
+    const std::uint64_t picked = // keys of a table that others of the side do not stand in are copied
+        t.keys == t.hosts + t.prefixes ? 0 : t.keys * (v4 ? sizeof(EntryV4) : sizeof(EntryV6));
+    most = std::max(most, picked + (v4 ? builder_bytes<table::LineV4>(t.keys, predictor)
+                                       : builder_bytes<table::LineV6>(t.keys, predictor)));
   }
   if (plan.allow_filter.sized)
     most = std::max(most, (in.allow.v4.size() + in.allow.v6.size() + in.allow_filter.guarded.size()) *

@@ -68,7 +68,9 @@ template <class Entry>
 }
 template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry> all, InTable in_table) {
   Tabled<Entry> out{all, {}};
-  if (tabled_count(all, in_table) == all.size()) return out;
+  const std::uint64_t count = tabled_count(all, in_table);
+  if (count == all.size()) return out;
+  out.some.reserve(count);
   std::ranges::copy_if(all, std::back_inserter(out.some), in_table);
   out.entries = out.some;
   return out;

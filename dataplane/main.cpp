@@ -63,9 +63,15 @@ Status finish_replay(Dataplane &dataplane, const Options &options) {
 
 Status serve(const Options &options, const config::Config &config, const EalPlan &plan) {
   const auto workers = TRY(worker_count(config, options.replay.has_value() || options.p4));
-  Dataplane dataplane({workers, options.state_dir.value_or(config.paths.state), config.no_image,
-                       plan.shared_cpus ? WhenIdle::yield : WhenIdle::spin, plan.memory, config.sample_one_in,
-                       options.p4, options.replay.has_value()});
+  Dataplane dataplane({.workers = workers,
+                       .state_dir = options.state_dir.value_or(config.paths.state),
+                       .no_image = config.no_image,
+                       .when_idle = plan.shared_cpus ? WhenIdle::yield : WhenIdle::spin,
+                       .memory = plan.memory,
+                       .sample_one_in = config.sample_one_in,
+                       .p4 = options.p4,
+                       .node_of_worker = {},
+                       .for_replay = options.replay.has_value()});
   TRY(prepare(dataplane, options, config));
   Service service(dataplane);
   const auto socket = options.run_dir.value_or(config.paths.run) / wire::dataplane_socket_name;

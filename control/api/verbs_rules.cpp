@@ -236,6 +236,7 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                   build::BuildInput input = rules::build_input(seen.effective, config.policy);
                   input.family = family_of(target);
                   now.memory = memory;
+                  now.image_copies = nodes_of_cores(config.eal.lcores).size();
                   now.lists = memory_of(seen.candidate, live.get(), dynamic_bytes, came_along);
                   now.calibration = plan::calibration_for(input, memory, state);
                   const auto plan = plan::make_plan(input, config, now);

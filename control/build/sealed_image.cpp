@@ -64,6 +64,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   }
   auto plan = plan::make_plan(input, config,
                               {.before_bytes = request.running_bytes,
+                               .image_copies = nodes_of_cores(config.eal.lcores).size(),
                                .memory = memory,
                                .workload = request.workload,
                                .calibration = calibration,
@@ -95,7 +96,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     // The rules are in memory by now, so the image itself is all that is still to be found.
     if (const Status fits = plan::check_memory(bytes, 0, memory); !fits && wanted != image::Pages::gigantic)
       return std::unexpected(fits.error());
-    auto made = TRY(image::MemoryFile::make(bytes, wanted, node_of_cores(config.eal.lcores)));
+    auto made = TRY(image::MemoryFile::make(bytes, wanted, nodes_of_cores(config.eal.lcores).front()));
     return file.emplace(std::move(made)).bytes();
   }));
   image::ImageIdentity identity = request.identity;

@@ -180,10 +180,12 @@ std::string render_plan(const Json &answer) {
   if (has_number(memory, "control_peak_bytes"))
     text += fmt::format(
         "weir-control: {} while it builds, {} afterwards; weir-dataplane, beside packets: {} during the "
-        "swap, {} afterwards\n",
+        "swap, {} afterwards{}\n",
         bytes_text(count_in(memory, "control_peak_bytes")), bytes_text(count_in(memory, "control_bytes")),
-        bytes_text(count_in(memory, "dataplane_peak_bytes")),
-        bytes_text(count_in(memory, "dataplane_bytes")));
+        bytes_text(count_in(memory, "dataplane_peak_bytes")), bytes_text(count_in(memory, "dataplane_bytes")),
+        count_in(memory, "image_copies") > 1
+            ? fmt::format(" (an image on each of {} NUMA nodes)", count_in(memory, "image_copies"))
+            : std::string());
   if (const Json &control = child(answer, "control"); control.is_object())
     text += fmt::format(
         "control: {} bytes an IPv4 entry added by hand, {} an IPv6 entry; {} for those there are\n",

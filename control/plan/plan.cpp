@@ -343,7 +343,9 @@ void expect_memory(Plan &plan, const build::BuildInput &input, const build::Buil
                    const Circumstances &now) {
   const RangesMemory ranges = ranges_memory(input, plan);
   plan.before_bytes = now.before_bytes;
-  plan.swap_bytes = now.before_bytes + plan.image_bytes;
+  plan.image_copies = now.image_copies;
+  plan.dataplane_bytes = now.image_copies * plan.image_bytes;
+  plan.swap_bytes = now.image_copies * now.before_bytes + plan.dataplane_bytes;
   plan.rules_bytes = (input.deny.v4.size() + input.allow.v4.size()) * sizeof(EntryV4) +
                      (input.deny.v6.size() + input.allow.v6.size()) * sizeof(EntryV6);
   plan.scratch_bytes = scratch_bytes(in_tables, plan) + stack_bytes(plan);

@@ -81,6 +81,7 @@ struct ListsMemory {
 // What a plan depends on besides rules and configuration.
 struct Circumstances {
   std::uint64_t before_bytes = 0; // the running image, 0 when there is none
+  std::uint64_t image_copies = 1; // one for each NUMA node that has workers
   MemoryFree memory = {};
   Workload workload = {};
   Calibration calibration = built_in_calibration();
@@ -116,13 +117,14 @@ struct Plan {
   std::string calibration; // where the figures come from
   std::uint64_t image_bytes = 0;
   std::uint64_t before_bytes = 0;  // the running image, 0 when there is none
-  std::uint64_t swap_bytes = 0;    // both at once
+  std::uint64_t image_copies = 1;  // one for each NUMA node that has workers
+  std::uint64_t swap_bytes = 0;    // all of both at once
   std::uint64_t rules_bytes = 0;   // effective state, in memory while planning and building
   std::uint64_t scratch_bytes = 0; // working memory of the builder
   std::uint64_t needed_bytes = 0;  // image and scratch: what must be free now
   // Of each process at rest and at its highest, for a dataplane beside what it takes for packets: there a swap
   // holds both images, and a copy of the new one until it is on the disk.
-  std::uint64_t control_bytes = 0, control_peak_bytes = 0, dataplane_peak_bytes = 0;
+  std::uint64_t control_bytes = 0, control_peak_bytes = 0, dataplane_bytes = 0, dataplane_peak_bytes = 0;
   MemoryFree memory;
   bool hugepages = false; // the image will lie in hugepages
   bool fits = true;

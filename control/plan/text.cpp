@@ -133,11 +133,12 @@ std::string json_memory(const Plan &p) {
     cgroup = fmt::format(R"("cgroup_free_bytes":{},)", *p.memory.cgroup_free_bytes);
   return fmt::format(
       R"({{"before_bytes":{},"after_bytes":{},"needed_bytes":{},"swap_bytes":{},"rules_bytes":{},"scratch_bytes":{},)"
-      R"("control_bytes":{},"control_peak_bytes":{},"dataplane_bytes":{},"dataplane_peak_bytes":{},)"
+      R"("control_bytes":{},"control_peak_bytes":{},"image_copies":{},"dataplane_bytes":{},"dataplane_peak_bytes":{},)"
       R"("free_bytes":{},"available_bytes":{},{}"hugepages_free_bytes":{},"kind":"{}","fits":{}}})",
       p.before_bytes, p.image_bytes, p.needed_bytes, p.swap_bytes, p.rules_bytes, p.scratch_bytes,
-      p.control_bytes, p.control_peak_bytes, p.image_bytes, p.dataplane_peak_bytes, p.memory.ordinary_bytes(),
-      p.memory.available_bytes, cgroup, p.memory.hugepages_free_bytes, kind_of_memory(p), p.fits);
+      p.control_bytes, p.control_peak_bytes, p.image_copies, p.dataplane_bytes, p.dataplane_peak_bytes,
+      p.memory.ordinary_bytes(), p.memory.available_bytes, cgroup, p.memory.hugepages_free_bytes,
+      kind_of_memory(p), p.fits);
 }
 
 template <class Item> std::string json_list(const std::vector<Item> &items) {

@@ -1,5 +1,6 @@
 #include "dataplane/gate/dataplane.hpp"
 
+#include "dataplane/port/memory.hpp"
 #include "weir/config/no_image.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,10 @@ struct LcoreEntry {
 
 Dataplane::Dataplane(DataplaneSetup s)
     : setup(std::move(s)), counters(setup.workers), lists(setup.for_replay ? nullptr : &counters),
+      nodes(setup.node_of_worker.empty() ? nodes_of_workers(setup.workers) : setup.node_of_worker),
       slot(setup.workers),
-      generations(slot, lists, background, setup.workers, setup.state_dir, !setup.for_replay) {}
+      generations(slot, lists, background, setup.workers, setup.state_dir, !setup.for_replay, nodes.nodes()) {
+}
 
 Dataplane::~Dataplane() { stop_workers(); }
 
@@ -68,6 +71,7 @@ Status Dataplane::start_workers() {
     if (id == setup.workers) break;
     WorkerSetup worker;
     worker.id = id;
+    worker.image_copy = nodes.copy_of(id);
     worker.queues = hands[id];
     worker.no_image = setup.no_image;
     worker.when_idle = setup.when_idle;

@@ -5,6 +5,7 @@
 #include "dataplane/count/generation_meter.hpp"
 #include "dataplane/image/background.hpp"
 #include "dataplane/image/generations.hpp"
+#include "dataplane/image/image_copies.hpp"
 #include "dataplane/image/image_slot.hpp"
 #include "dataplane/packet/p4_target.hpp"
 #include "dataplane/packet/samples.hpp"
@@ -31,6 +32,7 @@ struct DataplaneSetup {
   std::string memory;                 // for people, from EalPlan
   std::uint32_t sample_one_in = 1024; // packets that control is told of
   bool p4 = false;                    // the P4 program judges
+  std::vector<int> node_of_worker;    // NUMA nodes; empty: as the lcores lie
   bool for_replay = false;            // no image is kept, and no counter slot gets a second name
 };
 
@@ -55,6 +57,7 @@ public:
   const DataplaneSetup setup;
   Counters counters;
   ListSlots lists;
+  WorkerNodes nodes;
   ImageSlot slot;
   GenerationMeter meter;
   Background background;

@@ -88,6 +88,53 @@ Mapping::~Mapping() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
+// Each is asked for the whole batch: equal images change alike, also where a change has no room and is done in part.
+image::ImageWriter::BatchDone AttachedImage::apply_batch(std::span<const image::Delta> deltas) {
+  image::ImageWriter::BatchDone all = writer->apply_batch(deltas);
+  for (const auto &copy : further) {
+    if (!copy) continue;
+    const image::ImageWriter::BatchDone one = copy->writer.apply_batch(deltas);
+    all.applied = std::min(all.applied, one.applied);
+    all.in_overlay = std::max(all.in_overlay, one.in_overlay);
+    all.needs_rebuild |= one.needs_rebuild;
+    all.filter_saturated |= one.filter_saturated;
+    all.stack_saturated |= one.stack_saturated;
+    all.map_saturated |= one.map_saturated;
+  }
+  return all;
+}
+
+filter::Learned AttachedImage::learn(const Address &address) {
+  const filter::Learned learned = writer->learn(address);
+  for (const auto &copy : further)
+    if (copy) (void)copy->writer.learn(address);
+  return learned;
+}
+
+image::Change AttachedImage::relieve(const Address &host, unsigned &may_displace) {
+  unsigned left = may_displace;
+  image::Change change = writer->relieve(host, left);
+  for (const auto &copy : further) {
+    unsigned left_there = may_displace;
+    if (copy && copy->writer.relieve(host, left_there) == image::Change::needs_rebuild)
+      change = image::Change::needs_rebuild;
+  }
+  may_displace = left;
+  return change;
+}
+
+bool AttachedImage::waits_for_grace() const noexcept {
+  return writer->waits_for_grace() || std::ranges::any_of(further, [](const auto &copy) {
+           return copy && copy->writer.waits_for_grace();
+         });
+}
+
+void AttachedImage::grace_passed() {
+  writer->grace_passed();
+  for (const auto &copy : further)
+    if (copy) copy->writer.grace_passed();
+}
+
 Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const image::ImageIdentity &claim,
                                                     const AttachContext &context) {
   TRY(check_seals(fd));
@@ -101,9 +148,18 @@ Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const image::ImageId
   TRY(check_claim(*view.header, claim));
 
   auto attached = std::make_unique<AttachedImage>();
-  auto writer = TRY(image::ImageWriter::attach(bytes, [wait = context.grace, in_force = attached->in_force] {
+  const image::ImageWriter::Grace grace = [wait = context.grace, in_force = attached->in_force] {
     if (*in_force) wait();
-  }));
+  };
+  auto writer = TRY(image::ImageWriter::attach(bytes, grace));
+  for (const int node : std::span(context.nodes).subspan(1)) {
+    auto copy = copy_to_node(bytes, node, grace);
+    if (!copy)
+      attached->warnings.push_back(
+          fmt::format("generation {} has no copy on NUMA node {}, whose workers read that of node {}: {}",
+                      claim.generation, node, context.nodes.front(), copy.error().message));
+    attached->further.push_back(copy ? std::make_unique<ImageCopy>(std::move(*copy)) : nullptr);
+  }
   attached->view = view;
   attached->mapping = std::move(mapping);
   attached->writer.emplace(std::move(writer));
@@ -126,8 +182,8 @@ Result<std::unique_ptr<AttachedImage>> attach_file(const std::filesystem::path &
   if (bytes < sizeof(image::ImageHeader))
     return fail(Errc::bad_image, fmt::format("{}: {} bytes are too few for an image", file.string(), bytes));
 
-  auto memory =
-      TRY(image::MemoryFile::make(bytes, image::choose_pages(bytes, image::free_pages()), context.node));
+  auto memory = TRY(
+      image::MemoryFile::make(bytes, image::choose_pages(bytes, image::free_pages()), context.nodes.front()));
   const MutableBytes whole = memory.bytes().first(bytes);
   if (auto good = read_whole(from.get(), whole); !good)
     return fail(good.error().code, file.string() + ": " + good.error().message);

@@ -1,8 +1,10 @@
 // An image that passed the trust border, with what the dataplane keeps beside it: the mapping, the
-// only writer, the applied sequence, list number -> counter slot, packets judged by each worker.
+// only writer, copies for other NUMA nodes, the applied sequence, list number -> counter slot, packets judged by
+// each worker.
 #pragma once
 
 #include "dataplane/count/counters.hpp"
+#include "dataplane/image/image_copies.hpp"
 #include "weir/base/result.hpp"
 #include "weir/image/view.hpp"
 #include "weir/image/writer.hpp"
@@ -81,6 +83,21 @@ struct AttachedImage {
   std::bitset<image::lists_max> lists; // numbers that the image has
   std::vector<PaddedCounter> packets_by_worker;
 
+  std::vector<std::unique_ptr<ImageCopy>> further; // one for each node but the first; null: no memory for it
+  std::vector<std::string> warnings;               // of copies that there are not
+
+  // What a worker reads; `copy` as WorkerNodes::copy_of() has it.
+  [[nodiscard]] const image::ImageView &view_of(unsigned copy) const noexcept {
+    return copy == 0 || copy > further.size() || !further[copy - 1] ? view : further[copy - 1]->view;
+  }
+
+  // Changes go to every copy; what they answer is the writer's answer, and saturated where one is.
+  [[nodiscard]] image::ImageWriter::BatchDone apply_batch(std::span<const image::Delta> deltas);
+  [[nodiscard]] filter::Learned learn(const Address &address);
+  [[nodiscard]] image::Change relieve(const Address &host, unsigned &may_displace);
+  [[nodiscard]] bool waits_for_grace() const noexcept;
+  void grace_passed();
+
   [[nodiscard]] std::uint64_t packets() const noexcept {
     std::uint64_t sum = 0;
     for (const PaddedCounter &c : packets_by_worker) sum += c.packets.get();
@@ -92,8 +109,8 @@ struct AttachedImage {
 struct AttachContext {
   unsigned workers = 1;
   ListSlots *slots = nullptr;
-  std::function<void()> grace; // waits until every worker has passed a quiescent state
-  int node = -1;               // NUMA node of the workers; -1: any
+  std::function<void()> grace;         // waits until every worker has passed a quiescent state
+  std::vector<int> nodes = {any_node}; // NUMA nodes of the workers, each once
 };
 
 // Takes a memfd from a peer, whose image must be what the peer claims: requires the seals SHRINK and GROW,

@@ -47,8 +47,8 @@ bool is_sound(const wire::HostAddress &a) {
 } // namespace
 
 Generations::Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
-                         std::filesystem::path state_dir, bool keeps_images)
-    : slot_(slot), lists_(lists), background_(background), workers_(workers),
+                         std::filesystem::path state_dir, bool keeps_images, std::vector<int> nodes)
+    : slot_(slot), lists_(lists), background_(background), workers_(workers), nodes_(std::move(nodes)),
       kept_(std::move(state_dir), keeps_images) {}
 
 Generations::~Generations() {
@@ -57,7 +57,7 @@ Generations::~Generations() {
 }
 
 AttachContext Generations::attach_context() {
-  return {workers_, &lists_, [this] { wait_for_grace(); }, node_of_workers()};
+  return {workers_, &lists_, [this] { wait_for_grace(); }, nodes_};
 }
 
 void Generations::wait_for_grace() {
@@ -155,8 +155,8 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   std::size_t checked = 0;
   while (checked < deltas.size() && (good = check(deltas[checked], image))) ++checked;
 
-  if (*image.in_force && slot_.quiesced(last_change_)) image.writer->grace_passed();
-  const image::ImageWriter::BatchDone batch = image.writer->apply_batch(deltas.first(checked));
+  if (*image.in_force && slot_.quiesced(last_change_)) image.grace_passed();
+  const image::ImageWriter::BatchDone batch = image.apply_batch(deltas.first(checked));
   const std::uint64_t reached = image.sequence + batch.applied;
   DeltasDone done{.sequence = reached,
                   .in_overlay = batch.in_overlay,
@@ -167,7 +167,7 @@ Result<Generations::DeltasDone> Generations::apply(const wire::Deltas &about,
   if (*image.in_force)
     last_change_ = done.token;
   else
-    image.writer->grace_passed();
+    image.grace_passed();
   // What the follower judges by has not changed, so nothing was applied: the same deltas may come again.
   if (*image.in_force && batch.applied != 0)
     if (const Status loaded = reload_follower(image); !loaded)
@@ -189,7 +189,7 @@ Result<Generations::Learned> Generations::learn(const wire::Learn &about,
     return fail(Errc::parse, "an address to be guarded has an unknown family or spare bytes");
   Learned done{.answer = {.generation = image->generation}, .token = {}};
   for (const wire::HostAddress &a : addresses) {
-    const filter::Learned one = image->writer->learn(Address{a.family, a.address});
+    const filter::Learned one = image->learn(Address{a.family, a.address});
     done.answer.sealed += one.sealed;
     done.answer.waiting += one.waiting;
     done.answer.refused += one.refused;
@@ -215,13 +215,13 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   for (const wire::RelievedAddress &a : addresses) {
     if (std::chrono::steady_clock::now() > begin + displacing_max) may_displace = may_displace_staged = 0;
     const Address address{a.family, a.address};
-    const image::Change change = image->writer->relieve(address, may_displace);
+    const image::Change change = image->relieve(address, may_displace);
     done.relieved.relieved += change == image::Change::overlay;
     done.relieved.unchanged += change == image::Change::unchanged;
     done.relieved.no_room += change == image::Change::needs_rebuild;
     if (staged_)
-      (void)staged_->writer->relieve(address,
-                                     may_displace_staged); // no room there: denied until it is found again
+      (void)staged_->relieve(address,
+                             may_displace_staged); // no room there: denied until it is found again
   }
   if (const auto end = std::chrono::steady_clock::now(); begin >= displace_again_)
     displace_again_ = end + displacing_pause * (end - begin);
@@ -313,8 +313,8 @@ bool Generations::tick() {
     then();
   }
   if (AttachedImage *image = live();
-      image != nullptr && image->writer->waits_for_grace() && slot_.quiesced(last_change_))
-    image->writer->grace_passed();
+      image != nullptr && image->waits_for_grace() && slot_.quiesced(last_change_))
+    image->grace_passed();
   return !waiting_.empty();
 }
 

@@ -52,8 +52,9 @@ protected:
 class Generations {
 public:
   Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
-              std::filesystem::path state_dir, bool keeps_images = true);
-  ~Generations(); // workers have left
+              std::filesystem::path state_dir, bool keeps_images = true,
+              std::vector<int> nodes = {any_node}); // NUMA nodes of the workers, each once
+  ~Generations();                                   // workers have left
 
   // Before anything is attached; it has to outlive what is.
   void set_follower(ImageFollower &follower) noexcept { follower_ = &follower; }
@@ -135,6 +136,7 @@ private:
   ListSlots &lists_;
   Background &background_;
   unsigned workers_;
+  std::vector<int> nodes_;
   KeptImages kept_;
   std::unique_ptr<AttachedImage> staged_;
   std::chrono::steady_clock::time_point displace_again_{}; // reliefs may take the places of others

@@ -30,6 +30,7 @@ struct alignas(8) Decision {
 struct Burst : Packets {
   lookup::BurstLookup lookup;
   AttachedImage *image = nullptr; // null: no generation is attached
+  unsigned image_copy = 0;        // that the lookup reads
   PacketMask dropped = 0;         // by decisions[]
   PacketMask special = 0;         // all packets but those of a plain burst that matched no list
   bool by_lists =

@@ -44,7 +44,7 @@ void ask_burst(Burst &burst, Burst *ahead) noexcept {
     if (ahead != nullptr) ahead->lookup.probe_first();
     return;
   }
-  burst.lookup.begin(burst.image->view, lookup::best_kernels());
+  burst.lookup.begin(burst.image->view_of(burst.image_copy), lookup::best_kernels());
   if (burst.questions() != 1)
     ask_several_each(burst);
   else if (burst.plain)

@@ -84,6 +84,7 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
   timed = (polls + 1) % polls_a_timing == 0;
   if (timed) lap_began = rte_rdtsc();
   burst.image = slot.current();
+  burst.image_copy = setup.image_copy;
   burst.from = &queue;
   burst.count = rte_eth_rx_burst(queue.port, queue.queue, burst.packets,
                                  static_cast<std::uint16_t>(packets_max(burst.image)));

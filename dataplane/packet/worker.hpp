@@ -31,6 +31,7 @@ enum class WhenTxFull : std::uint8_t { drop, wait }; // wait: replay sinks never
 
 struct WorkerSetup {
   unsigned id = 0;
+  unsigned image_copy = 0; // that its lookups read (image_copies.hpp)
   std::vector<RxQueue> queues;
   config::NoImage no_image = config::NoImage::open;
   WhenIdle when_idle = WhenIdle::spin;

@@ -42,10 +42,18 @@ bool on_hugepages(int fd) {
   return fstatfs(fd, &about) == 0 && about.f_type == HUGETLBFS_MAGIC;
 }
 
-int node_of_workers() {
-  const unsigned first = rte_get_next_lcore(RTE_MAX_LCORE, 1, 0);
-  return first < RTE_MAX_LCORE && rte_socket_count() > 1 ? static_cast<int>(rte_lcore_to_socket_id(first))
-                                                         : SOCKET_ID_ANY;
+std::vector<int> nodes_of_workers(unsigned workers) {
+  std::vector<int> nodes(workers, SOCKET_ID_ANY);
+  if (rte_socket_count() < 2) return nodes;
+  unsigned lcore = RTE_MAX_LCORE;
+  for (int &node : nodes)
+    if (lcore = rte_get_next_lcore(lcore, 1, 0); lcore < RTE_MAX_LCORE)
+      node = static_cast<int>(rte_lcore_to_socket_id(lcore));
+    else
+      break;
+  return nodes;
 }
+
+int node_of_workers() { return nodes_of_workers(1).front(); }
 
 } // namespace weir::dataplane

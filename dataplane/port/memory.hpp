@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace weir::dataplane {
 
@@ -17,8 +18,11 @@ namespace weir::dataplane {
 // Whether the file lies on huge pages (a memfd made with MFD_HUGETLB).
 [[nodiscard]] bool on_hugepages(int fd);
 
-// The NUMA node of the lcore that the first worker runs on, whose memory packets and images should be;
-// -1 (any) when the machine has one node. EAL must run.
+// The NUMA node of each worker's lcore, in the order of workers; -1 (any) when the machine has one node or fewer
+// lcores. EAL must run.
+[[nodiscard]] std::vector<int> nodes_of_workers(unsigned workers);
+
+// That of the first, whose memory packets should be.
 [[nodiscard]] int node_of_workers();
 
 } // namespace weir::dataplane

@@ -157,6 +157,22 @@ Json host_map_json(const image::ImageWriter &writer) {
           {"saturated", load.saturated()}};
 }
 
+// One for each NUMA node that has workers; null for a node that reads the first one's.
+Json copies(const Dataplane &dataplane, const AttachedImage &image) {
+  Json json = Json::array();
+  const auto add = [&json](int node, std::string_view memory) {
+    json.push_back(Json{{"node", node}, {"memory", memory}});
+  };
+  add(dataplane.nodes.nodes().front(), image.hugepages ? "hugepages (2 MiB)" : "ordinary pages");
+  for (const auto &copy : image.further) {
+    if (copy)
+      add(copy->node, image::name_of(copy->memory.pages()));
+    else
+      json.push_back(nullptr);
+  }
+  return json;
+}
+
 Json info(const Dataplane &dataplane) {
   Json json{{"pid", getpid()}, {"workers", dataplane.setup.workers}, {"memory", dataplane.setup.memory}};
   const auto lock = dataplane.generations.lock();
@@ -167,6 +183,7 @@ Json info(const Dataplane &dataplane) {
   if (live == nullptr) return json;
   json["image_bytes"] = live->image_bytes;
   json["image_memory"] = live->hugepages ? "hugepages (2 MiB)" : "ordinary pages";
+  json["image_copies"] = copies(dataplane, *live);
   const auto *entry = reinterpret_cast<const image::SectionEntry *>(live->mapping.bytes().data() +
                                                                     live->view.header->header_bytes);
   for (std::uint32_t i = 0; i < live->view.header->section_count; ++i)

@@ -106,6 +106,11 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   snapshot.generations_earlier = dataplane.generations.earlier_packets();
   snapshot.kept = dataplane.generations.kept().about();
   snapshot.warnings = dataplane.port_looks.warnings();
+  {
+    const auto lock = dataplane.generations.lock();
+    if (const AttachedImage *live = dataplane.slot.current(); live != nullptr)
+      snapshot.warnings.insert(snapshot.warnings.end(), live->warnings.begin(), live->warnings.end());
+  }
   if (!snapshot.kept.warning.empty()) snapshot.warnings.push_back(snapshot.kept.warning);
   snapshot.swaps = dataplane.generations.swaps();
   snapshot.swap_count = dataplane.generations.swap_count();

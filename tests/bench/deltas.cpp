@@ -53,7 +53,8 @@ private:
 
 class Changes {
 public:
-  Changes(const std::filesystem::path &socket, std::uint32_t keys) : client_(socket), next_host_(keys) {
+  Changes(const std::filesystem::path &socket, std::uint32_t keys, std::uint64_t sequence = 0)
+      : client_(socket), next_host_(keys), sequence_(sequence) {
     if (!client_.connected()) give_up("the dataplane's socket does not answer");
   }
 
@@ -70,6 +71,7 @@ public:
     if (per_second > 0) std::this_thread::sleep_until(end);
     return static_cast<double>(sent) / ns_since(start) * 1e9;
   }
+  [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
   [[nodiscard]] std::uint64_t in_overlay() const { return in_overlay_; }
 
 private:
@@ -90,7 +92,7 @@ private:
 
   test::DataplaneClient client_;
   std::uint32_t next_host_;
-  std::uint64_t sequence_ = 0, in_overlay_ = 0;
+  std::uint64_t sequence_, in_overlay_ = 0;
   bool adding_ = true;
 };
 
@@ -125,6 +127,17 @@ void bench_deltas(const Options &options, std::vector<Standing> &standings) {
     loss.median = 100 * (1 - loss.median);
     return loss; // its spread stays that of the ratio: percent of full speed
   };
+  // Once more with an image for each of two NUMA nodes, which this machine need not have.
+  dataplane::AttachContext two_nodes = gate.dataplane().generations.attach_context();
+  two_nodes.nodes = {any_node, any_node};
+  auto two = attached_copy(image, 1, two_nodes);
+  two->sequence = changes.sequence();
+  gate.put_in_force(std::move(two));
+  std::vector<double> two_copies, two_copies_rate;
+  Changes changes_of_two(serving.socket, keys, changes.sequence());
+  for (unsigned round = 0; round < options.rounds() * rounds_each; ++round)
+    two_copies.push_back(gate.mpps_while([&] { two_copies_rate.push_back(changes_of_two.run(0)); }));
+
   const Figure rate = figure_of(flat_out_rate), loss = loss_percent(paced),
                loss_flat_out = loss_percent(flat_out);
   Grid grid{{"", "deltas a second", "worker, Mpps", "loss of speed"}, {}};
@@ -133,6 +146,9 @@ void bench_deltas(const Options &options, std::vector<Standing> &standings) {
                        fmt::format("{:.1f} %", loss.median)});
   grid.rows.push_back({"flat out", with_spread(rate), with_spread(figure_of(flat_out)),
                        fmt::format("{:.1f} %", loss_flat_out.median)});
+  grid.rows.push_back({"flat out, image of two copies", with_spread(figure_of(two_copies_rate)),
+                       with_spread(figure_of(two_copies)),
+                       fmt::format("{:.1f} %", loss_percent(two_copies).median)});
   show(options, "deltas",
        fmt::format("changes of an image of {} keys under full traffic, {} of them through the overlay",
                    count_words(keys), changes.in_overlay()),
@@ -144,6 +160,7 @@ void bench_deltas(const Options &options, std::vector<Standing> &standings) {
               {"spread_percent", rate.spread_percent},
               {"loss_percent_paced", loss.median},
               {"loss_percent_flat_out", loss_flat_out.median},
+              {"per_second_two_copies", figure_of(two_copies_rate).median},
               {"in_overlay", changes.in_overlay()}});
   standings.push_back(standing(rate_target, 200'000, 1'000'000, rate));
   standings.push_back({loss_target, 2, 2, loss.median, true, loss.spread_percent});

@@ -40,6 +40,7 @@ RingGate::RingGate(const RingGateOptions &options) {
   setup.workers = queues_ = options.workers;
   setup.state_dir = folder_;
   setup.no_image = options.no_image;
+  setup.node_of_worker = options.node_of_worker;
   setup.when_idle = dataplane::WhenIdle::yield;
   dataplane_ = std::make_unique<dataplane::Dataplane>(setup);
   for (unsigned p = 0; p < 2; ++p) {

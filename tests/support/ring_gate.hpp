@@ -15,14 +15,16 @@
 #include <memory>
 #include <span>
 #include <thread>
+#include <vector>
 
 namespace weir::test {
 
 struct RingGateOptions {
   config::NoImage no_image = config::NoImage::open;
   PortSide sides[2] = {PortSide::outside, PortSide::inside};
-  unsigned workers = 1;     // 1 or 2; each port has as many queues, and frames go to them in turn
-  unsigned tx_slots = 8192; // of a transmit queue, which takes one packet less: a power of two
+  unsigned workers = 1;                 // 1 or 2; each port has as many queues, and frames go to them in turn
+  std::vector<int> node_of_worker = {}; // empty: as the machine has them
+  unsigned tx_slots = 8192;             // of a transmit queue, which takes one packet less: a power of two
 };
 
 class RingGate {

@@ -2,14 +2,18 @@
 // does anything. No library: sysfs says which node a CPU belongs to, one system call where new pages go.
 #pragma once
 
+#include "weir/base/cpus.hpp"
+
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir {
 
@@ -35,11 +39,17 @@ inline constexpr int any_node = -1;
   return any_node;
 }
 
-// The node of the first CPU of a core list such as "2-5" or "2,4".
-[[nodiscard]] inline int node_of_cores(std::string_view cores, const std::filesystem::path &sys = "/sys") {
-  unsigned first = 0;
-  const auto read = std::from_chars(cores.data(), cores.data() + cores.size(), first);
-  return read.ec == std::errc() ? node_of_cpu(first, sys) : any_node;
+// The nodes of a core list such as "2-5" or "2,4", each once, in the order of the list; {any_node} where no node
+// is known.
+[[nodiscard]] inline std::vector<int> nodes_of_cores(std::string_view cores,
+                                                     const std::filesystem::path &sys = "/sys") {
+  std::vector<int> nodes;
+  for (const unsigned cpu : cpu_list(cores).value_or(std::vector<unsigned>()))
+    if (const int node = node_of_cpu(cpu, sys);
+        node != any_node && std::ranges::find(nodes, node) == nodes.end())
+      nodes.push_back(node);
+  if (nodes.empty()) nodes.push_back(any_node);
+  return nodes;
 }
 
 // While it lives, pages that this thread makes come from `node` as long as that has any.

@@ -68,8 +68,8 @@ private:
 };
 
 // Odd generations let the one frame of this test pass, even ones drop it.
-void swap_under_full_traffic(std::uint64_t swaps, unsigned workers) {
-  RingGate gate(RingGateOptions{.workers = workers});
+void swap_under_full_traffic(std::uint64_t swaps, const RingGateOptions &options) {
+  RingGate gate(options);
   DataplaneClient control(gate.socket());
   const TestImage denying(rules_with({parse_prefix("10.0.0.0/8").value()}));
   const TestImage passing(rules_with({parse_prefix("172.16.0.0/12").value()}));
@@ -110,19 +110,23 @@ void swap_under_full_traffic(std::uint64_t swaps, unsigned workers) {
 
 TEST(Swaps, a_thousand_under_full_traffic_lose_nothing_and_mix_nothing) {
   ASSERT_TRUE(start_eal());
-  swap_under_full_traffic(1000, 1);
+  swap_under_full_traffic(1000, {});
 }
 
 TEST(Swaps, with_two_workers_on_two_queues_lose_nothing_and_mix_nothing) {
   ASSERT_TRUE(start_eal());
-  swap_under_full_traffic(100, 2);
+  swap_under_full_traffic(100, {.workers = 2});
+}
+
+TEST(Swaps, with_two_workers_of_two_nodes_lose_nothing_and_mix_nothing) {
+  ASSERT_TRUE(start_eal());
+  swap_under_full_traffic(100, {.workers = 2, .node_of_worker = {0, 1}});
 }
 
 // Traffic consists only of addresses whose addition was acknowledged: not one may come out, while
 // a hundred additions go by between each of ten staged swaps, live and staged.
-TEST(Swaps, an_acknowledged_addition_is_never_missed) {
-  ASSERT_TRUE(start_eal());
-  RingGate gate;
+void add_between_swaps(const RingGateOptions &options) {
+  RingGate gate(options);
   DataplaneClient control(gate.socket());
   constexpr unsigned adds = 1000, swaps = 10;
   const auto address = [](unsigned i) {
@@ -158,7 +162,7 @@ TEST(Swaps, an_acknowledged_addition_is_never_missed) {
     return frames[next < known ? next : known - 1];
   });
   bool staged = false;
-  for (unsigned i = 0; i < adds && !HasFatalFailure(); ++i) {
+  for (unsigned i = 0; i < adds && !testing::Test::HasFatalFailure(); ++i) {
     const unsigned in_hundred = i % (adds / swaps);
     if (in_hundred == 40) {
       stage(2 + i / (adds / swaps));
@@ -183,6 +187,16 @@ TEST(Swaps, an_acknowledged_addition_is_never_missed) {
   EXPECT_EQ(gate.judged(), traffic.offered);
   EXPECT_GT(traffic.offered, adds);
   EXPECT_EQ(gate.dataplane().generations.swap_count(), 1u + swaps);
+}
+
+TEST(Swaps, an_acknowledged_addition_is_never_missed) {
+  ASSERT_TRUE(start_eal());
+  add_between_swaps({});
+}
+
+TEST(Swaps, an_acknowledged_addition_is_missed_by_no_worker_of_another_node) {
+  ASSERT_TRUE(start_eal());
+  add_between_swaps({.workers = 2, .node_of_worker = {0, 1}});
 }
 
 } // namespace

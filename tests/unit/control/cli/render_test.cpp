@@ -238,6 +238,12 @@ TEST(CliRender, a_plan_shows_tables_candidates_and_memory) {
             "build: about 12 ms, from built-in figures\n");
 }
 
+TEST(CliRender, a_plan_for_several_nodes_says_that_each_has_an_image) {
+  const Json answer = Json::parse(R"json({"memory": {"control_peak_bytes": 4194304, "control_bytes": 1048576,
+    "dataplane_peak_bytes": 8388608, "dataplane_bytes": 2097152, "image_copies": 2}})json");
+  EXPECT_THAT(render_plan(answer), HasSubstr("2 MiB afterwards (an image on each of 2 NUMA nodes)\n"));
+}
+
 TEST(CliRender, a_change_that_is_stored_alone_says_so) {
   Options options;
   options.verb = Verb::list_add;

@@ -157,10 +157,16 @@ TEST(Plan, says_what_a_swap_needs) {
   MemoryFree memory = plenty();
   const Plan plan = make_plan(input, {}, {.before_bytes = 5 * mib, .memory = memory}).value();
   EXPECT_EQ(plan.swap_bytes, plan.image_bytes + 5 * mib);
+  EXPECT_EQ(plan.dataplane_bytes, plan.image_bytes);
   EXPECT_EQ(plan.rules_bytes, 800'000u);
   EXPECT_GE(plan.needed_bytes, plan.image_bytes);
   EXPECT_TRUE(plan.fits);
   EXPECT_FALSE(plan.hugepages);
+  const Plan two_nodes =
+      make_plan(input, {}, {.before_bytes = 5 * mib, .image_copies = 2, .memory = memory}).value();
+  EXPECT_EQ(two_nodes.dataplane_bytes, 2 * plan.image_bytes);
+  EXPECT_EQ(two_nodes.swap_bytes, 2 * plan.swap_bytes);
+  EXPECT_EQ(two_nodes.control_peak_bytes, plan.control_peak_bytes) << "control builds one";
   memory.hugepages_free_bytes = 64 * mib;
   EXPECT_TRUE(plan_of(input, {}, memory).hugepages);
   memory = {.available_bytes = mib};

@@ -56,12 +56,15 @@ struct TwoNodes {
   }
 };
 
-TEST(Numa, node_is_that_of_the_first_worker) {
+TEST(Numa, nodes_are_those_of_the_workers_and_the_first_one_comes_first) {
   const TwoNodes machine;
-  EXPECT_EQ(node_of_cores("2-3", machine.sys.path()), 1);
-  EXPECT_EQ(node_of_cores("1,2", machine.sys.path()), 0);
-  EXPECT_EQ(node_of_cores("9", machine.sys.path()), any_node) << "a CPU that is not there";
-  EXPECT_EQ(node_of_cores("", machine.sys.path()), any_node);
+  const auto nodes = [&](const char *cores) { return nodes_of_cores(cores, machine.sys.path()); };
+  EXPECT_EQ(nodes("2-3"), std::vector<int>{1});
+  EXPECT_EQ(nodes("1,2"), (std::vector<int>{0, 1}));
+  EXPECT_EQ(nodes("2,0-3"), (std::vector<int>{1, 0}));
+  EXPECT_EQ(nodes("9"), std::vector<int>{any_node}) << "a CPU that is not there";
+  EXPECT_EQ(nodes("9,2"), std::vector<int>{1});
+  EXPECT_EQ(nodes(""), std::vector<int>{any_node});
 }
 
 TEST(Numa, node_is_any_on_a_machine_with_one) {

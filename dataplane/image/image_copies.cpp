@@ -20,9 +20,9 @@ Result<ImageCopy> copy_to_node(Bytes image, int node, image::ImageWriter::Grace 
       image::MemoryFile::make(image.size(), image::choose_pages(image.size(), image::free_pages()), node));
   const MutableBytes bytes = memory.bytes().first(image.size());
   std::memcpy(bytes.data(), image.data(), image.size());
-  auto view = TRY(image::attach(bytes));
+  const image::ImageView view = TRY(image::attach(bytes));
   auto writer = TRY(image::ImageWriter::attach(bytes, std::move(grace)));
-  return ImageCopy{node, std::move(memory), std::move(view), std::move(writer)};
+  return ImageCopy{node, std::move(memory), view, std::move(writer)};
 }
 
 } // namespace weir::dataplane

@@ -123,6 +123,7 @@ std::vector<std::unique_ptr<Entrant>> entrants(std::size_t keys) {
   all.push_back(std::make_unique<EntrantOf<filter::QuotientFilter>>("counting quotient", keys));
   all.push_back(std::make_unique<EntrantOf<build::XorFilter>>("XOR", keys));
   all.push_back(std::make_unique<EntrantOf<build::BinaryFuse>>("binary fuse", keys));
+  all.push_back(std::make_unique<EntrantOf<build::BinaryFuse4>>("binary fuse, four-wise", keys));
   return all;
 }
 

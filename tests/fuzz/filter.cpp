@@ -95,13 +95,14 @@ template <class F> void ask(Bytes edits) {
 FUZZ_TARGET(filter, data) {
   if (data.empty()) return;
   const Bytes edits = data.subspan(1);
-  switch (std::to_integer<unsigned>(data[0]) % 7) {
+  switch (std::to_integer<unsigned>(data[0]) % 8) {
   case 0: return ask<filter::Bloom>(edits);
   case 1: return ask<filter::SplitBlockFilter>(edits);
   case 2: return ask<filter::CountingBloom>(edits);
   case 3: return ask<filter::CuckooFilter>(edits);
   case 4: return ask<filter::QuotientFilter>(edits);
   case 5: return ask<build::XorFilter>(edits);
-  default: return ask<build::BinaryFuse>(edits);
+  case 6: return ask<build::BinaryFuse>(edits);
+  default: return ask<build::BinaryFuse4>(edits);
   }
 }

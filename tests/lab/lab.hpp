@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/lab/building.hpp"
+#include "tests/lab/dictionary.hpp"
 #include "tests/lab/keys.hpp"
 #include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
@@ -90,10 +91,11 @@ struct SeesawReport {
 // options.cpp: the command line, or the code to end with after help or a complaint was printed.
 struct CommandLine {
   std::optional<int> exit_code;
-  enum class Experiment : std::uint8_t { seesaw, stacked, building, stacking } experiment{};
+  enum class Experiment : std::uint8_t { seesaw, stacked, building, stacking, dictionary } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
   BuildingTask building;
+  DictionaryTask dictionary;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

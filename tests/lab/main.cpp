@@ -25,6 +25,7 @@ int main(int argc, char **argv) {
   case seesaw: return show(weir::lab::run_seesaw(line.task));
   case stacked: return show(weir::lab::run_stacked(line.stacked));
   case building: return show(weir::lab::run_building(line.building));
+  case dictionary: return show(weir::lab::run_dictionary(line.dictionary));
   case stacking: fmt::print("{}\n", weir::lab::stacking_json(line.stacking_parts)); return 0;
   }
   return 2;

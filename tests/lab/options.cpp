@@ -103,6 +103,34 @@ void add_seesaw(CLI::App &app, SeesawTask &t) {
   app.footer(seesaw_footer);
 }
 
+constexpr const char *dictionary_footer = R"(
+Exact membership over a universe of positives and --lambda negatives for each: ChainedFilter with `&`, the exact
+Bloomier filter, and the bound. Bits are real ones. `errors` counts keys of the universe that are answered
+wrongly, `unseen_rate` is the share of other keys that is accepted. Times are for one key of the universe, medians of one
+thread's processor time over interleaved rounds, and good for ratios.
+
+Examples:
+  weir-lab dictionary                                  a few seconds: a million positives, eight million negatives
+  weir-lab dictionary --positives 1000000 --lambda 16 --ways 3
+)";
+
+void add_dictionary(CLI::App &app, DictionaryTask &t) {
+  app.add_option("--positives", t.positives, "keys that are members")
+      ->check(between<std::uint64_t>(100, std::uint64_t{1} << 25))
+      ->capture_default_str();
+  app.add_option("--lambda", t.lambda, "negatives a positive")
+      ->check(between(0.0, 64.0))
+      ->capture_default_str();
+  app.add_option("--ways", t.ways, "slots of a key in the fuse tables, 3 or 4")
+      ->check(between(3u, 4u))
+      ->capture_default_str();
+  app.add_option("--rounds", t.rounds, "of building and asking, each with a seed of its own")
+      ->check(between(1u, 1'000u))
+      ->capture_default_str();
+  app.add_option("--seed", t.seed, "of keys and of the first round")->capture_default_str();
+  app.footer(dictionary_footer);
+}
+
 } // namespace
 
 CommandLine read_command_line(int argc, char **argv) {
@@ -118,12 +146,15 @@ CommandLine read_command_line(int argc, char **argv) {
   CLI::App &stacking =
       *app.add_subcommand("stacking", "when to stack: curves of the formulas and the planner");
   add_stacking(stacking, line.stacking_parts);
+  CLI::App &dictionary = *app.add_subcommand("dictionary", "ChainedFilter as a static dictionary");
+  add_dictionary(dictionary, line.dictionary);
   try {
     app.parse(argc, argv);
-    line.experiment = stacked.parsed()    ? CommandLine::Experiment::stacked
-                      : building.parsed() ? CommandLine::Experiment::building
-                      : stacking.parsed() ? CommandLine::Experiment::stacking
-                                          : CommandLine::Experiment::seesaw;
+    line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
+                      : building.parsed()   ? CommandLine::Experiment::building
+                      : stacking.parsed()   ? CommandLine::Experiment::stacking
+                      : dictionary.parsed() ? CommandLine::Experiment::dictionary
+                                            : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
   }

@@ -16,7 +16,7 @@ namespace weir::test {
 
 using AllBaseFilters =
     ::testing::Types<filter::Bloom, filter::CuckooFilter, filter::QuotientFilter, filter::CountingBloom,
-                     filter::SplitBlockFilter, build::XorFilter, build::BinaryFuse>;
+                     filter::SplitBlockFilter, build::XorFilter, build::BinaryFuse, build::BinaryFuse4>;
 
 // Kinds that can make something of any number of bits return no optional.
 template <class F>

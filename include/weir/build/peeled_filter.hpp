@@ -1,8 +1,8 @@
-// Builds XOR and binary fuse filters: finds fingerprints for all slots so that every key's three slots
+// Builds XOR and binary fuse filters: finds fingerprints for all slots so that every key's slots
 // combine to its own.
 //
 // Keys are peeled off: a slot that only one key left uses can be given to that key, and the key leaves its
-// other two slots, which may so come to have one key only. In the reverse order each key finds two slots
+// other slots, which may so come to have one key only. In the reverse order each key finds the others
 // settled and settles the one that it was given. Whether all keys come off depends on the seed; with the
 // slots of Shape::for_keys() nearly every one serves, and another is tried otherwise.
 //
@@ -60,18 +60,29 @@ template <class Shape>
   return order;
 }
 
-// In the order of their upper bits, more or less: neighbours share cache lines.
-[[nodiscard]] inline std::vector<std::uint64_t> mixed_in_order(std::span<const KeyHash> keys,
-                                                               std::uint64_t family) {
-  constexpr unsigned bucket_bits = 11;
-  std::vector<std::size_t> ends(std::size_t{1} << bucket_bits);
-  for (const KeyHash key : keys) ++ends[remix(key, family) >> (64 - bucket_bits)];
-  std::partial_sum(ends.begin(), ends.end(), ends.begin());
-  std::vector<std::uint64_t> mixed(keys.size());
-  for (const KeyHash key : keys) {
-    const std::uint64_t h = remix(key, family);
-    mixed[--ends[h >> (64 - bucket_bits)]] = h;
+// Gives every slot its bits, last key first: `wanted(mixed hash)` is what a key's slots are to combine to.
+template <class Shape, class Wanted>
+void settle(const Peeling &order, const Shape &shape, unsigned slot_bits, std::byte *bytes, Wanted wanted) {
+  const std::uint32_t mask = (std::uint32_t{1} << slot_bits) - 1;
+  for (std::size_t i = order.mixed.size(); i-- > 0;) {
+    std::uint32_t bits = wanted(order.mixed[i]);
+    for (const std::uint32_t slot : shape.slots_of(order.mixed[i])) // its own is still 0
+      bits ^= filter::peeled_load(bytes, std::uint64_t{slot} * slot_bits);
+    const std::uint64_t at = std::uint64_t{order.slots[i]} * slot_bits;
+    const auto word = load_unaligned<std::uint32_t>(bytes + at / 8) | (bits & mask) << at % 8;
+    std::memcpy(bytes + at / 8, &word, sizeof word);
   }
+}
+
+// In the order of their upper bits, more or less: neighbours share cache lines. `each(take)` calls take(mixed hash)
+// for every key, the same ones each time.
+template <class Each> [[nodiscard]] std::vector<std::uint64_t> in_slot_order(std::size_t keys, Each each) {
+  constexpr unsigned bucket_bits = 11, shift = 64 - bucket_bits;
+  std::vector<std::size_t> ends(std::size_t{1} << bucket_bits);
+  each([&](std::uint64_t h) { ++ends[h >> shift]; });
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<std::uint64_t> mixed(keys);
+  each([&](std::uint64_t h) { mixed[--ends[h >> shift]] = h; });
   return mixed;
 }
 
@@ -106,7 +117,10 @@ public:
     std::vector<KeyHash> once; // filled when keys turn out to be repeated
     for (unsigned attempt = 0; attempt < peel_seeds_max; ++attempt) {
       const std::uint64_t next = remix({seed}, attempt);
-      if (const auto order = peel(shape, mixed_in_order(keys, V::family(layer, next))))
+      const auto each = [keys, family = V::family(layer, next)](auto take) {
+        for (const KeyHash key : keys) take(remix(key, family));
+      };
+      if (const auto order = peel(shape, in_slot_order(keys.size(), each)))
         return PeeledFilter(shape, layer, next, *order);
       if (attempt > 0) continue;
       once.assign(keys.begin(), keys.end());
@@ -123,22 +137,14 @@ public:
 private:
   PeeledFilter(const Shape &shape, std::uint64_t layer, std::uint64_t seed, const Peeling &order)
       : Base(shape, layer, seed) {
-    std::byte *bytes = this->memory_.cells();
     const unsigned f = shape.fingerprint_bits;
-    const std::uint32_t mask = (std::uint32_t{1} << f) - 1;
-    for (std::size_t i = order.mixed.size(); i-- > 0;) {
-      std::uint32_t bits = V::fingerprint_of(order.mixed[i], f);
-      for (const std::uint32_t slot : shape.slots_of(order.mixed[i])) // its own is still 0
-        bits ^= filter::peeled_load(bytes, std::uint64_t{slot} * f);
-      const std::uint64_t at = std::uint64_t{order.slots[i]} * f;
-      const auto word = load_unaligned<std::uint32_t>(bytes + at / 8) | (bits & mask) << at % 8;
-      std::memcpy(bytes + at / 8, &word, sizeof word);
-    }
+    settle(order, shape, f, this->memory_.cells(), [f](std::uint64_t h) { return V::fingerprint_of(h, f); });
     this->memory_.set_keys(order.mixed.size());
   }
 };
 
 using XorFilter = PeeledFilter<filter::XorView>;
 using BinaryFuse = PeeledFilter<filter::BinaryFuseView>;
+using BinaryFuse4 = PeeledFilter<filter::BinaryFuse4View>;
 
 } // namespace weir::build

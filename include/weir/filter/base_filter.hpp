@@ -10,6 +10,7 @@
 //                       count, resize
 //   XorFilter           none            2^-f                                       build/peeled_filter.hpp
 //   BinaryFuse          none            2^-f                                       build/peeled_filter.hpp
+//   BinaryFuse4         none            2^-f                                       build/peeled_filter.hpp
 //
 // Each filter F has
 //
@@ -70,6 +71,9 @@ enum class FilterKind : std::uint32_t {
   seesaw = 8,             // seesaw_shape.hpp
   stack = 9,              // of layers that have headers of their own: stacked_view.hpp
   chained_predictor = 10, // table/sections.hpp
+  binary_fuse_4 = 11,
+  retrieval_3 = 12, // retrieval.hpp: values, not members
+  retrieval_4 = 13,
 };
 
 [[nodiscard]] constexpr const char *name_of(FilterKind kind) noexcept {
@@ -84,6 +88,9 @@ enum class FilterKind : std::uint32_t {
   case FilterKind::seesaw: return "Seesaw filter";
   case FilterKind::stack: return "stacked filter";
   case FilterKind::chained_predictor: return "chained predictor";
+  case FilterKind::binary_fuse_4: return "four-wise binary fuse filter";
+  case FilterKind::retrieval_3: return "retrieval";
+  case FilterKind::retrieval_4: return "four-wise retrieval";
   }
   return "unknown filter";
 }

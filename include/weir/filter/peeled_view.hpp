@@ -1,12 +1,12 @@
 // The reader that XOR and binary fuse filters share: a packed table of fingerprints, in which three slots
-// of a present key combine to the fingerprint of the key.
+// (four, by the shape) of a present key combine to the fingerprint of the key.
 //
 //   slots   [f bits] [f bits] [f bits] ...    side by side; no gaps
 //              ^         ^         ^
 //   key       p_0       p_1       p_2         present: slot p_0 xor slot p_1 xor slot p_2 = fingerprint(key)
 //
 // An absent key's slots hold what others put there, so it is accepted with 2^-f whatever the number of keys.
-// Where the three slots lie is the Shape's business. Cost: three lines a query, all of them known at once.
+// Where the slots lie is the Shape's business. Cost: a line for each slot, all of them known at once.
 // A section never changes; any number of readers.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace weir::filter {
 inline constexpr unsigned peeled_fingerprint_bits_max = 20;
 inline constexpr unsigned peeled_padding_bits = 24; // a 32-bit load of the last slot may read past it
 
-using PeeledSlots = std::array<std::uint32_t, 3>; // all different
+template <unsigned ways> using PeeledSlots = std::array<std::uint32_t, ways>; // all different
 
 // A slot's bits from its first one on; `bytes` are those of the table.
 [[nodiscard]] inline std::uint32_t peeled_load(const std::byte *bytes, std::uint64_t bit) noexcept {
@@ -32,6 +32,8 @@ using PeeledSlots = std::array<std::uint32_t, 3>; // all different
 
 // `S` has fingerprint_bits, slots() and slots_of(mixed hash).
 template <class S> class PeeledView {
+  using Slots = decltype(S().slots_of(0));
+
 public:
   using Shape = S;
 
@@ -56,11 +58,11 @@ public:
       return hits;
     }
     std::array<std::uint64_t, batch_max> mixed;
-    std::array<PeeledSlots, batch_max> slots;
+    std::array<Slots, batch_max> slots;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       mixed[i] = remix(keys[i], family_);
       slots[i] = shape_.slots_of(mixed[i]);
-#pragma GCC unroll 3
+#pragma GCC unroll 4
       for (const std::uint32_t slot : slots[i]) __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_l2);
     }
     HitMask hits = 0;
@@ -81,10 +83,9 @@ private:
   [[nodiscard]] std::uint64_t bit_of(std::uint32_t slot) const noexcept {
     return std::uint64_t{slot} * shape_.fingerprint_bits;
   }
-  [[nodiscard, gnu::always_inline]] bool matches(std::uint64_t mixed,
-                                                 const PeeledSlots &slots) const noexcept {
+  [[nodiscard, gnu::always_inline]] bool matches(std::uint64_t mixed, const Slots &slots) const noexcept {
     std::uint32_t bits = fingerprint_of(mixed, shape_.fingerprint_bits);
-#pragma GCC unroll 3
+#pragma GCC unroll 4
     for (const std::uint32_t slot : slots) bits ^= peeled_load(bytes_, bit_of(slot));
     return (bits & ((std::uint32_t{1} << shape_.fingerprint_bits) - 1)) == 0;
   }

@@ -43,7 +43,7 @@ struct XorShape {
   }
 
   // Three overlapping thirds of the hash.
-  [[nodiscard]] PeeledSlots slots_of(std::uint64_t h) const noexcept {
+  [[nodiscard]] PeeledSlots<3> slots_of(std::uint64_t h) const noexcept {
     const auto in_block = [&](int turn) {
       return reduce(static_cast<std::uint32_t>(std::rotl(h, turn)), block);
     };

@@ -11,8 +11,8 @@ namespace {
 using test::random_keys;
 
 template <class F> class PeeledFilters : public ::testing::Test {};
-using Both = ::testing::Types<XorFilter, BinaryFuse>;
-TYPED_TEST_SUITE(PeeledFilters, Both);
+using All = ::testing::Types<XorFilter, BinaryFuse, BinaryFuse4>;
+TYPED_TEST_SUITE(PeeledFilters, All);
 
 TYPED_TEST(PeeledFilters, hold_every_key_at_every_width_and_size) {
   const std::uint64_t seed = test::seed_or(61);
@@ -75,6 +75,16 @@ TEST(BinaryFuse, needs_an_eighth_more_slots_than_keys) {
   EXPECT_LT(per_key(1e7), 1.14);
   EXPECT_LT(per_key(1e6), 1.14);
   EXPECT_LT(per_key(1e5), 1.20);
+  EXPECT_LT(per_key(1e4), 1.35);
+}
+
+TEST(BinaryFuse4, needs_a_twelfth_more_slots_than_keys) {
+  const auto per_key = [](double keys) {
+    return static_cast<double>(filter::BinaryFuse4Shape::for_keys(keys, 8)->slots()) / keys;
+  };
+  EXPECT_LT(per_key(1e7), 1.08);
+  EXPECT_LT(per_key(1e6), 1.08);
+  EXPECT_LT(per_key(1e5), 1.15);
   EXPECT_LT(per_key(1e4), 1.35);
 }
 

@@ -1,0 +1,63 @@
+// ChainedFilter with `&` [Chained Alg. 1]: exact membership over a declared universe in close to the fewest bits there can
+// be. An approximate filter of the positives lets a few of the negatives through; an exact one-bit filter of the
+// positives and these tells them apart.
+//
+//   key  ->  first: fuse filter, 2^-f  --accepts-->  second: retrieval of one bit  --1-->  positive
+//               | rejects                               | 0
+//               v                                       v
+//            negative                                negative
+//
+//   errors    none for keys of the universe; another key is accepted with 2^-(f + 1)
+//   bits      C (f + 1 + lambda / 2^f) a positive with f = floor(log2 lambda), for lambda negatives a positive; C is the
+//             slots a key of a binary fuse filter. At most 1.108 C times the bound (build/chained_model.hpp)
+//   cost      three or four lines, and as many again for what the first accepts
+//
+// Without a first stage (lambda below 2) it is the exact filter alone. Built by build/chained_and_builder.hpp.
+#pragma once
+
+#include "weir/filter/binary_fuse.hpp"
+#include "weir/filter/retrieval.hpp"
+
+namespace weir::filter {
+
+template <unsigned ways> class ChainedAndView {
+public:
+  using First = PeeledView<FuseShape<ways>>;
+  using Second = RetrievalView<ways>;
+
+  ChainedAndView() = default;
+  ChainedAndView(std::optional<First> first, const Second &second) noexcept
+      : has_first_(first.has_value()), first_(first.value_or(First())), second_(second) {}
+
+  [[nodiscard]] bool contains(KeyHash key) const noexcept {
+    return (!has_first_ || first_.contains(key)) && second_.contains(key);
+  }
+  // The second stage is asked for all that the first accepts, at once.
+  [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    if (!has_first_) return second_.contains_batch(keys);
+    const HitMask accepted = first_.contains_batch(keys);
+    std::array<KeyHash, batch_max> left;
+    std::array<std::uint8_t, batch_max> place;
+    std::size_t count = 0;
+    for (HitMask rest = accepted; rest != 0; rest &= rest - 1, ++count) {
+      place[count] = static_cast<std::uint8_t>(std::countr_zero(rest));
+      left[count] = keys[place[count]];
+    }
+    const HitMask among = second_.contains_batch(std::span(left).first(count));
+    HitMask hits = 0;
+    for (HitMask rest = among; rest != 0; rest &= rest - 1)
+      hits |= HitMask{1} << place[static_cast<std::size_t>(std::countr_zero(rest))];
+    return hits;
+  }
+
+  [[nodiscard]] bool has_first() const noexcept { return has_first_; }
+  [[nodiscard]] const First &first() const noexcept { return first_; }
+  [[nodiscard]] const Second &second() const noexcept { return second_; }
+
+private:
+  bool has_first_ = false;
+  First first_;
+  Second second_;
+};
+
+} // namespace weir::filter

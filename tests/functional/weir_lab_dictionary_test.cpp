@@ -1,0 +1,60 @@
+// weir-lab dictionary: no key of the universe is answered wrongly, and space is what the model says.
+#include "tests/support/process.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::test {
+namespace {
+
+using Json = nlohmann::json;
+
+Json dictionary(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {program("weir-lab").string(), "dictionary"});
+  const Outcome outcome = run(arguments);
+  EXPECT_TRUE(outcome.ok()) << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
+
+// [Chained §5.1] at its worst lambda: a fifth over the bound in four-wise tables of a million keys.
+TEST(WeirLabDictionary, takes_at_most_a_fifth_more_than_the_bound_and_makes_no_error) {
+  const Json json = dictionary({"--lambda", "4", "--rounds", "1"});
+  EXPECT_EQ(json.at("errors"), 0);
+  EXPECT_LT(json.at("overhead"), 0.2);
+  EXPECT_NEAR(json.at("lower_bound"), 3.6096, 1e-4);
+  EXPECT_NEAR(json.at("bits_per_positive").get<double>() /
+                  json.at("predicted_bits_per_positive").get<double>(),
+              1, 0.01);
+  EXPECT_NEAR(json.at("unseen_rate"), 0.125, 0.002);
+  const Json &rival = json.at("exact_bloomier");
+  EXPECT_EQ(rival.at("errors"), 0);
+  EXPECT_NEAR(rival.at("bits_per_positive"), 5 * 1.076, 0.03);
+  for (const char *time : {"build_ns", "query_ns", "query_batch_ns"}) {
+    EXPECT_GT(json.at(time), 0) << time;
+    EXPECT_GT(rival.at(time), 0) << time;
+  }
+}
+
+TEST(WeirLabDictionary, saves_64_percent_of_the_exact_bloomier_filter_at_sixteen) {
+  for (const char *ways : {"3", "4"})
+    EXPECT_GT(dictionary({"--lambda", "16", "--ways", ways, "--rounds", "1", "--positives", "300000"})
+                  .at("space_saved"),
+              0.63)
+        << ways;
+}
+
+TEST(WeirLabDictionary, is_the_exact_filter_alone_below_two_negatives_a_positive) {
+  const Json json = dictionary({"--lambda", "1.5", "--rounds", "1", "--positives", "10000"});
+  EXPECT_EQ(json.at("first_stage_bits"), 0);
+  EXPECT_EQ(json.at("bits_per_positive"), json.at("exact_bloomier").at("bits_per_positive"));
+  EXPECT_EQ(json.at("errors"), 0);
+}
+
+TEST(WeirLabDictionary, refuses_what_it_cannot_do) {
+  const Outcome outcome = run({program("weir-lab").string(), "dictionary", "--ways", "5"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--ways"), std::string::npos) << outcome.err;
+}
+
+} // namespace
+} // namespace weir::test

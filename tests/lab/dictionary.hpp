@@ -1,0 +1,41 @@
+// The implicit static dictionary [Chained §5.1]: exact membership over a declared universe, by ChainedFilter with `&`, by the exact
+// Bloomier filter, and as the bound has it.
+#pragma once
+
+#include "weir/base/result.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace weir::lab {
+
+struct DictionaryTask {
+  std::uint64_t positives = 1'000'000;
+  double lambda = 8; // negatives a positive
+  unsigned ways = 4; // of the fuse tables, 3 or 4
+  unsigned rounds = 5;
+  std::uint64_t seed = 1;
+};
+
+// Times are of one thread's processor time, for one key of the universe, medians over interleaved rounds.
+struct DictionaryFilter {
+  double bits_per_positive = 0; // of the cells, real ones
+  std::uint64_t errors = 0;     // keys of the universe answered wrongly
+  double unseen_rate = 0;       // of other keys, how many are accepted
+  double build_ns = 0, query_ns = 0, query_batch_ns = 0;
+};
+
+struct DictionaryReport {
+  DictionaryTask task;
+  DictionaryFilter chained, bloomier;
+  unsigned first_bits = 0; // of the first stage
+  double second_keys = 0;  // a positive
+  double predicted_bits = 0, lower_bound = 0;
+  double build_speedup = 0, query_speedup = 0, query_batch_speedup = 0; // medians of the rounds' ratios
+};
+
+// Errors: those of building.
+[[nodiscard]] Result<DictionaryReport> run_dictionary(const DictionaryTask &task);
+[[nodiscard]] std::string json_of(const DictionaryReport &report);
+
+} // namespace weir::lab

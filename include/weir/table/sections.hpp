@@ -1,4 +1,4 @@
-// How the sections of tables begin in an image: tables, length maps, overlays, location predictors.
+// How the sections of tables begin in an image: tables, words of hosts, length maps, overlays, location predictors.
 // docs/image-format.md has the same for people.
 #pragma once
 
@@ -21,6 +21,16 @@ struct TableHeader {
   std::array<std::uint8_t, 40> reserved;
 };
 static_assert(sizeof(TableHeader) == 64);
+
+// Hosts in words (table/word_line.hpp): this, then lines. The table of the same side and family has what they do not.
+inline constexpr std::uint32_t word_form = 1; // the one form of lines of hosts that there is
+struct WordHeader {
+  std::uint32_t form;
+  std::uint32_t lines; // WordTableView::lines_least to lines_most
+  std::uint64_t keys;  // as built, in words and in the table
+  std::array<std::uint8_t, 48> reserved;
+};
+static_assert(sizeof(WordHeader) == 64 && std::has_unique_object_representations_v<WordHeader>);
 
 // IPv4: which lengths from 17 to 32 are in use below each /16, and the longest shorter prefix.
 struct LengthMapHeader {

@@ -13,6 +13,7 @@
 //   blocks   mixed hashes       -> blocks of a split-block Bloom filter
 //   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
 //   ranges   those of range maps: range_kernels.hpp
+//   words    those of lines of words: word_kernels.hpp
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
 // hash(), lines...(), signs(), cells(), or_else(), mix(), blocks() and settle() may read and write up to the next
@@ -23,6 +24,7 @@
 
 #include "weir/filter/split_block_bloom.hpp"
 #include "weir/lookup/range_kernels.hpp"
+#include "weir/lookup/word_kernels.hpp"
 #include "weir/table/chained_predictor.hpp"
 #include "weir/table/length_map.hpp"
 #include "weir/table/line.hpp"
@@ -127,6 +129,7 @@ struct Kernels {
   unsigned (*bloom)(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
                     std::uint16_t *kept) noexcept;
   const RangeKernels *ranges;
+  const WordKernels *words;
 };
 
 namespace portable {
@@ -275,6 +278,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::mix,
                                           portable::blocks,
                                           portable::bloom,
-                                          &portable::range_kernels};
+                                          &portable::range_kernels,
+                                          &portable::word_kernels};
 
 } // namespace weir::lookup

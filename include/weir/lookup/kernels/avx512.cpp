@@ -292,9 +292,9 @@ WEIR_TARGET unsigned bloom(const filter::SplitBlockBloom &filter, const std::uin
 
 namespace kernels {
 const Kernels avx512{
-    "avx512",       hash_v4,        hash_v6,       lines1,  lines_led, probe<LineV4>, probe<LineV6>,
-    settle<LineV4>, settle<LineV6>, cells,         or_else, signs,     listed,        mix,
-    blocks,         bloom,          &ranges_avx512};
+    "avx512",       hash_v4,        hash_v6,        lines1,       lines_led, probe<LineV4>, probe<LineV6>,
+    settle<LineV4>, settle<LineV6>, cells,          or_else,      signs,     listed,        mix,
+    blocks,         bloom,          &ranges_avx512, &words_avx512};
 }
 
 } // namespace weir::lookup

@@ -24,6 +24,7 @@ namespace weir::lookup {
 namespace kernels {
 extern const Kernels avx2, avx512;
 extern const RangeKernels ranges_avx2, ranges_avx512;
+extern const WordKernels words_avx2, words_avx512;
 } // namespace kernels
 
 } // namespace weir::lookup

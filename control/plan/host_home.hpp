@@ -54,7 +54,13 @@ struct HomeChoice {
 };
 
 [[nodiscard]] constexpr const char *name_of(build::HostHome home) noexcept {
-  return home == build::HostHome::table ? "table" : home == build::HostHome::ranges ? "ranges" : "points";
+  switch (home) {
+  case build::HostHome::table: break;
+  case build::HostHome::ranges: return "ranges";
+  case build::HostHome::points: return "points";
+  case build::HostHome::words: return "words";
+  }
+  return "table";
 }
 
 // What the map has to save, since hosts in a table come and go five times as fast and more.

@@ -34,8 +34,11 @@ struct Buffer {
 
 inline constexpr std::uint32_t test_hosts[] = {0, 0x0A000001, 0x0A000002, 0xC0000201, 0xFFFFFFFF};
 
-// `stack`: denied hosts are judged by a stacked filter; otherwise by tables behind a front filter.
-inline Buffer make_honest_image(bool stack) {
+// Where denied IPv4 hosts stand: in tables behind a front filter, nowhere since a stacked filter judges them, or in words.
+enum class Honest : std::uint8_t { front, stack, words };
+
+inline Buffer make_honest_image(Honest kind) {
+  const bool stack = kind == Honest::stack;
   std::vector<build::EntryV4> v4;
   for (const std::uint32_t host : test_hosts) v4.push_back({.host = host, .length = 32, .list = 1});
   v4.push_back({.host = 0x0A000000, .length = 8, .list = 1});
@@ -53,7 +56,8 @@ inline Buffer make_honest_image(bool stack) {
   input.lists = {{.name = "ops", .number = 0, .side = Side::allow},
                  {.name = "drop", .number = 1, .side = Side::deny},
                  {.name = "bans", .number = 2, .side = Side::deny}};
-  input.deny = {.v4 = v4, .v6 = v6, .front_filter = !stack};
+  input.deny = {.v4 = v4, .v6 = v6, .front_filter = kind == Honest::front};
+  if (kind == Honest::words) input.deny.hosts_v4 = build::HostHome::words;
   input.allow = {.v4 = allowed, .v6 = {}, .predictor = build::Predictor::chained};
   const std::vector<build::VulnerableKey> guarded{{{Address::from_host(0x0A000001), 32}, 1},
                                                   {{Address::from_host(0x0A000002), 32}, 1}};
@@ -82,9 +86,10 @@ inline Buffer make_honest_image(bool stack) {
   require(image::attach(bytes.all()).has_value(), "the honest image is accepted");
   return bytes;
 }
-inline const Buffer &honest_image(bool stack = false) {
-  static const Buffer images[2] = {make_honest_image(false), make_honest_image(true)};
-  return images[stack ? 1 : 0];
+inline const Buffer &honest_image(Honest kind = Honest::front) {
+  static const Buffer images[] = {make_honest_image(Honest::front), make_honest_image(Honest::stack),
+                                  make_honest_image(Honest::words)};
+  return images[static_cast<std::size_t>(kind)];
 }
 
 } // namespace weir::fuzz

@@ -2,7 +2,7 @@
 // image is attached, with or without repairing the checksums afterwards:
 //
 //   byte 0    bit 0: repair checksums; bit 1: the rest is an image as it stands, no edits; bit 2: the honest
-//             image is one whose denied hosts are judged by a stacked filter
+//             image is one whose denied hosts are judged by a stacked filter; else bit 3: whose denied IPv4 hosts stand in words
 //   then      [kind 1][place 4, little-endian][value 8] each
 //     kind 0  header and section table     1  the first 64 bytes of section place / 64
 //     kind 2  anywhere                      3  cut to place % size bytes
@@ -70,8 +70,8 @@ void repair_checksums(MutableBytes image) {
 }
 
 // Is a byte different that the honest image's checksums cover?
-bool covered_change(MutableBytes image, bool stack) {
-  const MutableBytes honest = honest_image(stack).all();
+bool covered_change(MutableBytes image, fuzz::Honest kind) {
+  const MutableBytes honest = honest_image(kind).all();
   if (image.size() < honest.size()) return true;
   const auto differs = [&](std::size_t offset, std::size_t bytes) {
     return std::memcmp(image.data() + offset, honest.data() + offset, bytes) != 0;
@@ -139,14 +139,17 @@ void change_something(MutableBytes image) {
 FUZZ_TARGET(image, data) {
   if (data.empty()) return;
   const unsigned flags = static_cast<unsigned>(data[0]);
-  const bool repair = (flags & 1) != 0, raw = (flags & 2) != 0, stack = (flags & 4) != 0;
-  Buffer image(raw ? data.subspan(1) : Bytes(honest_image(stack).all()));
+  const bool repair = (flags & 1) != 0, raw = (flags & 2) != 0;
+  const fuzz::Honest kind = (flags & 4) != 0   ? fuzz::Honest::stack
+                            : (flags & 8) != 0 ? fuzz::Honest::words
+                                               : fuzz::Honest::front;
+  Buffer image(raw ? data.subspan(1) : Bytes(honest_image(kind).all()));
   if (!raw) edit(image, data.subspan(1));
   if (repair) repair_checksums(image.all());
 
   const Buffer exact(image.all()); // a cut must be a real end
   const auto view = image::attach(exact.all());
-  require(raw || repair || !view || !covered_change(exact.all(), stack), "a changed image is refused");
+  require(raw || repair || !view || !covered_change(exact.all(), kind), "a changed image is refused");
   if (!view) {
     require(!view.error().message.empty(), "a refusal says why");
     return;

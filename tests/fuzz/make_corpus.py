@@ -82,7 +82,7 @@ def frames():
 
 # ---- image: edits to an honest image, see image.cpp -------------------------------------------------
 
-REPAIR, RAW, STACK = 1, 2, 4
+REPAIR, RAW, STACK, WORDS = 1, 2, 4, 8
 HEADER, SECTION, ANYWHERE, CUT = range(4)
 
 
@@ -115,6 +115,14 @@ def images():
                                ("ranges_one_more", 40, 2), ("reserved", 56, 1 << 40)):
         yield "stack_" + name, bytes([REPAIR | STACK]) + edit(SECTION, stack + place, value)
         yield f"stack_{name}_unrepaired", bytes([STACK]) + edit(SECTION, stack + place, value)
+    yield "words_honest", bytes([WORDS])
+    words = 5 * 64  # of deny_v4_hosts among the sections
+    for name, place, value in (("form", 0, 2 | 16 << 32), ("no_lines", 0, 1), ("few_lines", 0, 1 | 3 << 32),
+                               ("many_lines", 0, 1 | 0xFFFFFFFF << 32), ("reserved", 24, 1)):
+        yield "words_" + name, bytes([REPAIR | WORDS]) + edit(SECTION, words + place, value)
+        yield f"words_{name}_unrepaired", bytes([WORDS]) + edit(SECTION, words + place, value)
+    yield "words_as_optional", bytes([REPAIR | WORDS]) + edit(HEADER, 192 + 32 * 5, 52 | 3 << 32)
+    yield "words_elsewhere", bytes([REPAIR | WORDS]) + edit(HEADER, 192 + 32 * 5, 53 | 1 << 32)
     for size in (0, 100, 191, 192, 700, 4096, 600_000):
         yield f"cut_{size}", bytes([REPAIR]) + edit(CUT, size)
     yield "raw", bytes([RAW]) + b"WEIRIMG1" + bytes(300)

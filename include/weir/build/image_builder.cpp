@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace weir::build {
@@ -45,6 +46,7 @@ struct PlannedSection {
 struct InTable {
   bool hosts = true, prefixes = true;
   bool hosts_in_map = false;
+  bool hosts_in_words = false; // but for those that find no room there
   [[nodiscard]] bool all() const noexcept { return hosts && prefixes; }
   template <class Entry> [[nodiscard]] bool operator()(const Entry &e) const noexcept {
     return is_host(e) ? hosts : prefixes;
@@ -62,6 +64,8 @@ template <class Entry>
 // For how many keys it is sized.
 template <class Entry>
 [[nodiscard]] std::uint64_t sized_count(std::span<const Entry> all, InTable in_table) noexcept {
+  if constexpr (std::is_same_v<Entry, EntryV4>)
+    if (in_table.hosts_in_words) return word_size(all).keys_behind;
   const std::uint64_t keys = tabled_count(all, in_table);
   if (!in_table.hosts_in_map) return keys;
   return keys + room_beside_map(tabled_count(all, {.hosts = true, .prefixes = false}));
@@ -92,8 +96,12 @@ template <class Entry>
   const bool v4 = family == Family::ipv4;
   const bool has_map = v4 ? ranges.v4[side].has_value() : ranges.v6[side].has_value();
   const bool hosts_in_map = v4 ? ranges.hosts_in_v4[side] : ranges.hosts_in_v6[side];
-  return {
-      .hosts = !hosts_in_map && !without_hosts(in, side), .prefixes = !has_map, .hosts_in_map = hosts_in_map};
+  const bool hosts_in_words =
+      v4 && has_map && !hosts_in_map && side == Side::deny && in.deny.hosts_v4 == HostHome::words;
+  return {.hosts = !hosts_in_map && !hosts_in_words && !without_hosts(in, side),
+          .prefixes = !has_map,
+          .hosts_in_map = hosts_in_map,
+          .hosts_in_words = hosts_in_words};
 }
 
 // The fixed order of sections.
@@ -139,6 +147,8 @@ template <class Entry>
                                                   cache_line_bytes,
                front, chained ? chain_size<table::LineV4>(sized4, s.chain_words_v4, rule).bytes() : 0,
                ranges4 ? ranges4->footprint().bytes : 0);
+    if (in4.hosts_in_words)
+      out.push_back({SectionKind::deny_v4_hosts, section_mutable, word_bytes(word_size(s.v4).lines)});
     per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(sized6, s.predictor, rule).bytes(),
                sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV6>(
                                                   overlaid_count(s.v6, ranges6.has_value()), rule)} *
@@ -179,8 +189,12 @@ public:
     write_lists();
     for (const Side side : {Side::deny, Side::allow}) {
       const SideInput &s = side_of(in_, side);
-      if (!write_family<table::LineV4>(side, s.v4, side == Side::deny ? report.deny_v4 : report.allow_v4))
+      if (in_table(in_, ranges_, side, Family::ipv4).hosts_in_words) {
+        if (!write_words(s.v4, report)) return false;
+      } else if (!write_family<table::LineV4>(side, s.v4,
+                                              side == Side::deny ? report.deny_v4 : report.allow_v4)) {
         return false;
+      }
       if (!write_family<table::LineV6>(side, s.v6, side == Side::deny ? report.deny_v6 : report.allow_v6))
         return false;
       write_prefixes(side, s);
@@ -247,6 +261,22 @@ private:
         reinterpret_cast<table::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
     overlay->lines = overlay_lines<Line>(overlaid_count(all, has_ranges<Line>(side)), rule);
     if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
+    return true;
+  }
+
+  // Hosts of the deny side, and the table behind them.
+  [[nodiscard]] bool write_words(std::span<const EntryV4> all, BuildReport &report) {
+    const WordSize size = word_size(all);
+    const unsigned threads = threads_for(in_.threads);
+    WordBuilder words(section(SectionKind::deny_v4_hosts), size.lines, seeds_[address_bits(Family::ipv4)]);
+    const std::vector<WordBuilder::Item> behind = words.build(all, threads);
+    report.words = words.report();
+    TableBuilder<table::LineV4> builder(section(SectionKind::deny_v4_table),
+                                        table_size<table::LineV4>(size.keys_behind), hasher());
+    if (!builder.build(behind.size(), [&](std::uint64_t i) { return behind[i]; }, threads)) return false;
+    report.deny_v4 = builder.report();
+    auto *overlay = reinterpret_cast<table::OverlayHeader *>(section(SectionKind::deny_v4_overlay).data());
+    overlay->lines = overlay_lines<table::LineV4>(overlaid_count(all, true));
     return true;
   }
 

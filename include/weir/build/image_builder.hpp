@@ -8,6 +8,7 @@
 #include "weir/base/result.hpp"
 #include "weir/build/input.hpp"
 #include "weir/build/table_size.hpp"
+#include "weir/build/word_builder.hpp"
 #include "weir/image/allow_filter_kinds.hpp"
 
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace weir::build {
 struct BuildReport {
   std::uint64_t image_bytes = 0;
   TableReport deny_v4, deny_v6, allow_v4, allow_v6;
+  WordReport words; // of the deny side; deny_v4 is of the table behind them then
   double build_ms = 0, verify_ms = 0;
   std::uint64_t keys_verified = 0;
   std::optional<image::DynamicFilterLoad> allow_filter; // none: there is no such filter

@@ -26,7 +26,7 @@ template <class Line, class Entry>
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];
       hashes[i] = hasher(key_of(e), e.length);
-      view.sides<Line>()[side].prefetch(hashes[i]);
+      view.sides<Line>()[side].prefetch(key_of(e), hashes[i]);
     }
     for (std::size_t i = 0; i < n; ++i) {
       const Entry &e = entries[from + i];

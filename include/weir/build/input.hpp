@@ -50,9 +50,13 @@ struct SizeRule {
 using ChainWords = std::array<std::uint32_t, table::chain_deep_layers_max>;
 
 // Where IPv4 hosts stand, on a side that has prefixes in a range map: in a table of their own, unless they are few
-// (build/prefix_ranges.hpp), or all in the map, as ranges of one address or as points (table/range_line.hpp). Ranges
-// are faster to read, points take half the lines.
-enum class HostHome : std::uint8_t { table, ranges, points };
+// (build/prefix_ranges.hpp), or all in the map, as ranges of one address or as points (table/range_line.hpp), or one word
+// each beside a small table (table/word_line.hpp). Ranges are faster to read, points take half the lines, words are for
+// hosts without order.
+//
+// Words are of the deny side alone, and there is no filter in front of them, no predictor and no P4 program that reads
+// them: check_input() refuses those. Where hosts are few, or a range map cannot have the prefixes, they are ignored.
+enum class HostHome : std::uint8_t { table, ranges, points, words };
 
 struct SideInput {
   std::span<const EntryV4> v4;

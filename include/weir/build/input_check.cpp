@@ -51,6 +51,22 @@ template <class Entry>
   return {};
 }
 
+// Readers of words ask nothing in front of them.
+[[nodiscard]] Status check_words(const BuildInput &in) {
+  if (in.allow.hosts_v4 == HostHome::words)
+    return fail(Errc::usage, "hosts in words are of the deny side alone: give the allow side a table");
+  if (in.deny.hosts_v4 != HostHome::words) return {};
+  if (in.family != HashFamily::xxh3)
+    return fail(Errc::usage, "hosts in words have no form for hash family jhash: give them a table");
+  if (in.deny.front_filter || !in.deny_filter.section.empty())
+    return fail(Errc::usage,
+                "no filter stands in front of hosts in words or judges them: give them a table, or none");
+  if (in.deny.predictor == Predictor::chained)
+    return fail(Errc::usage,
+                "hosts in words have no chained predictor: take inline bits, or give them a table");
+  return {};
+}
+
 } // namespace
 
 bool without_hosts(const BuildInput &in, Side side) noexcept {
@@ -65,6 +81,7 @@ Status check_input(const BuildInput &in) {
   for (const ListInput &l : in.lists)
     if (l.name.empty() || l.name.size() > image::list_name_bytes_max)
       return fail(Errc::usage, "list name '" + l.name + "' must have 1 to 55 characters");
+  TRY(check_words(in));
   TRY(check_family(in));
   if (in.allow_filter.params) TRY(in.allow_filter.params.bytes());
   if (!in.deny_filter.section.empty() && in.deny.front_filter)

@@ -42,7 +42,7 @@ void plan_map(std::span<const Entry> entries, bool few_may_join, HostHome home, 
                        [](const Entry &e) { return !detail::is_host(e); });
   const std::size_t hosts = entries.size() - prefixes.size();
   const bool few = few_may_join && hosts * table::prefixes_a_host <= prefixes.size();
-  with_hosts = hosts != 0 && (few || home != HostHome::table);
+  with_hosts = hosts != 0 && (few || home == HostHome::ranges || home == HostHome::points);
   if (with_hosts) keep(entries, !few && home == HostHome::points);
   if (plan) return;
   with_hosts = false;

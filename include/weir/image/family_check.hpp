@@ -26,6 +26,7 @@ template <class Line> [[nodiscard]] const char *jhash_side_objection(const SideV
     return "a table whose lines are no power of two";
   if (!power_of_two(side.overlay.count)) return "an overlay whose lines are no power of two";
   if (!side.front.empty()) return "a split-block front filter";
+  if (!side.words.empty()) return "hosts in words";
   if (side.chain.empty()) return "a table without a chained predictor";
   for (unsigned i = 0; i < side.chain.deep_layers(); ++i)
     if (!power_of_two(side.chain.deep_layer(i).count)) return "a predictor whose layers are no power of two";

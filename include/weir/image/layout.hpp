@@ -92,10 +92,13 @@ enum class SectionKind : std::uint32_t {
   allow_v4_ranges = 50,
   allow_v6_ranges = 51,
 
+  // Hosts stand here, beside such ranges, and the table has those alone that find no room; 53 to 55 are set aside for
+  // the other sides and families.
+  deny_v4_hosts = 52, // table::WordHeader, lines of words
+
   // Reserved for what is to come; refused today unless flagged optional.
   offender_model = 38, // stable learned filter [SLBF]
   list_name = 39,      // names the list of an address in compact mode
-  deny_v4_hosts = 52,  // lines of hosts alone, of another kind than those of the tables, 52 to 55
 };
 
 // What a kind is called in messages; empty for numbers that are none.
@@ -114,6 +117,7 @@ enum class SectionKind : std::uint32_t {
   if (kind == SectionKind::allow_filter) return "allow_filter";
   if (kind == SectionKind::deny_front) return "deny_front";
   if (kind == SectionKind::deny_judge) return "deny_judge";
+  if (kind == SectionKind::deny_v4_hosts) return "deny_v4_hosts";
   if (n >= 32 && n < 32 + predictors.size()) return predictors[n - 32];
   if (n >= 48 && n < 48 + ranges.size()) return ranges[n - 48];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};

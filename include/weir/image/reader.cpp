@@ -139,6 +139,32 @@ template <class Line>
                                   h->lines};
 }
 
+// Absent lines of words are an empty table of them. Their number alone says which line a reader reads, and no bit of a word
+// leads anywhere but to the table, which was proven by itself.
+[[nodiscard]] Result<table::WordTableView> read_words(const Sections &s, const ImageView &view) {
+  using table::WordTableView;
+  constexpr SectionKind kind = SectionKind::deny_v4_hosts;
+  const Bytes section = s.of(kind);
+  if (section.empty()) return WordTableView{};
+  const auto *h = header_of<table::WordHeader>(section);
+  if (!h) return bad_section(kind, "too short");
+  if (h->form != table::word_form)
+    return bad_section(kind, "lines of form " + number(h->form) + ", this program reads form 1");
+  if (h->lines < WordTableView::lines_least || h->lines > WordTableView::lines_most)
+    return bad_section(kind, number(h->lines) + " lines, it may have " + number(WordTableView::lines_least) +
+                                 " to " + number(WordTableView::lines_most));
+  if (section.size() != sizeof *h + std::uint64_t{h->lines} * sizeof(table::WordLine))
+    return bad_section(kind, "size does not match its lines");
+  if (!all_zero(h->reserved)) return bad_section(kind, "reserved bytes are not zero");
+  const SideView<table::LineV4> &side = view.v4[Side::deny];
+  if (view.ranges_v4[Side::deny].empty()) return bad_section(kind, "prefixes stand in the table behind it");
+  if (!side.front.empty() || !view.deny_filter.empty())
+    return bad_section(kind, "a filter stands in front of it, which readers do not ask there");
+  if (!side.chain.empty()) return bad_section(kind, "a predictor leads to the table behind it");
+  return WordTableView(reinterpret_cast<const table::WordLine *>(section.data() + sizeof *h), h->lines,
+                       view.seeds_v4[address_bits(Family::ipv4)]);
+}
+
 // An absent front filter is an empty one. The kernels of a burst ask split-block Bloom filters, and take their
 // hash functions to be those of layer 0.
 [[nodiscard]] Result<filter::SplitBlockBloom> read_front(Bytes section, SectionKind kind) {
@@ -335,6 +361,7 @@ Result<ImageView> attach(Bytes bytes, Check check, std::span<const AllowFilterOp
     TRY(read_side(sections, side, view.family, view.v6[side]));
     TRY(read_lengths(sections, side, view));
   }
+  view.v4[Side::deny].words = TRY(read_words(sections, view));
   if (const char *why = family_objection(view))
     return bad(std::string("family ") + std::string(name_of(view.family)) + " does not go with " + why);
   return view;

@@ -15,6 +15,7 @@
 #include "weir/table/range_map_v4.hpp"
 #include "weir/table/range_map_v6.hpp"
 #include "weir/table/table.hpp"
+#include "weir/table/word_line.hpp"
 
 #include <span>
 #include <type_traits>
@@ -28,13 +29,22 @@ template <class LineType> struct SideView {
   table::OverlayView<Line> overlay;
   filter::SplitBlockBloom front; // empty(): no front filter
   table::ChainedPredictor chain; // empty(): the group bits in the lines predict alone
+  // Of IPv4 on the deny side. Not empty(): hosts stand here, and the table has hosts alone that have no room; there is
+  // neither a front filter nor a chain.
+  table::WordTableView words;
 
-  // The value of exactly (key, length): overlay, front filter, table. With a chain in force one line
+  // The value of exactly (key, length): overlay, front filter, words, table. With a chain in force one line
   // is the last word; without, the lines' own group bits lead on.
   [[nodiscard]] std::uint32_t find(const typename Line::Key &key, unsigned length, KeyHash h) const noexcept {
     if (!overlay.empty())
       if (const std::uint32_t v = overlay.find(key, length, h)) return table::is_tombstone(v) ? 0 : v;
     if (!front.empty() && !front.contains(h)) return 0;
+    if constexpr (Line::family == Family::ipv4)
+      if (!words.empty()) {
+        if (length != address_bits(Line::family)) return 0;
+        const auto [value, behind] = words.find(key);
+        return behind ? table.find(key, length, h) : value;
+      }
     if (!chain.in_force()) return table.find(key, length, h);
     return chain.predict(h) == table::Home::table1 ? table.find1(key, length, h)
                                                    : table.find2(key, length, h);
@@ -46,7 +56,9 @@ template <class LineType> struct SideView {
   }
 
   // Asks for the line that find() will read first.
-  void prefetch(KeyHash h) const noexcept {
+  void prefetch(const typename Line::Key &key, KeyHash h) const noexcept {
+    if constexpr (Line::family == Family::ipv4)
+      if (!words.empty()) return words.prefetch(key);
     if (chain.in_force() && chain.predict(h) == table::Home::table2)
       table.prefetch2(h);
     else

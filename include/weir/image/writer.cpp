@@ -348,7 +348,10 @@ private:
     const Side on = d.side;
     if (d.family == Family::ipv4) {
       const std::uint32_t wire = load_unaligned<std::uint32_t>(d.address.data());
-      __builtin_prefetch(&view_.v4[on].table.line1(view_.hash(wire, d.length)), 1);
+      if (const table::WordTableView &words = view_.v4[on].words; !words.empty())
+        __builtin_prefetch(&words.lines[words.spot(wire).line], 1);
+      else
+        __builtin_prefetch(&view_.v4[on].table.line1(view_.hash(wire, d.length)), 1);
       if (const auto *cells = view_.lengths_v4[on].cells)
         __builtin_prefetch(&cells[table::LengthMapV4::index(wire)], 1);
       if (const table::RangeMapV4 &map = view_.ranges_v4[on]; !map.empty())

@@ -15,6 +15,9 @@
 // overlay as tombstones; an added one is in the filter, or in the overlay where the filter does not answer
 // for it.
 //
+// Where denied IPv4 hosts stand in words, a set, a change and an unset are one store each; table/word_line.hpp has the
+// order where a host leaves its line for the table behind (side_writer.hpp).
+//
 // On a side with a chained predictor in force nothing moves, and a new key goes where the chain sends
 // its readers, when there is room in that one line, else to the overlay. give_up_exactness() turns such a
 // side into one that follows the lines' group bits and takes everything in place.

@@ -134,7 +134,7 @@ private:
       kernels_.hash_v6(key_.data(), seed_.data(), count_, hash_.data());
     const filter::HitMask hits = view_.allow_filter.contains_batch(std::span(hash_).first(count_));
     for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1)
-      side.prefetch(hash_[std::countr_zero(rest)]);
+      side.prefetch(key_[std::countr_zero(rest)], hash_[std::countr_zero(rest)]);
     for (filter::HitMask rest = hits; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
       const std::uint64_t bit = std::uint64_t{1} << question_[i];

@@ -42,6 +42,18 @@ std::string slot_text(const Line &line, const typename Line::Key &key, unsigned 
   return {};
 }
 
+// Where a host stands in words. `behind`: they do not say, the table behind them does.
+std::string word_text(const table::WordTableView &words, std::uint32_t wire, bool &behind) {
+  const auto at = words.spot(wire);
+  const table::WordLine &line = words.lines[at.line];
+  std::string text = fmt::format("word line {:#x}: ", at.line);
+  for (unsigned slot = 0; slot < table::WordLine::slots; ++slot)
+    if (table::read_acquire(line.word[slot]) - at.first_word < words.words_a_key())
+      return text + fmt::format("slot {}: match", slot);
+  behind = table::group_bit(line, at.group());
+  return text + (behind ? "no match, group bit set; " : "no match, group bit clear: absent");
+}
+
 // A chain names one line, whose word is final.
 template <class Line>
 std::string predicted_text(const image::SideView<Line> &view, const typename Line::Key &key, unsigned length,
@@ -84,6 +96,12 @@ std::string probe_text(const image::SideView<Line> &view, const Prefix &prefix, 
     text = stack_text<Line>(*stack, key, h);
     if (stack->judges() || !stack->contains(h)) return text;
   }
+  if constexpr (Line::family == Family::ipv4)
+    if (!view.words.empty()) {
+      bool behind = false;
+      text += word_text(view.words, key, behind);
+      if (!behind) return text;
+    }
   const table::TableView<Line> &t = view.table;
   if (view.chain.in_force()) return text + predicted_text(view, key, prefix.length, h);
   text += fmt::format("table 1 line {:#x}: ", reduce(table::half1(h), t.count1));

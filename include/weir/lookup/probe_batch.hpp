@@ -11,10 +11,14 @@
 // With an overlay, a front filter, a deny filter or an allow filter in the way, the probes that they settle
 // are taken out of the arrays between the stages, so that what follows sees dense arrays again. A stack is
 // asked about probes for hosts alone; where it judges, it settles those too that it accepts.
+//
+// Where hosts stand in words (table/word_line.hpp) these take the part of table 1, and no address is hashed but those that
+// an overlay or the table behind is asked about.
 #pragma once
 
 #include "weir/image/view.hpp"
 #include "weir/lookup/kernels.hpp"
+#include "weir/lookup/targets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,41 +28,13 @@
 
 namespace weir::lookup {
 
-// Addresses to prefetch, handed out in pieces.
-class Targets {
-public:
-  void add(std::span<const void *const> some) noexcept {
-    if (!some.empty()) pieces_[count_++] = {some.data(), some.size()};
-  }
-  // At most `count`, fewer at the end of a piece, none at the end of all.
-  [[nodiscard]] std::span<const void *const> next(unsigned count) noexcept {
-    if (at_ == count_) return {};
-    Piece &piece = pieces_[at_];
-    const std::span<const void *const> out{piece.first, std::min<std::size_t>(count, piece.count)};
-    piece = {piece.first + out.size(), piece.count - out.size()};
-    if (piece.count == 0) ++at_;
-    return out;
-  }
-  void prefetch_rest() noexcept {
-    for (; at_ < count_; ++at_)
-      for (std::size_t i = 0; i < pieces_[at_].count; ++i) prefetch_line(pieces_[at_].first[i]);
-  }
-
-private:
-  unsigned count_ = 0, at_ = 0;
-  struct Piece { // a span without a constructor: clearing 64 of them a burst costs more than using one
-    const void *const *first;
-    std::size_t count;
-  };
-  Piece pieces_[68]; // two sides, two families, 17 batches
-};
-
 template <class LineType> class ProbeBatch {
 public:
   static constexpr unsigned capacity = 64;
   using Line = LineType;
   using Key = typename Line::Key;
   using Side = image::SideView<Line>;
+  static constexpr bool is_v4 = Line::family == Family::ipv4;
   static_assert(capacity % kernel_lanes == 0);
 
   void clear() noexcept {
@@ -126,8 +102,15 @@ public:
   std::span<const void *const> aim(const Side &view, const Kernels &kernels,
                                    const image::DenyFilterView *stack = nullptr) noexcept {
     if (count_ == 0) return {};
-    if (!hashed_) hash(kernels);
     stack_ = stack;
+    if constexpr (is_v4) {
+      in_words_ = !view.words.empty();
+      if (in_words_) {
+        kernels.words->aim(view.words, keys_, count_, target_.data(), first_word_.data());
+        return {target_.data(), count_};
+      }
+    }
+    if (!hashed_) hash(kernels);
     if (stack != nullptr && stack->first().blocks.empty()) return {}; // it prefetches its lines itself
     if (stack != nullptr)
       aim_at_blocks(stack->first().blocks, stack->first().family, kernels);
@@ -143,7 +126,9 @@ public:
                    Targets &behind) noexcept {
     if (count_ == 0) return;
     if (!view.overlay.empty()) [[unlikely]]
-      ask_overlay(view, answers);
+      ask_overlay(view, kernels, answers);
+    if constexpr (is_v4)
+      if (in_words_) return probe_words(view, kernels, answers, behind.next(count_));
     if (stack_ != nullptr || !view.front.empty()) {
       if (stack_ != nullptr)
         ask_stack(kernels, answers);
@@ -170,14 +155,17 @@ public:
   void finish(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
     while (count_ != 0 && state_ != State::settled) settle(view, kernels, answers);
     for (unsigned n = 0; n < open_; ++n) {
-      const unsigned i = open_index_[n];
-      give(i, view.table.find2(keys_[i], tag_[i] >> 16, hash_[i]), answers);
+      const unsigned i = open_index_[n], length = tag_[i] >> 16;
+      give(i,
+           in_words_ ? view.table.find(keys_[i], length, hash_[i])
+                     : view.table.find2(keys_[i], length, hash_[i]),
+           answers);
     }
   }
 
 private:
   void hash(const Kernels &kernels) noexcept {
-    if constexpr (Line::family == Family::ipv4)
+    if constexpr (is_v4)
       kernels.hash_v4(keys_, seed_.data(), count_, hash_.data());
     else
       kernels.hash_v6(keys_, seed_.data(), count_, hash_.data());
@@ -217,24 +205,54 @@ private:
                                    .behind = behind.data(),
                                    .behind_count = static_cast<unsigned>(behind.size())};
     std::uint32_t *const groups = led_ ? nullptr : group_.data();
-    if constexpr (Line::family == Family::ipv4)
+    if constexpr (is_v4)
       kernels.probe_v4(arrays, values(answers), groups);
     else
       kernels.probe_v6(arrays, values(answers), groups);
     state_ = State::probed;
   }
 
+  void probe_words(const Side &view, const Kernels &kernels, std::uint32_t *answers,
+                   std::span<const void *const> behind) noexcept {
+    asked_table_ = count_;
+    const WordProbes probes{.lines = reinterpret_cast<const table::WordLine *const *>(target_.data()),
+                            .first_words = first_word_.data(),
+                            .count = count_,
+                            .words_a_key = view.words.words_a_key(),
+                            .behind = behind.data(),
+                            .behind_count = static_cast<unsigned>(behind.size())};
+    kernels.words->probe(probes, values(answers), group_.data());
+    state_ = State::probed;
+  }
+
   void read_groups(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    if (in_words_)
+      read_groups_of_words(view, kernels, answers);
+    else
+      read_groups_of_lines(view, kernels, answers);
+    state_ = State::settled;
+    if (one_each_) return;
+    for (unsigned i = 0; i < count_; ++i) offer(answers[question_[i]], value_[i]);
+  }
+
+  void read_groups_of_words(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    const WordAnswers first{values(answers), group_.data(), count_, view.words.list_bits()};
+    open_ = kernels.words->settle(first, open_index_.data());
+    for (unsigned n = 0; n < open_; ++n) {
+      const unsigned i = open_index_[n];
+      if constexpr (is_v4) hash_[i] = xxh3::hash_flipped_v4(keys_[i], seed_[i]);
+      view.table.prefetch1(hash_[i]);
+    }
+  }
+
+  void read_groups_of_lines(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
     // What is not where a predictor led to is nowhere.
     const FirstAnswers first{values(answers), group_.data(), led_ ? nullptr : hash_.data(), count_};
-    if constexpr (Line::family == Family::ipv4)
+    if constexpr (is_v4)
       open_ = kernels.settle_v4(first, open_index_.data());
     else
       open_ = kernels.settle_v6(first, open_index_.data());
     for (unsigned n = 0; n < open_; ++n) view.table.prefetch2(hash_[open_index_[n]]);
-    state_ = State::settled;
-    if (one_each_) return;
-    for (unsigned i = 0; i < count_; ++i) offer(answers[question_[i]], value_[i]);
   }
 
   // Where one probe is one question, its value is the answer.
@@ -263,11 +281,13 @@ private:
     hash_[to] = hash_[from];
     target_[to] = target_[from];
     mixed_[to] = mixed_[from];
+    first_word_[to] = first_word_[from];
     question_[to] = question_[from];
   }
 
   // The overlay's word is final.
-  void ask_overlay(const Side &view, std::uint32_t *answers) noexcept {
+  void ask_overlay(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
+    if (in_words_) hash(kernels);
     name_questions(answers);
     unsigned left = 0;
     for (unsigned i = 0; i < count_; ++i) {
@@ -365,6 +385,7 @@ private:
   bool all_hosts_ = false; // every probe asks for a host
   bool hashed_ = false;    // already, for the allow filter
   bool led_ = false;       // by a chained predictor: one line each
+  bool in_words_ = false;  // hosts stand there
   enum class State : std::uint8_t { aimed, probed, settled };
   State state_ = State::aimed;
   const Key *keys_ = nullptr; // key_, or the questions' own
@@ -372,11 +393,12 @@ private:
   alignas(64) Array<Key> key_{};
   alignas(64) Array<std::uint64_t> seed_{};
   alignas(64) Array<KeyHash> hash_{};
-  alignas(64) Array<const void *> target_{}; // lines of table 1, or blocks of the front filter
+  alignas(64) Array<const void *> target_{}; // lines of table 1 or of words, or blocks of the front filter
   alignas(64) Array<std::uint32_t> tag_{};
   alignas(64) Array<std::uint32_t> value_{};
   alignas(64) Array<std::uint32_t> group_{}; // bits of the line that was probed
   alignas(64) Array<std::uint64_t> mixed_{};
+  alignas(64) Array<std::uint32_t> first_word_{}; // of the address in its line of words
   std::array<std::uint16_t, capacity + 1> open_index_{};
   Array<std::uint8_t> question_{};
 };

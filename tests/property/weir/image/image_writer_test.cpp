@@ -203,7 +203,8 @@ enum class Kind : std::uint8_t {
   jhash_behind_a_stack,
   few_hosts_in_ranges,
   hosts_in_ranges,
-  hosts_as_points
+  hosts_as_points,
+  hosts_in_words
 };
 
 class Deltas : public testing::TestWithParam<Kind> {
@@ -231,6 +232,7 @@ public:
                            .stack = GetParam() == Kind::jhash_behind_a_stack,
                            .hosts = GetParam() == Kind::hosts_in_ranges   ? build::HostHome::ranges
                                     : GetParam() == Kind::hosts_as_points ? build::HostHome::points
+                                    : GetParam() == Kind::hosts_in_words  ? build::HostHome::words
                                                                           : build::HostHome::table});
     auto writer = image::ImageWriter::attach(memory.bytes(), [] {}).value();
     if (GetParam() == Kind::chained_and_given_up)
@@ -254,7 +256,9 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   const auto tables_hosts = [](const auto &map) {
     return map.empty() || (map.in_use() & table::range_hosts) != 0;
   };
-  ASSERT_EQ(GetParam() < Kind::few_hosts_in_ranges, tables_hosts(first.ranges_v4[Side::deny]));
+  const bool words = GetParam() == Kind::hosts_in_words;
+  ASSERT_EQ(words, !first.v4[Side::deny].words.empty());
+  ASSERT_EQ(words || GetParam() < Kind::few_hosts_in_ranges, tables_hosts(first.ranges_v4[Side::deny]));
   ASSERT_EQ(GetParam() != Kind::few_hosts_in_ranges, tables_hosts(first.ranges_v6[Side::deny]));
   ASSERT_EQ(GetParam() == Kind::hosts_as_points,
             !first.ranges_v4[Side::deny].empty() && first.ranges_v4[Side::deny].has_points());
@@ -307,7 +311,8 @@ std::string kind_name(const testing::TestParamInfo<Kind> &kind) {
                                    "jhash_behind_a_stack",
                                    "few_hosts_in_ranges",
                                    "hosts_in_ranges",
-                                   "hosts_as_points"};
+                                   "hosts_as_points",
+                                   "hosts_in_words"};
   return names[static_cast<unsigned>(kind.param)];
 }
 INSTANTIATE_TEST_SUITE_P(Images, Deltas,
@@ -316,7 +321,7 @@ INSTANTIATE_TEST_SUITE_P(Images, Deltas,
                                          Kind::guarded_by_cuckoo, Kind::guarded_by_stack, Kind::jhash,
                                          Kind::jhash_guarded, Kind::jhash_behind_a_stack,
                                          Kind::few_hosts_in_ranges, Kind::hosts_in_ranges,
-                                         Kind::hosts_as_points),
+                                         Kind::hosts_as_points, Kind::hosts_in_words),
                          kind_name);
 
 // With an adaptive bit, what could not be sealed at once is as soon as the keys there have gone.

@@ -16,6 +16,7 @@ namespace {
 // Tests run from the top of the tree.
 constexpr const char *golden_file = "tests/golden/image_v5.hex";
 constexpr const char *golden_ranges_file = "tests/golden/image_v5_ranges.hex";
+constexpr const char *golden_words_file = "tests/golden/image_v5_words.hex";
 constexpr const char *golden_seesaw_file = "tests/golden/image_v5_seesaw.hex";
 constexpr const char *golden_cuckoo_file = "tests/golden/image_v5_cuckoo.hex";
 constexpr const char *golden_stack_file = "tests/golden/image_v5_stack.hex";
@@ -68,6 +69,20 @@ TEST(Image, bytes_of_format_version_5_are_what_they_were) {
     in.identity.store_id[i] = static_cast<std::uint8_t>(i);
   expect_bytes(in, golden_file);
   expect_bytes(in, golden_ranges_file, true);
+}
+
+// Hosts in words, so many that some stand behind them.
+TEST(Image, bytes_of_hosts_in_words_are_what_they_were) {
+  std::vector<build::EntryV4> deny4{test::entry_v4("10.0.0.0/8", 1)};
+  for (std::uint32_t n = 0; n < 500; ++n)
+    deny4.push_back({0x0B000000 + n * 65'537, 32, 0, ListId(static_cast<std::uint16_t>(n % 20))});
+  build::BuildInput in;
+  in.lists = {{"drop", 0, Side::deny}, {"all", 1, Side::deny}};
+  in.deny.v4 = deny4;
+  in.deny.hosts_v4 = build::HostHome::words;
+  in.identity.generation = 42;
+  in.seed = 0xC0FFEE;
+  expect_bytes(in, golden_words_file, true);
 }
 
 // The section of a filter, its guarded keys and the policy that goes with it.

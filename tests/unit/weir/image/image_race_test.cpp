@@ -64,7 +64,7 @@ struct Plan {
 };
 
 test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front, test::AllowFilterKind guard,
-                               build::Predictor predictor) {
+                               build::Predictor predictor, build::HostHome home) {
   std::vector<build::EntryV4> v4;
   std::vector<build::EntryV6> v6;
   for (const Address &a : plan.stable) {
@@ -80,6 +80,7 @@ test::ImageMemory build_stable(const Plan &plan, std::uint64_t seed, bool front,
   in.deny = {v4, v6, front};
   in.allow = {v4, v6, false};
   in.deny.predictor = in.allow.predictor = predictor;
+  in.deny.hosts_v4 = home;
   in.seed = seed;
   if (guard ==
       test::AllowFilterKind::cuckoo) // nearly full: most keys that come have to wait for others to move
@@ -150,6 +151,7 @@ struct RaceCase {
   bool front = false, batches = false;
   test::AllowFilterKind guard = test::AllowFilterKind::none;
   build::Predictor predictor = build::Predictor::inline_bits;
+  build::HostHome home = build::HostHome::table;
 };
 class ImageRace : public testing::TestWithParam<RaceCase> {};
 
@@ -158,7 +160,7 @@ TEST_P(ImageRace, stable_hosts_are_found_through_every_change_around_them) {
   WEIR_TRACE_SEED(seed);
   const Plan plan;
   const test::ImageMemory memory =
-      build_stable(plan, seed, GetParam().front, GetParam().guard, GetParam().predictor);
+      build_stable(plan, seed, GetParam().front, GetParam().guard, GetParam().predictor, GetParam().home);
   Quiescence quiescence;
   auto writer = image::ImageWriter::attach(memory.bytes(), [&] { quiescence.wait(); }).value();
   std::array<Seen, readers> seen;
@@ -216,13 +218,16 @@ INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                                          RaceCase{false, true, stacked},
                                          RaceCase{false, false, none, build::Predictor::chained},
                                          RaceCase{true, false, none, build::Predictor::chained},
-                                         RaceCase{false, true, none, build::Predictor::chained}),
+                                         RaceCase{false, true, none, build::Predictor::chained},
+                                         RaceCase{.home = build::HostHome::words},
+                                         RaceCase{.batches = true, .home = build::HostHome::words}),
                          [](const auto &way) {
                            return std::string(way.param.front           ? "split_block_bloom"
                                               : way.param.guard != none ? test::name_of(way.param.guard)
                                                                         : "no_front") +
                                   (way.param.batches ? "_batches" : "_one_by_one") +
-                                  (way.param.predictor == build::Predictor::chained ? "_chained" : "");
+                                  (way.param.predictor == build::Predictor::chained ? "_chained" : "") +
+                                  (way.param.home == build::HostHome::words ? "_words" : "");
                          });
 
 } // namespace

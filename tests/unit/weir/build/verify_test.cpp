@@ -9,13 +9,16 @@
 namespace weir {
 namespace {
 
-TEST(Verify, notices_one_wrong_answer_in_either_half) {
+class Verify : public testing::TestWithParam<build::HostHome> {};
+
+TEST_P(Verify, notices_one_wrong_answer_in_either_half) {
   constexpr std::uint32_t hosts = 600'000; // enough for two threads
   std::vector<build::EntryV4> entries;
   for (std::uint32_t h = 0; h < hosts; ++h) entries.push_back({0x0A000000 + h * 3, 32, 0, 1});
   build::BuildInput in;
   in.lists = {{"a", 1}, {"b", 2}};
   in.deny.v4 = entries;
+  in.deny.hosts_v4 = GetParam();
   in.seed = 5;
   const test::ImageMemory memory = test::ImageMemory::build(in);
   EXPECT_EQ(memory.report().keys_verified, hosts);
@@ -29,6 +32,11 @@ TEST(Verify, notices_one_wrong_answer_in_either_half) {
     entries[wrong].list = 1;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Homes, Verify, testing::Values(build::HostHome::table, build::HostHome::words),
+                         [](const auto &home) {
+                           return home.param == build::HostHome::table ? "table" : "words";
+                         });
 
 } // namespace
 } // namespace weir

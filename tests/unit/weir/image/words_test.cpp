@@ -227,6 +227,21 @@ TEST_F(HostsInWords, that_get_a_list_no_word_can_name_leave_their_line) {
   expect_answers(writer.view(), 1000);
 }
 
+// What the table behind has no room for, another secret spreads.
+TEST_F(HostsInWords, that_are_chosen_to_fall_into_one_line_get_another_secret) {
+  constexpr std::uint32_t count = 20'000;
+  const std::uint32_t lines = build::word_lines(count);
+  const table::WordLine nothing{};
+  const table::WordTableView words(&nothing, lines, length_seed(seed, 32));
+  const auto first = static_cast<std::uint32_t>(((std::uint64_t{5} << 32) + lines - 1) / lines);
+  for (std::uint32_t i = 0; i < count; ++i) hosts[byteswap32(words.scatter.undone(first + i))] = bans;
+  draw_hosts(count);
+  const test::ImageMemory memory = test::ImageMemory::build(input());
+  EXPECT_EQ(memory.report().attempts, 2u);
+  EXPECT_LT(memory.report().words.hosts_behind, count / 50);
+  expect_answers(memory.view(), 10'000);
+}
+
 // What the table behind is sized for.
 TEST_F(HostsInWords, grow_by_a_sixteenth_in_place) {
   WEIR_TRACE_SEED(seed);

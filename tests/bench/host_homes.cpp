@@ -1,5 +1,5 @@
-// Where IPv4 hosts may stand, each over the same hosts: in a cuckoo table behind either predictor, or in a range map, as
-// ranges of one address or as points.
+// Where IPv4 hosts may stand, each over the same hosts: in a cuckoo table behind either predictor, in a range map, as
+// ranges of one address or as points, or in one word each.
 //
 //   random       anywhere
 //   clustered    50 in each of some /24s, as scanners and home networks have them
@@ -76,9 +76,11 @@ const std::vector<PlanShape> &homes() {
       {"table, chained", {none, chained}, 0, 0},
       {"ranges", {none, inline_bits}, 0, 0, build::HostHome::ranges},
       {"points", {none, inline_bits}, 0, 0, build::HostHome::points},
+      {"words", {none, inline_bits}, 0, 0, build::HostHome::words},
   };
   return all;
 }
+constexpr std::size_t first_map = 2, words = 4; // among homes(): two tables, two maps, words
 
 // Of a table and what else answers for hosts.
 std::uint64_t bytes_of(const Image &image) {
@@ -149,7 +151,8 @@ struct Report {
 
 // Of outcomes of homes(), those that stand where the planner wants the hosts.
 std::size_t chosen_of(const std::vector<Outcome> &outcomes, build::HostHome home) {
-  if (home == build::HostHome::table) return fastest(outcomes, 0, 2); // it has its own choice there
+  if (home == build::HostHome::table) return fastest(outcomes, 0, first_map); // it has its own choice there
+  if (home == build::HostHome::words) return words;
   return home == build::HostHome::ranges ? 2 : 3;
 }
 
@@ -170,8 +173,9 @@ void measure(const Options &options, Layout layout, std::uint32_t count, bool pr
       contenders.push_back({c.name(), [&](unsigned r) { return c.lookup().run(queries.of(r)); }});
     const auto outcomes = compete(contenders, queries.a_round, options.rounds(),
                                   [&](unsigned round) { touch(queries.of(round)); });
-    const std::size_t table = fastest(outcomes, 0, 2), map = fastest(outcomes, 2, outcomes.size());
+    const std::size_t table = fastest(outcomes, 0, first_map), map = fastest(outcomes, first_map, words);
     const Figure ratio = ratio_of(outcomes[map], outcomes[table]);
+    const Figure words_ratio = ratio_of(outcomes[words], outcomes[fastest(outcomes, 0, words)]);
     const std::size_t chosen =
         chosen_of(outcomes, plan::weigh_homes(entries, hits / 100, calibration(options)).home);
     const std::size_t best = fastest(outcomes, 0, outcomes.size());
@@ -180,7 +184,8 @@ void measure(const Options &options, Layout layout, std::uint32_t count, bool pr
     std::vector<std::string> cells{count_words(count), name_of(layout), prefixes ? "3,000" : "none",
                                    fmt::format("{:g} %", hits)};
     for (const Outcome &outcome : outcomes) cells.push_back(with_spread(outcome.figure));
-    cells.insert(cells.end(), {short_number(ratio.median), outcomes[chosen].name, short_number(cost.median)});
+    cells.insert(cells.end(), {short_number(ratio.median), short_number(words_ratio.median),
+                               outcomes[chosen].name, short_number(cost.median)});
     for (const std::size_t in_map : {2, 3})
       cells.push_back(fmt::format("{:.2f}", map_lines(candidates[in_map].image(), queries.of(0))));
     report.lookups.rows.push_back(cells);
@@ -214,8 +219,8 @@ void bench_host_homes(const Options &options, std::vector<Standing> &standings) 
     report.cost.columns.emplace_back(home.name);
   }
   report.lookups.columns.insert(report.lookups.columns.end(),
-                                {"better map / better table", "chosen by the plan", "fastest / chosen",
-                                 "lines, ranges", "lines, points"});
+                                {"better map / better table", "words / best of the others",
+                                 "chosen by the plan", "fastest / chosen", "lines, ranges", "lines, points"});
   for (const std::uint32_t hosts : {10'000u, 100'000u, 1'000'000u, 3'000'000u, 10'000'000u, 30'000'000u}) {
     if (options.quick && hosts > 1'000'000) continue;
     for (const Layout layout : layouts)

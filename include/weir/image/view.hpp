@@ -56,7 +56,7 @@ template <class LineType> struct SideView {
   }
 
   // Asks for the line that find() will read first.
-  void prefetch(const typename Line::Key &key, KeyHash h) const noexcept {
+  [[gnu::always_inline]] void prefetch(const typename Line::Key &key, KeyHash h) const noexcept {
     if constexpr (Line::family == Family::ipv4)
       if (!words.empty()) return words.prefetch(key);
     if (chain.in_force() && chain.predict(h) == table::Home::table2)

@@ -34,6 +34,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <smmintrin.h>
 
 namespace weir::table {
 
@@ -141,19 +142,39 @@ struct WordTableView {
     bool behind = false; // not here: the table behind may have it
   };
   [[nodiscard]] Found find(std::uint32_t wire) const noexcept;
-  void prefetch(std::uint32_t wire) const noexcept { __builtin_prefetch(&lines[spot(wire).line]); }
+  // Inlined, since g++ 12 takes a function that does nothing but prefetch for one without effect, and drops its calls.
+  [[gnu::always_inline]] void prefetch(std::uint32_t wire) const noexcept {
+    __builtin_prefetch(&lines[spot(wire).line]);
+  }
 };
 
-// The word of an address in a line, 0 for none. Where a damaged line has it twice, the lower of slots s and s + 8 comes first,
-// and of these two the upper: as kernels find it that take a line in two halves.
+// The word of an address in a line, 0 for none. Where a damaged line has it twice, the lowest pair of slots s and s + 8
+// answers, and of these two the upper: as kernels find it that take a line in two halves.
 [[nodiscard]] inline std::uint32_t find_in(const WordLine &line, std::uint32_t first_word,
                                            std::uint32_t words_a_key) noexcept {
   constexpr unsigned half = WordLine::slots / 2;
+#ifdef WEIR_WORDWISE
   for (unsigned s = 0; s < half; ++s)
     for (const unsigned slot : {s + half, s})
       if (const std::uint32_t word = read_acquire(line.word[slot]); word - first_word < words_a_key)
         return word;
   return 0;
+#else
+  const auto *quarters = reinterpret_cast<const __m128i *>(line.word);
+  const __m128i first = _mm_set1_epi32(static_cast<int>(first_word));
+  const __m128i last = _mm_set1_epi32(static_cast<int>(words_a_key - 1));
+  alignas(16) std::uint32_t seen[WordLine::slots];
+  unsigned same = 0;
+  for (unsigned q = 0; q < WordLine::slots / 4; ++q) {
+    const __m128i words = _mm_load_si128(quarters + q), off = _mm_sub_epi32(words, first);
+    const __m128i in = _mm_cmpeq_epi32(_mm_min_epu32(off, last), off); // off is `last` or less
+    same |= static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(in))) << 4 * q;
+    _mm_store_si128(reinterpret_cast<__m128i *>(seen) + q, words);
+  }
+  if (same == 0) return 0;
+  const auto pair = static_cast<unsigned>(std::countr_zero(same | same >> half));
+  return seen[(same >> (pair + half) & 1) != 0 ? pair + half : pair];
+#endif
 }
 // To be read after the words.
 [[nodiscard]] inline bool group_bit(const WordLine &line, unsigned group) noexcept {

@@ -227,6 +227,36 @@ TEST_F(HostsInWords, that_get_a_list_no_word_can_name_leave_their_line) {
   expect_answers(writer.view(), 1000);
 }
 
+// In the middle of a change that has to make room behind words: a reader that comes then finds the host too.
+TEST_F(HostsInWords, that_leave_their_line_are_found_at_every_moment) {
+  WEIR_TRACE_SEED(seed);
+  draw_hosts(40, 3);
+  const test::ImageMemory memory = test::ImageMemory::build(input());
+  std::function<void()> look = [] {};
+  auto writer = image::ImageWriter::attach(memory.bytes(), [&] { look(); }).value();
+  unsigned moments = 0, lost = 0;
+  look = [&] {
+    ++moments;
+    for (const auto &[host, list] : hosts) {
+      const std::uint32_t v = image::lookup_v4(writer.view(), Side::deny, byteswap32(host));
+      lost += table::value::length_of(v) != 32 ? 1 : 0;
+    }
+  };
+  const auto some_host = [&] { return std::next(hosts.begin(), random() % hosts.size())->first; };
+  unsigned left = 0;
+  for (unsigned n = 0; n < 3000; ++n) { // most of them behind, where 256 have room
+    if (hosts.size() < 240)
+      (void)set(writer, static_cast<std::uint32_t>(random()), bans);
+    else
+      (void)unset(writer, some_host());
+    const std::uint32_t host = some_host();
+    if (hosts[host] != high && set(writer, host, high) == Change::in_place) ++left;
+  }
+  EXPECT_EQ(lost, 0u);
+  EXPECT_GT(moments, 20u);
+  EXPECT_GT(left, 100u);
+}
+
 // What the table behind has no room for, another secret spreads.
 TEST_F(HostsInWords, that_are_chosen_to_fall_into_one_line_get_another_secret) {
   constexpr std::uint32_t count = 20'000;

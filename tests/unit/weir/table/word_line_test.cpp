@@ -92,6 +92,8 @@ TEST_F(WordLines, give_back_the_address_and_the_list_of_a_word) {
   WEIR_TRACE_SEED(seed);
   for (const std::uint32_t lines : line_counts()) {
     const WordTableView view = view_of(lines);
+    ASSERT_EQ(view.value_of(~0u) & ~value::list_mask, 32u << 16)
+        << "a damaged word has another length or flags";
     const std::uint32_t lists = std::min<std::uint32_t>(WordTableView::lists_of(lines), image::lists_max);
     ASSERT_TRUE(view.can_name(ListId(static_cast<std::uint16_t>(lists - 1))));
     ASSERT_EQ(view.can_name(ListId(static_cast<std::uint16_t>(lists))),

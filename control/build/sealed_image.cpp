@@ -57,8 +57,8 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   const auto memory = TRY(memory_free());
   const plan::Calibration calibration = plan::calibration_for(input, memory, request.state);
   const plan::HomeChoice home = plan::choose_home(input, config, request.workload.hit_ratio, calibration);
-  if (home.home != HostHome::table) {
-    input.deny.hosts_v4 = home.home;
+  input.deny.hosts_v4 = home.home;
+  if (home.home == HostHome::ranges || home.home == HostHome::points) {
     input.ranges.reset(); // not two maps at once
     resolve_prefixes(input);
   }

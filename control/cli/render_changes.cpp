@@ -141,8 +141,10 @@ std::string render_plan(const Json &answer) {
   for (const Json &table : child(answer, "tables"))
     if (const std::string why = text_in(table, "hosts_why", ""); !why.empty()) {
       const std::string home = text_in(table, "hosts_in", "table");
-      text += fmt::format("{}: hosts stand in the {}: {}\n", text_in(table, "name"),
-                          home == "table" ? home : "range map, as " + home, why);
+      const std::string where = home == "table"   ? "the table"
+                                : home == "words" ? "lines of words"
+                                                  : "the range map, as " + home;
+      text += fmt::format("{}: hosts stand in {}: {}\n", text_in(table, "name"), where, why);
     }
   if (!text.empty()) text += '\n';
 

@@ -1,6 +1,7 @@
 #include "control/plan/host_home.hpp"
 
 #include "control/plan/cost.hpp"
+#include "weir/build/word_size.hpp"
 #include "weir/table/range_sections.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <bitset>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 namespace weir::plan {
 namespace {
@@ -170,12 +172,22 @@ double table_ns(std::uint64_t hosts, double hit_ratio, const Calibration &calibr
 std::string why(const HomeChoice &choice, bool prefixes) {
   const auto cost = [&](HostHome home) { return *std::ranges::find(choice.costs, home, &HomeCost::home); };
   if (choice.home == HostHome::table) {
-    const HomeCost &map =
+    const HomeCost &other =
         *std::ranges::min_element(choice.costs.begin() + 1, choice.costs.end(), {}, &HomeCost::ns);
-    return fmt::format("a table takes {:.1f} ns, a range map {:.1f}", cost(HostHome::table).ns, map.ns);
+    return fmt::format("a table takes {:.1f} ns, {} {:.1f}", cost(HostHome::table).ns,
+                       other.home == HostHome::words ? "words" : "a range map", other.ns);
   }
   return fmt::format("that takes {:.1f} ns, a table {}{:.1f}", cost(choice.home).ns,
                      prefixes ? "and the map of the prefixes " : "", cost(HostHome::table).ns);
+}
+
+// Nothing: too many of the hosts are on lists that words cannot name.
+std::optional<HomeCost> words_cost(std::span<const EntryV4> entries, std::uint64_t hosts, double work,
+                                   const Calibration &calibration) {
+  const build::WordSize size = build::word_size(entries);
+  if (size.keys_behind > hosts / 16) return std::nullopt;
+  const std::uint64_t bytes = build::word_bytes(size.lines);
+  return HomeCost{HostHome::words, 0.92 * work + calibration.touch_ns(Path::line, bytes), bytes};
 }
 
 } // namespace
@@ -183,7 +195,7 @@ std::string why(const HomeChoice &choice, bool prefixes) {
 MapShape map_shape(std::span<const EntryV4> entries, bool points) { return Shape(entries, points).result(); }
 
 HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const Calibration &calibration,
-                       bool has_dynamic) {
+                       bool has_dynamic, bool words_may_be) {
   const double h = std::clamp(hit_ratio, 0.0, 1.0);
   const std::uint64_t hosts = hosts_of(entries);
   const bool prefixes = hosts != entries.size();
@@ -191,18 +203,20 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
   const auto touch = [&](std::uint64_t bytes) { return calibration.touch_ns(Path::line, bytes); };
 
   const Cells cells(entries);
-  HomeCost table{HostHome::table, table_ns(hosts, h, calibration), 0};
-  if (prefixes) {
+  // Of hosts that stand beside the map of the prefixes, if there are any, and take `alone` where they are asked.
+  const auto beside_prefixes = [&](double alone) {
+    if (!prefixes) return alone;
     constexpr std::uint64_t bytes_a_prefix = 8;
     const double asked = cells.ask_table(h), map_asked = cells.ask_map(h);
     const auto of_bursts = [](double share) { return 1 - std::pow(1 - share, 64); };
-    table.ns = 0.7 * work + asked * (table.ns - 0.6 * work) +
-               map_asked * (0.6 * work + touch((entries.size() - hosts) * bytes_a_prefix)) +
-               work * (0.45 * of_bursts(asked) * of_bursts(map_asked) + 2 * asked * (1 - asked)) +
-               0.35 * (of_bursts(asked) - asked) * std::max(0.0, table.ns - work);
-  }
+    const double ns = 0.7 * work + asked * (alone - 0.6 * work) +
+                      map_asked * (0.6 * work + touch((entries.size() - hosts) * bytes_a_prefix)) +
+                      work * (0.45 * of_bursts(asked) * of_bursts(map_asked) + 2 * asked * (1 - asked));
+    return ns + 0.35 * (of_bursts(asked) - asked) * std::max(0.0, alone - work);
+  };
   HomeChoice choice;
-  choice.costs.push_back(table);
+  choice.costs.push_back({HostHome::table, beside_prefixes(table_ns(hosts, h, calibration)), 0});
+  const double table = choice.costs[0].ns;
   const double cells_asked = 1 - h + h * std::min(1.0, static_cast<double>(cells.with_hosts()) / cells_in_l1);
   for (const HostHome home : {HostHome::ranges, HostHome::points}) {
     const bool points = home == HostHome::points;
@@ -213,11 +227,26 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
     choice.costs.push_back(
         {home, ns, shape.bytes, static_cast<double>(shape.lines) / static_cast<double>(cells.with_hosts())});
   }
-  const HomeCost &map = choice.costs[2].ns < choice.costs[1].ns ? choice.costs[2] : choice.costs[1];
-  const bool too_slow = has_dynamic && !prefixes && map.lines_a_cell > lines_a_cell_max;
-  const bool saves = map.ns < table.ns * (1 - home_saving_min);
-  if (saves && !too_slow) choice.home = map.home;
-  choice.why = saves && too_slow ? "a dynamic list changes faster there" : why(choice, prefixes);
+  if (words_may_be)
+    if (auto words = words_cost(entries, hosts, work, calibration)) {
+      words->ns = beside_prefixes(words->ns);
+      choice.costs.push_back(*words);
+    }
+  double least = table;
+  bool held_back = false; // a map that a dynamic list would change slowly
+  for (const HomeCost &cost : choice.costs) {
+    const bool in_map = cost.home == HostHome::ranges || cost.home == HostHome::points;
+    const double most = table * (1 - (in_map ? map_saving_min : words_saving_min));
+    if (cost.home == HostHome::table || cost.ns >= least || cost.ns >= most) continue;
+    if (in_map && has_dynamic && !prefixes && cost.lines_a_cell > lines_a_cell_max) {
+      held_back = true;
+      continue;
+    }
+    least = cost.ns;
+    choice.home = cost.home;
+  }
+  choice.why = why(choice, prefixes);
+  if (held_back) choice.why += "; a range map is faster, but a dynamic list changes slowly there";
   return choice;
 }
 
@@ -233,7 +262,9 @@ HomeChoice choose_home(const build::BuildInput &input, const config::Config &con
   if (hosts < hosts_worth_weighing && input.deny.v4.size() - hosts < prefixes_worth_weighing) return {};
   const bool has_dynamic = std::ranges::any_of(
       config.lists, [](const config::List &list) { return list.dynamic && list.action == Side::deny; });
-  return weigh_homes(input.deny.v4, hit_ratio, calibration, has_dynamic);
+  // The IPv6 table of a side with words has neither predictor nor filter: not where that has most of the keys.
+  const bool words_may_be = input.deny.v6.size() < hosts;
+  return weigh_homes(input.deny.v4, hit_ratio, calibration, has_dynamic, words_may_be);
 }
 
 } // namespace weir::plan

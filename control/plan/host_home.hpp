@@ -1,5 +1,6 @@
-// Where the IPv4 hosts of the deny side stand: in a cuckoo table, or in the range map that has the prefixes, as ranges of
-// one address or as points (table/range_line.hpp). A model of what a question costs in each:
+// Where the IPv4 hosts of the deny side stand: in a cuckoo table, in the range map that has the prefixes, as ranges of
+// one address or as points (table/range_line.hpp), or one word each (table/word_line.hpp). A model of what a question costs
+// in each:
 //
 //   table   ns of the best predictor (cost.hpp), t; beside prefixes
 //             0.7 w + a (t - 0.6 w)      the table, asked where the /16 has hosts
@@ -11,6 +12,7 @@
 //         + 0.2 w c                      its /16
 //         + touch(lines of the map)
 //         + 1.4 w (lines - 1)            a line of the map that another line leads to, which is known late
+//   words   0.92 w + touch(lines)        in place of t
 //
 //   w       work of a question to a small table, at the share of hits
 //   a, b    shares of the questions that ask the table, and the map of the prefixes alone; A, B: of bursts of 64 that do
@@ -43,7 +45,7 @@ struct MapShape {
 struct HomeCost {
   build::HostHome home = build::HostHome::table;
   double ns = 0;
-  std::uint64_t bytes = 0; // of the map; 0: of a table
+  std::uint64_t bytes = 0; // of the map, or of the words; 0: of a table
   double lines_a_cell = 0; // of a /16 with hosts: what one that comes has written anew
 };
 
@@ -63,8 +65,9 @@ struct HomeChoice {
   return "table";
 }
 
-// What the map has to save, since hosts in a table come and go five times as fast and more.
-inline constexpr double home_saving_min = 0.05;
+// What a map or words have to save. Hosts in a table come and go five times as fast as in a map and more; words are no
+// slower to change, but a table may have a filter in front.
+inline constexpr double map_saving_min = 0.05, words_saving_min = 0.03;
 
 // Beside a dynamic list hosts that stand alone go into a map only where more than
 // some 100,000 can come a second (measured: points of 3 million, 4.8 lines, 130,000 to 170,000).
@@ -72,7 +75,8 @@ inline constexpr double lines_a_cell_max = 6;
 
 // By cost, and by the pace of a dynamic list if there is one.
 [[nodiscard]] HomeChoice weigh_homes(std::span<const build::EntryV4> entries, double hit_ratio,
-                                     const Calibration &calibration, bool has_dynamic = false);
+                                     const Calibration &calibration, bool has_dynamic = false,
+                                     bool words_may_be = true);
 // As the configuration allows it.
 [[nodiscard]] HomeChoice choose_home(const build::BuildInput &input, const config::Config &config,
                                      double hit_ratio, const Calibration &calibration);

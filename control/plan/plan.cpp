@@ -5,6 +5,7 @@
 #include "weir/build/image_builder.hpp"
 #include "weir/build/prefix_ranges.hpp"
 #include "weir/build/table_builder.hpp"
+#include "weir/build/word_size.hpp"
 
 #include <fmt/format.h>
 
@@ -39,9 +40,10 @@ double probes_v4(std::span<const EntryV4> entries) {
 }
 
 // `range_bytes`: of the map that has the prefixes; 0: they stand in the table. `hosts_in_map`: hosts too.
+// `hosts_in_words`: hosts have lines of words, and the table what is behind them.
 template <class Line, class Entry>
 TablePlan plan_table(const std::string &name, std::span<const Entry> entries, build::Target target,
-                     std::uint64_t range_bytes, bool hosts_in_map) {
+                     std::uint64_t range_bytes, bool hosts_in_map, bool hosts_in_words = false) {
   const unsigned bits = address_bits(Line::family);
   const bool p4 = target == build::Target::p4;
   const build::SizeRule rule{family_of(target)};
@@ -55,13 +57,22 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
   t.prefix_lengths = lengths.count();
   t.hosts_in_map = hosts_in_map && t.hosts != 0;
   t.keys = (hosts_in_map ? 0 : t.hosts) + (range_bytes == 0 ? t.prefixes : 0);
+  std::uint64_t words_bytes = 0;
+  if constexpr (std::is_same_v<Entry, EntryV4>)
+    if (hosts_in_words) {
+      const build::WordSize words = build::word_size(entries);
+      words_bytes = build::word_bytes(words.lines);
+      t.hosts_in_words = true;
+      t.keys = words.keys_behind;
+    }
   const build::TableSize size =
       build::table_size<Line>(t.keys + (hosts_in_map ? build::room_beside_map(t.hosts) : 0),
                               p4 ? Predictor::chained : Predictor::inline_bits, rule);
-  t.bytes = size.bytes() + sizeof(table::OverlayHeader) +
-            std::uint64_t{build::overlay_lines<Line>(t.keys, rule)} * cache_line_bytes;
+  t.bytes =
+      size.bytes() + sizeof(table::OverlayHeader) +
+      std::uint64_t{build::overlay_lines<Line>(hosts_in_words ? t.hosts : t.keys, rule)} * cache_line_bytes;
   if (range_bytes != 0) {
-    t.bytes += range_bytes;
+    t.bytes += range_bytes + words_bytes;
     t.probes = t.keys != 0 ? 1 : 0;
   } else if constexpr (std::is_same_v<Entry, EntryV4>) {
     t.bytes += sizeof(table::LengthMapHeader) + table::length_map_cells * sizeof(std::uint64_t);
@@ -72,6 +83,7 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
   }
   ExpectedLines lines = expected_lines({t.keys, size.lines1, Line::slots, Line::groups});
   if (p4 && t.keys != 0) lines.hit = lines.absent = 1;
+  if (hosts_in_words) lines = {1 + build::word_share_behind, 1 + build::word_absent_behind};
   t.lines_hit = lines.hit;
   t.lines_absent = lines.absent;
   return t;
@@ -79,9 +91,10 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
 
 // `home`: what was to be.
 std::string why_there(const TablePlan &t, const HomeChoice &home) {
-  const bool wanted_map = home.home != build::HostHome::table;
+  const bool wanted_map = home.home == build::HostHome::ranges || home.home == build::HostHome::points;
   if (t.hosts_in_map) return wanted_map ? home.why : "they are few beside its prefixes";
-  return wanted_map ? "there are more pairs of list and length than a range map holds" : home.why;
+  if (t.hosts_in_words || home.home == build::HostHome::table) return home.why;
+  return "there are more pairs of list and length than a range map holds";
 }
 
 // What the deny side keeps in tables: everything, or in compact mode prefixes alone.
@@ -125,7 +138,8 @@ Status check_target(const config::Config &config, build::Target target) {
 }
 
 // The options that the configuration and the target leave open.
-std::vector<Option> left_open(const config::Config &config, build::Target target) {
+std::vector<Option> left_open(const config::Config &config, build::Target target, bool words) {
+  if (words) return {{.front_filter = FrontFilter::none, .predictor = Predictor::inline_bits}};
   if (target == build::Target::p4)
     return {{.front_filter = FrontFilter::none, .predictor = Predictor::chained}};
   std::vector<Option> options;
@@ -210,13 +224,15 @@ void choose_options(Plan &plan, const build::BuildInput &input, const config::Co
   const bool v6 = plan.tables[1].keys > plan.tables[0].keys;
   const Family family = v6 ? Family::ipv6 : Family::ipv4;
   const std::uint64_t keys = plan.tables[v6 ? 1 : 0].keys;
-  const std::vector<Option> open = left_open(config, plan.target);
+  const bool words = plan.tables[0].hosts_in_words;
+  const std::vector<Option> open = left_open(config, plan.target, words);
   const Answer answer =
       choose({.family = family, .keys = keys, .hit_ratio = plan.workload.hit_ratio, .candidates = open},
              calibration);
   plan.chosen = answer.chosen;
   explain_choice(plan, config, answer);
   if (plan.target == build::Target::p4) plan.predictor.why = plan.front_filter.why = "target p4 has no other";
+  if (words) plan.predictor.why = plan.front_filter.why = "hosts in words have no other";
   if (plan.chosen.predictor == Predictor::chained) {
     plan.chain_words_v4 = words_for<table::LineV4>(plan.tables[0].keys, mistaken_v4);
     plan.chain_words_v6 = words_for<table::LineV6>(plan.tables[1].keys, mistaken_v6);
@@ -230,6 +246,7 @@ void choose_options(Plan &plan, const build::BuildInput &input, const config::Co
         judged != nullptr ? *judged : cost_of(family, sizes, plan.workload.hit_ratio, option, calibration);
     if (candidate.forced_out)
       candidate.cost.why_not = plan.target == build::Target::p4 ? "target p4 does not have it"
+                               : words                          ? "hosts in words do not have it"
                                                                 : "the configuration asks for another";
     build::BuildInput as_planned = input;
     apply_to(as_planned, plan);
@@ -253,6 +270,7 @@ void weigh_stack(Plan &plan, const build::BuildInput &input, const config::Confi
                  const Circumstances &now) {
   if (config.compact || config.front_filter != config::FrontFilter::automatic) return;
   if (plan.target == build::Target::p4) return; // costs are those of the other target
+  if (plan.tables[0].hosts_in_words) return;
   const auto chosen = std::ranges::find_if(plan.candidates, [](const Candidate &c) { return c.cost.chosen; });
   if (chosen == plan.candidates.end()) return;
   plan.deny_filter = weigh_front_stack({input, config, now.negatives, plan.workload.hit_ratio}, chosen->cost,
@@ -269,8 +287,9 @@ void expect_build_time(Plan &plan, const Circumstances &now) {
   double ns = 0;
   std::uint64_t keys = 0;
   for (const TablePlan &t : plan.tables) {
-    keys += t.keys;
-    ns += static_cast<double>(t.keys) *
+    const std::uint64_t placed = t.hosts_in_words ? t.hosts : t.keys;
+    keys += placed;
+    ns += static_cast<double>(placed) *
           (now.calibration.build_ns + 2 * now.calibration.touch_ns(Path::line, t.bytes));
   }
   plan.build_from = now.calibration.measured ? "from the measured figures" : "from built-in figures";
@@ -409,7 +428,8 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
   const auto &ranges6 = input.ranges->v6;
   plan.tables = {
       plan_table<table::LineV4>("deny ipv4", deny.v4, plan.target, bytes_of(ranges4[Side::deny]),
-                                input.ranges->hosts_in_v4[Side::deny]),
+                                input.ranges->hosts_in_v4[Side::deny],
+                                build::hosts_in_words(input, *input.ranges)),
       plan_table<table::LineV6>("deny ipv6", deny.v6, plan.target, bytes_of(ranges6[Side::deny]),
                                 input.ranges->hosts_in_v6[Side::deny]),
       plan_table<table::LineV4>("allow ipv4", input.allow.v4, plan.target, bytes_of(ranges4[Side::allow]),

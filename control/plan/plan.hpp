@@ -44,6 +44,7 @@ struct TablePlan {
   std::uint64_t keys = 0; // in the table
   std::uint64_t hosts = 0, prefixes = 0;
   bool hosts_in_map = false, points = false; // hosts stand in the range map; as points
+  bool hosts_in_words = false;               // but for `keys`, which stand in the table behind
   std::string hosts_why;                  // why they stand where they do; empty: there was nothing to choose
   std::uint64_t prefix_lengths = 0;       // different lengths in use
   std::uint64_t bytes = 0;                // of table, overlay and lengths in the image

@@ -105,17 +105,19 @@ std::string allow_filter_text(const AllowFilterPlan &f) {
 }
 
 [[nodiscard]] const char *host_home_of(const TablePlan &t) {
-  return name_of(!t.hosts_in_map ? build::HostHome::table
-                 : t.points      ? build::HostHome::points
-                                 : build::HostHome::ranges);
+  return name_of(t.hosts_in_words  ? build::HostHome::words
+                 : !t.hosts_in_map ? build::HostHome::table
+                 : t.points        ? build::HostHome::points
+                                   : build::HostHome::ranges);
 }
 
 [[nodiscard]] std::string home_text(const TablePlan &t) {
   if (t.hosts_why.empty()) return "";
-  return fmt::format("{}: hosts stand in the {}: {}\n", t.name,
-                     !t.hosts_in_map ? "table"
-                     : t.points      ? "range map, as points"
-                                     : "range map, as ranges of one address",
+  return fmt::format("{}: hosts stand in {}: {}\n", t.name,
+                     t.hosts_in_words  ? "lines of words"
+                     : !t.hosts_in_map ? "the table"
+                     : t.points        ? "the range map, as points"
+                                       : "the range map, as ranges of one address",
                      t.hosts_why);
 }
 

@@ -14,6 +14,12 @@ std::span<const PlanShape> plan_shapes() {
   return shapes;
 }
 
+const PlanShape &words_shape() {
+  static constexpr PlanShape shape{
+      "words", {plan::FrontFilter::none, plan::Predictor::inline_bits}, 0, 0, build::HostHome::words};
+  return shape;
+}
+
 Candidate::Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4,
                      std::span<const build::EntryV6> v6, unsigned lists)
     : shape_(shape), image_(std::make_unique<Image>(v4, v6, shape.option, lists, shape.home)),

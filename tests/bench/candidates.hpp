@@ -16,6 +16,8 @@ struct PlanShape {
 
 // The first is the plain one: inline_bits behind no front filter.
 [[nodiscard]] std::span<const PlanShape> plan_shapes();
+// IPv4 hosts in one word each, which no predictor and no filter goes with.
+[[nodiscard]] const PlanShape &words_shape();
 
 class Candidate {
 public:

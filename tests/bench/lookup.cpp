@@ -99,7 +99,8 @@ void race_at(const Options &options, const Size &size, double hits, std::vector<
   const Prepare prepare = [&](unsigned round) { touch(queries.of(round)); };
   const auto outcomes = compete(contenders, queries.a_round, options.rounds(), prepare);
 
-  const std::size_t ours = candidates.size(), best = fastest(outcomes, 0, ours);
+  const std::size_t ours = candidates.size(), tables = plan_shapes().size();
+  const std::size_t best = fastest(outcomes, 0, ours);
   const Figure of_peer = ratio_of(outcomes[best], outcomes[ours]);
   const Figure of_limit = ratio_of(outcomes[best], outcomes[ours + 1]);
   std::vector<std::string> cells{count_words(size.keys), fmt::format("{:g} %", hits)};
@@ -109,11 +110,11 @@ void race_at(const Options &options, const Size &size, double hits, std::vector<
                              short_number(of_peer.median)});
   report.grid.rows.push_back(cells);
   write_lines(size, hits, std::vector(outcomes.begin(), outcomes.end() - 1), candidates, report.lines);
-  report.regret.at(size.keys, hits, {outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(ours)},
-                   [&](std::vector<Outcome> &of_plans) {
-                     go_on(of_plans, std::span(contenders).first(ours), queries.a_round, 2 * options.rounds(),
-                           prepare);
-                   });
+  report.regret.at(
+      size.keys, hits, {outcomes.begin(), outcomes.begin() + static_cast<std::ptrdiff_t>(tables)},
+      [&](std::vector<Outcome> &of_plans) {
+        go_on(of_plans, std::span(contenders).first(tables), queries.a_round, 2 * options.rounds(), prepare);
+      });
 
   if (!has_targets(size)) return;
   if (hits == 100)
@@ -143,18 +144,20 @@ void count_lines(const Size &size, Candidate &candidate, std::vector<Standing> &
 void measure(const Options &options, const Size &size, Report &report) {
   const auto entries = make_entries(size.keys);
   auto candidates = make_candidates(entries, {});
+  candidates.emplace_back(words_shape(), entries, std::span<const build::EntryV6>());
   const RteHashLookup<WireV4> peer(size.keys);
   LimitLookup limit(candidates.front().table_bytes());
   for (const double hits : size.hits_percent) race_at(options, size, hits, candidates, peer, limit, report);
   if (size.keys == 10'000'000) // lines do not depend on the size
     for (Candidate &candidate : candidates)
-      if (!candidate.shape().has_front()) count_lines(size, candidate, report.standings);
+      if (candidate.shape().lines_floor != 0) count_lines(size, candidate, report.standings);
 }
 
 void bench_lookup(const Options &options, std::vector<Standing> &standings) {
   Report report{
       JsonLines(options, "lookup"), {{"keys", "hits"}, {}}, Regret(options, Family::ipv4, "IPv4"), standings};
   for (const PlanShape &shape : plan_shapes()) report.grid.columns.emplace_back(shape.name);
+  report.grid.columns.emplace_back(words_shape().name);
   for (const char *name :
        {"rte_hash", "LIMIT", "LIMIT, L1", "best plan", "/ LIMIT", "/ LIMIT, L1", "/ rte_hash"})
     report.grid.columns.emplace_back(name);

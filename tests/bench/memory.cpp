@@ -1,5 +1,7 @@
 // Bytes an entry, and the time from sorted entries in memory to a sealed image that was asked every key.
-#include "tests/bench/contenders.hpp"
+#include "control/plan/host_home.hpp"
+#include "tests/bench/candidates.hpp"
+#include "tests/bench/regret.hpp"
 
 #include <fmt/core.h>
 
@@ -61,12 +63,19 @@ void bench_memory(const Options &options, std::vector<Standing> &standings) {
     const auto entries = make_entries(keys);
     std::vector<double> totals_ms;
     const auto report = time_builds(times, totals_ms, [&] { return Image(entries, {}, false); });
-    const Figure total = figure_of(totals_ms);
-    add_row(to, count_words(keys) + " IPv4", report.deny_v4, report, total);
-    const bool small = keys == 1'000'000;
-    standings.push_back(standing(fmt::format("bytes an IPv4 host, {} random", count_words(keys)),
-                                 small ? 10.5 : 6.5, small ? 9.5 : 5.3, {bytes_per_entry(report.deny_v4), 0},
-                                 true));
+    add_row(to, count_words(keys) + " IPv4", report.deny_v4, report, figure_of(totals_ms));
+    totals_ms.clear();
+    build::BuildReport in_words =
+        time_builds(times, totals_ms, [&] { return Image(entries, {}, {}, 1, build::HostHome::words); });
+    in_words.deny_v4.keys = in_words.words.hosts;
+    in_words.deny_v4.bytes += in_words.words.bytes;
+    add_row(to, count_words(keys) + " IPv4, in words", in_words.deny_v4, in_words, figure_of(totals_ms));
+    const auto home = plan::weigh_homes(entries, 0.1, calibration(options)).home;
+    const bool small = keys == 1'000'000, words = home == build::HostHome::words;
+    standings.push_back(
+        standing(fmt::format("bytes an IPv4 host where the plan has it, {} random", count_words(keys)),
+                 small ? 10.5 : 6.5, small ? 9.5 : 5.3,
+                 {bytes_per_entry(words ? in_words.deny_v4 : report.deny_v4), 0}, true));
   }
   const auto entries = make_entries_v6(1'000'000);
   std::vector<double> totals_ms;

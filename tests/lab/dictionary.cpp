@@ -4,6 +4,7 @@
 #include "tests/lab/keys.hpp"
 #include "tests/support/standings.hpp"
 #include "weir/build/chained_and_builder.hpp"
+#include "weir/build/chained_and_shared_builder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -88,8 +89,8 @@ void take_medians(const Samples &samples, DictionaryFilter &out) {
 
 template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task) {
   const Universe universe(task);
-  DictionaryReport report{.task = task, .chained = {}, .bloomier = {}};
-  Samples chained, bloomier;
+  DictionaryReport report{.task = task, .chained = {}, .shared = {}, .bloomier = {}};
+  Samples chained, shared, bloomier;
   for (unsigned round = 0; round < task.rounds; ++round) {
     const std::uint64_t seed = task.seed + round;
     TRY(take_round(
@@ -101,15 +102,25 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
     TRY(take_round(
         universe,
         [&](std::uint64_t s) {
+          return build::ChainedAndShared<ways>::build(universe.positives, universe.negatives, 1, s);
+        },
+        seed, report.shared, shared));
+    TRY(take_round(
+        universe,
+        [&](std::uint64_t s) {
           return build::exact_bloomier<ways>(universe.positives, universe.negatives, 1, s);
         },
         seed, report.bloomier, bloomier));
   }
   take_medians(chained, report.chained);
+  take_medians(shared, report.shared);
   take_medians(bloomier, report.bloomier);
   report.build_speedup = bench::ratio_of(bloomier.build, chained.build).median;
   report.query_speedup = bench::ratio_of(bloomier.query, chained.query).median;
   report.query_batch_speedup = bench::ratio_of(bloomier.batch, chained.batch).median;
+  report.shared_build_speedup = bench::ratio_of(bloomier.build, shared.build).median;
+  report.shared_query_speedup = bench::ratio_of(bloomier.query, shared.query).median;
+  report.shared_query_batch_speedup = bench::ratio_of(bloomier.batch, shared.batch).median;
   const auto n = static_cast<double>(task.positives);
   report.first_bits = build::chained_and_first_bits(task.lambda);
   report.second_keys = build::chained_and_second_keys(task.lambda);
@@ -149,11 +160,15 @@ std::string json_of(const DictionaryReport &report) {
   json["predicted_bits_per_positive"] = report.predicted_bits;
   json["first_stage_bits"] = report.first_bits;
   json["second_stage_keys_per_positive"] = report.second_keys;
+  json["shared_slots"] = json_of(report.shared);
   json["exact_bloomier"] = json_of(report.bloomier);
   json["space_saved"] = 1 - report.chained.bits_per_positive / report.bloomier.bits_per_positive;
   json["build_speedup"] = report.build_speedup;
   json["query_speedup"] = report.query_speedup;
   json["query_batch_speedup"] = report.query_batch_speedup;
+  json["shared_build_speedup"] = report.shared_build_speedup;
+  json["shared_query_speedup"] = report.shared_query_speedup;
+  json["shared_query_batch_speedup"] = report.shared_query_batch_speedup;
   return json.dump(2);
 }
 

@@ -27,11 +27,13 @@ struct DictionaryFilter {
 
 struct DictionaryReport {
   DictionaryTask task;
-  DictionaryFilter chained, bloomier;
-  unsigned first_bits = 0; // of the first stage
-  double second_keys = 0;  // a positive
+  DictionaryFilter chained, shared, bloomier; // shared: both stages in the same slots
+  unsigned first_bits = 0;                    // of the first stage
+  double second_keys = 0;                     // a positive
   double predicted_bits = 0, lower_bound = 0;
-  double build_speedup = 0, query_speedup = 0, query_batch_speedup = 0; // medians of the rounds' ratios
+  double build_speedup = 0, query_speedup = 0, query_batch_speedup = 0;
+  double shared_build_speedup = 0, shared_query_speedup = 0,
+         shared_query_batch_speedup = 0; // medians of the rounds' ratios
 };
 
 // Errors: those of building.

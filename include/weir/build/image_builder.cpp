@@ -96,12 +96,11 @@ template <class Entry>
   const bool v4 = family == Family::ipv4;
   const bool has_map = v4 ? ranges.v4[side].has_value() : ranges.v6[side].has_value();
   const bool hosts_in_map = v4 ? ranges.hosts_in_v4[side] : ranges.hosts_in_v6[side];
-  const bool hosts_in_words =
-      v4 && has_map && !hosts_in_map && side == Side::deny && in.deny.hosts_v4 == HostHome::words;
-  return {.hosts = !hosts_in_map && !hosts_in_words && !without_hosts(in, side),
+  const bool in_words = v4 && side == Side::deny && hosts_in_words(in, ranges);
+  return {.hosts = !hosts_in_map && !in_words && !without_hosts(in, side),
           .prefixes = !has_map,
           .hosts_in_map = hosts_in_map,
-          .hosts_in_words = hosts_in_words};
+          .hosts_in_words = in_words};
 }
 
 // The fixed order of sections.

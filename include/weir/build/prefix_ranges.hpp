@@ -26,6 +26,12 @@ struct PrefixRanges {
   PerSide<bool> hosts_in_v4{}, hosts_in_v6{};
 };
 
+// Whether the deny side's IPv4 hosts stand in words (HostHome), once all is known that may speak against it.
+[[nodiscard]] inline bool hosts_in_words(const BuildInput &input, const PrefixRanges &ranges) noexcept {
+  return input.deny.hosts_v4 == HostHome::words && ranges.v4[Side::deny].has_value() &&
+         !ranges.hosts_in_v4[Side::deny];
+}
+
 // Of which families a side's table has hosts alone. `input` may not have been resolved: then it is asked now.
 [[nodiscard]] detail::HostsAlone hosts_alone(const BuildInput &input, Side side);
 

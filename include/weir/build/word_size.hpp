@@ -21,7 +21,8 @@
 namespace weir::build {
 
 inline constexpr double word_hosts_a_line = 11;
-inline constexpr double word_share_behind = 0.019; // whole groups go, so a little more than has no room
+inline constexpr double word_share_behind = 0.019;  // whole groups go, so a little more than has no room
+inline constexpr double word_absent_behind = 0.004; // of absent addresses, how many ask the table behind
 
 [[nodiscard]] inline std::uint32_t word_lines(std::uint64_t hosts) noexcept {
   return std::max(lines_min,

@@ -4,6 +4,7 @@
 #include "control/rules/entry.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/build/prefix_ranges.hpp"
+#include "weir/build/word_size.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -46,12 +47,17 @@ Plan plan_of(const build::BuildInput &input, const config::Config &config = {},
   return make_plan(input, config, {.memory = memory}).value();
 }
 
+// Whatever home would be faster.
+Plan plan_of_tables(const build::BuildInput &input, const config::Config &config = {}) {
+  return make_plan(input, config, {.memory = plenty(), .home = HomeChoice{}}).value();
+}
+
 TEST(PlanModel, predicts_the_lines_of_a_real_table) {
   const auto entries = spread_hosts(150'000);
   build::BuildInput input;
   input.deny.v4 = entries;
   input.lists = {{"a", 0, Side::deny}};
-  const Plan plan = plan_of(input);
+  const Plan plan = plan_of_tables(input);
   const std::unique_ptr<std::byte, decltype(&std::free)> memory(
       static_cast<std::byte *>(std::aligned_alloc(64, plan.image_bytes)), &std::free);
   std::fill_n(memory.get(), plan.image_bytes, std::byte{0});
@@ -94,7 +100,7 @@ TEST(Plan, takes_no_front_filter_unless_the_configuration_asks_for_one) {
   build::BuildInput input;
   input.deny.v4 = entries;
   config::Config config;
-  const Plan without = plan_of(input, config);
+  const Plan without = plan_of_tables(input, config);
   EXPECT_EQ(without.chosen.front_filter, FrontFilter::none);
   EXPECT_NE(without.front_filter.why.find("split_block_bloom would take"), std::string::npos)
       << without.front_filter.why;
@@ -199,17 +205,42 @@ TEST(Plan, says_that_hosts_stand_in_the_range_map_and_counts_their_bytes) {
   EXPECT_EQ(plan.image_bytes, build::image_bytes(input));
 }
 
+TEST(Plan, says_that_hosts_stand_in_words_and_leaves_them_no_predictor_and_no_filter) {
+  const auto entries = spread_hosts(200'000);
+  build::BuildInput input;
+  input.deny.v4 = entries;
+  Circumstances now{.memory = plenty()};
+  now.home = HomeChoice{build::HostHome::words, "that takes 3 ns", {}};
+  now.workload.hit_ratio = 0.001; // few hits are where filters pay
+  const Plan plan = make_plan(input, {}, now).value();
+  EXPECT_TRUE(plan.tables[0].hosts_in_words);
+  EXPECT_NEAR(static_cast<double>(plan.tables[0].keys), 200'000 * build::word_share_behind, 300);
+  EXPECT_EQ(plan.chosen.front_filter, FrontFilter::none);
+  EXPECT_EQ(plan.chosen.predictor, Predictor::inline_bits);
+  EXPECT_NE(to_text(plan).find("deny ipv4: hosts stand in lines of words: that takes 3 ns"),
+            std::string::npos)
+      << to_text(plan);
+  EXPECT_EQ(nlohmann::json::parse(to_json(plan))["tables"][0]["hosts_in"], "words");
+  for (const Candidate &candidate : plan.candidates)
+    EXPECT_EQ(candidate.cost.chosen, !candidate.forced_out) << candidate.cost.why_not;
+  input.deny.hosts_v4 = build::HostHome::words;
+  EXPECT_EQ(plan.image_bytes, build::image_bytes(input));
+  build::BuildInput in_table = input;
+  in_table.deny.hosts_v4 = build::HostHome::table;
+  EXPECT_LT(plan.image_bytes, build::image_bytes(in_table));
+}
+
 TEST(Plan, says_why_hosts_stand_in_the_table_where_the_map_could_not_be_built) {
   const auto entries = spread_hosts(20'000);
   build::BuildInput input;
   input.deny.v4 = entries;
   input.ranges = std::make_shared<const build::PrefixRanges>();
-  const Plan plan =
-      make_plan(input, {}, {.memory = plenty(), .home = HomeChoice{build::HostHome::ranges, "x", {}}})
-          .value();
-  EXPECT_NE(to_text(plan).find("stand in the table: there are more pairs of list and length"),
-            std::string::npos)
-      << to_text(plan);
+  for (const build::HostHome home : {build::HostHome::ranges, build::HostHome::words}) {
+    const Plan plan = make_plan(input, {}, {.memory = plenty(), .home = HomeChoice{home, "x", {}}}).value();
+    EXPECT_NE(to_text(plan).find("stand in the table: there are more pairs of list and length"),
+              std::string::npos)
+        << to_text(plan);
+  }
 }
 
 TEST(Plan, can_be_read_by_programs_and_people) {

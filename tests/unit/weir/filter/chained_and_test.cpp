@@ -1,6 +1,7 @@
 // ChainedFilter with `&`: exact over the declared universe, as many bits as the model says, and close to the bound.
 #include "tests/support/filter_checks.hpp"
 #include "weir/build/chained_and_builder.hpp"
+#include "weir/build/chained_and_shared_builder.hpp"
 #include "weir/filter/chained_and.hpp"
 
 #include <gtest/gtest.h>
@@ -90,6 +91,54 @@ TYPED_TEST(ChainedAnds, refuse_a_key_that_is_positive_and_negative) {
   EXPECT_EQ(chained.error().code, Errc::usage);
   EXPECT_NE(chained.error().message.find("has two values, 0 and 1"), std::string::npos)
       << chained.error().message;
+}
+
+template <class C> class ChainedAndShareds : public ::testing::Test {};
+using BothShared = ::testing::Types<ChainedAndShared<3>, ChainedAndShared<4>>;
+TYPED_TEST_SUITE(ChainedAndShareds, BothShared);
+
+TYPED_TEST(ChainedAndShareds, are_right_for_every_key_of_the_universe) {
+  const std::uint64_t seed = test::seed_or(82);
+  WEIR_TRACE_SEED(seed);
+  for (const double lambda : {0.0, 1.0, 2.0, 3.0, 8.0, 40.0})
+    for (const std::size_t count : {1u, 10u, 1'000u, 20'000u}) {
+      const std::vector<KeyHash> positives = random_keys(count, seed);
+      const std::vector<KeyHash> negatives =
+          absent_keys(static_cast<std::size_t>(lambda * static_cast<double>(count)), seed);
+      const auto chained = TypeParam::build(positives, negatives, 3, seed);
+      ASSERT_TRUE(chained) << chained.error().message;
+      EXPECT_EQ(test::missed(*chained, positives), 0u) << count << " keys, lambda " << lambda;
+      EXPECT_EQ(test::accepted(*chained, negatives), 0u) << count << " keys, lambda " << lambda;
+      EXPECT_TRUE(test::batch_equals_single(*chained, positives));
+      EXPECT_TRUE(test::batch_equals_single(*chained, negatives));
+    }
+}
+
+TYPED_TEST(ChainedAndShareds, take_two_bits_more_than_the_first_stage_and_accept_unseen_keys_as_predicted) {
+  const std::vector<KeyHash> positives = random_keys(50'000, 7), all = absent_keys(900'000, 7);
+  const auto negatives = std::span(all).first(400'000), unseen = std::span(all).subspan(400'000);
+  const auto chained = TypeParam::build(positives, negatives); // lambda 8, three bits
+  ASSERT_TRUE(chained) << chained.error().message;
+  EXPECT_EQ(chained->first_bits(), 3u);
+  EXPECT_TRUE(test::rate_is(1.0 / 16, test::accepted(*chained, unseen), unseen.size()));
+  EXPECT_LT(static_cast<double>(chained->bits()) / 50'000, 5 * 1.3);
+}
+
+TYPED_TEST(ChainedAndShareds, take_repeated_keys_as_one_and_refuse_one_that_is_both) {
+  std::vector<KeyHash> positives = random_keys(2'000, 8), negatives = absent_keys(8'000, 8);
+  for (std::size_t i = 0; i < 500; ++i) {
+    positives.push_back(positives[i]);
+    for (int times = 0; times < 4; ++times) negatives.push_back(negatives[i]);
+  }
+  const auto chained = TypeParam::build(positives, negatives);
+  ASSERT_TRUE(chained) << chained.error().message;
+  EXPECT_EQ(test::missed(*chained, positives), 0u);
+  EXPECT_EQ(test::accepted(*chained, negatives), 0u);
+  negatives.push_back(positives[5]);
+  const auto both = TypeParam::build(positives, negatives);
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().code, Errc::usage);
+  EXPECT_NE(both.error().message.find("is positive and negative"), std::string::npos) << both.error().message;
 }
 
 } // namespace

@@ -218,17 +218,30 @@ std::uint64_t stack_bytes(const Plan &plan) {
   return round_up(static_cast<std::uint64_t>(plan.deny_filter.stack.bits / 8), cache_line_bytes);
 }
 
+// What hosts in words take, in place of what their table would.
+void cost_words(Cost &cost, const Plan &plan) {
+  const double h = plan.workload.hit_ratio;
+  const TablePlan &t = plan.tables[0];
+  cost.lines_hit = t.lines_hit;
+  cost.lines_absent = t.lines_absent;
+  cost.lines = h * t.lines_hit + (1 - h) * t.lines_absent;
+  const auto known = std::ranges::find(plan.home.costs, build::HostHome::words, &HomeCost::home);
+  if (known != plan.home.costs.end()) cost.ns = known->ns;
+}
+
 // Every candidate with its price, also those that the configuration forbids.
 void choose_options(Plan &plan, const build::BuildInput &input, const config::Config &config,
                     const Calibration &calibration) {
-  const bool v6 = plan.tables[1].keys > plan.tables[0].keys;
+  const bool words =
+      plan.tables[0].hosts_in_words; // beside them the table that all of these hosts would have
+  const bool v6 = !words && plan.tables[1].keys > plan.tables[0].keys;
   const Family family = v6 ? Family::ipv6 : Family::ipv4;
-  const std::uint64_t keys = plan.tables[v6 ? 1 : 0].keys;
-  const bool words = plan.tables[0].hosts_in_words;
+  const std::uint64_t keys = words ? plan.tables[0].hosts : plan.tables[v6 ? 1 : 0].keys;
   const std::vector<Option> open = left_open(config, plan.target, words);
-  const Answer answer =
+  Answer answer =
       choose({.family = family, .keys = keys, .hit_ratio = plan.workload.hit_ratio, .candidates = open},
              calibration);
+  if (words) cost_words(answer.costs.front(), plan);
   plan.chosen = answer.chosen;
   explain_choice(plan, config, answer);
   if (plan.target == build::Target::p4) plan.predictor.why = plan.front_filter.why = "target p4 has no other";
@@ -251,6 +264,7 @@ void choose_options(Plan &plan, const build::BuildInput &input, const config::Co
     build::BuildInput as_planned = input;
     apply_to(as_planned, plan);
     apply_to(as_planned, option);
+    if (words && candidate.forced_out) as_planned.deny.hosts_v4 = build::HostHome::table;
     candidate.image_bytes = build::image_bytes(as_planned) + stack_bytes(plan);
     if (candidate.cost.chosen) plan.image_bytes = candidate.image_bytes;
     plan.candidates.push_back(std::move(candidate));

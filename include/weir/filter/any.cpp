@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array rows{ops_of<BloomView>(),       ops_of<SplitBlockView>(), ops_of<CountingBloomView>(),
                           ops_of<CuckooLayerView>(), ops_of<QuotientView>(),   ops_of<XorView>(),
-                          ops_of<BinaryFuseView>(),    ops_of<BinaryFuse4View>()};
+                          ops_of<BinaryFuseView>(),  ops_of<BinaryFuse4View>()};
 static_assert(std::ranges::all_of(rows, [](auto &row) { return row.view_bytes <= any_view_bytes; }));
 
 } // namespace

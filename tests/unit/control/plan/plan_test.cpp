@@ -210,7 +210,7 @@ TEST(Plan, says_that_hosts_stand_in_words_and_leaves_them_no_predictor_and_no_fi
   build::BuildInput input;
   input.deny.v4 = entries;
   Circumstances now{.memory = plenty()};
-  now.home = HomeChoice{build::HostHome::words, "that takes 3 ns", {}};
+  now.home = HomeChoice{build::HostHome::words, "that takes 3 ns", {HomeCost{build::HostHome::words, 3}}};
   now.workload.hit_ratio = 0.001; // few hits are where filters pay
   const Plan plan = make_plan(input, {}, now).value();
   EXPECT_TRUE(plan.tables[0].hosts_in_words);
@@ -221,8 +221,12 @@ TEST(Plan, says_that_hosts_stand_in_words_and_leaves_them_no_predictor_and_no_fi
             std::string::npos)
       << to_text(plan);
   EXPECT_EQ(nlohmann::json::parse(to_json(plan))["tables"][0]["hosts_in"], "words");
-  for (const Candidate &candidate : plan.candidates)
+  EXPECT_NE(to_text(plan).find("a lookup takes 3.0 ns"), std::string::npos) << to_text(plan);
+  for (const Candidate &candidate : plan.candidates) {
     EXPECT_EQ(candidate.cost.chosen, !candidate.forced_out) << candidate.cost.why_not;
+    EXPECT_GT(candidate.image_bytes, candidate.forced_out ? plan.image_bytes : plan.image_bytes - 1)
+        << "those of tables are larger";
+  }
   input.deny.hosts_v4 = build::HostHome::words;
   EXPECT_EQ(plan.image_bytes, build::image_bytes(input));
   build::BuildInput in_table = input;

@@ -4,6 +4,7 @@
 //   worker        dataplane::Worker with an image of N hosts, group bits in the lines, no front filter
 //   chained       the same with a chained predictor; in a quick run not at ten million keys, where training
 //                 it takes seconds
+//   words         the same with hosts in one word each
 //   empty lists   the same worker with an image that lists nothing
 //   no image      the same worker before a first generation: receive, parse, verdict, transmit
 //   plain loop    receive, the worker's own parse stage, verdict, the worker's own transmit stage; one
@@ -11,8 +12,8 @@
 //                 beforehand
 //   rte_hash      the plain loop with rte_hash_lookup_bulk_data over the burst between parse and verdict
 //
-// The closing table takes the faster of `worker` and `chained`, as the planner is there to, over the plain
-// loop. Every contender receives the same packets with the same stream of source addresses (see LoopPort)
+// The closing table takes the fastest of `worker`, `chained` and `words`, as the planner is there to, over
+// the plain loop. Every contender receives the same packets with the same stream of source addresses (see LoopPort)
 // and counts them in the same counters; those that look up must drop the same number. A figure is packets
 // over CPU time of the worker's thread; with two workers, each on a CPU and a port of its own over one
 // image, the sum of both.
@@ -29,21 +30,23 @@ namespace {
 enum Contender : std::size_t {
   weir,
   weir_chained,
+  weir_words,
   empty_lists,
   no_image,
   plain_loop,
   with_rte_hash,
   contenders
 };
-constexpr const char *names[contenders] = {"worker",   "chained",    "empty lists",
+constexpr const char *names[contenders] = {"worker",   "chained",    "words",   "empty lists",
                                            "no image", "plain loop", "rte_hash"};
+constexpr Contender whole_work[] = {weir, weir_chained, weir_words};
 
 struct Images {
-  std::unique_ptr<dataplane::AttachedImage> full, chained, empty;
+  std::unique_ptr<dataplane::AttachedImage> full, chained, words, empty;
 };
 
 struct Samples : std::array<std::vector<double>, contenders> { // round by round, million packets a second
-  StageTimes stages;                                           // of `worker`
+  StageTimes stages, word_stages;                              // of `worker` and of `words`
 };
 
 // `sources` hold eight rounds' addresses, so that no round meets those of the last.
@@ -65,12 +68,16 @@ Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const 
                      [&](unsigned id, const std::atomic<bool> &stop) { loops[id]->run(stop); });
     };
     Rig::Run runs[contenders];
-    for (const auto &[contender, image] :
-         {std::pair{weir, &images.full}, {weir_chained, &images.chained}, {empty_lists, &images.empty}}) {
+    for (const auto &[contender, image] : {std::pair{weir, &images.full},
+                                           {weir_chained, &images.chained},
+                                           {weir_words, &images.words},
+                                           {empty_lists, &images.empty}}) {
       if (!*image) continue;
       rig.publish(std::move(*image));
-      const bool timed = contender == weir && round > 0;
-      runs[contender] = timed ? samples.stages.over(rig, [&] { return run(workers); }) : run(workers);
+      StageTimes *times = nullptr;
+      if (round > 0 && contender == weir) times = &samples.stages;
+      if (round > 0 && contender == weir_words) times = &samples.word_stages;
+      runs[contender] = times ? times->over(rig, [&] { return run(workers); }) : run(workers);
       *image = rig.publish(nullptr);
     }
     runs[no_image] = run(workers);
@@ -78,7 +85,7 @@ Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const 
     runs[with_rte_hash] = run(hashed);
     // The worker stops with bursts in flight that the plain loop does not have.
     const auto expected = static_cast<double>(runs[with_rte_hash].drops);
-    for (const Contender c : {weir, weir_chained})
+    for (const Contender c : whole_work)
       if (runs[c].mpps > 0 && std::abs(static_cast<double>(runs[c].drops) - expected) >
                                   4.0 * dataplane::burst_packets_max * rig.workers())
         give_up(fmt::format("{} dropped {} packets, the loop with rte_hash {}", names[c], runs[c].drops,
@@ -97,7 +104,8 @@ Figure ns_a_packet(std::vector<double> mpps) {
 
 // The fastest of those that do the whole work: what the planner is there to choose.
 Contender best_plan(const Samples &samples) {
-  return figure_of(samples[weir_chained]).median > figure_of(samples[weir]).median ? weir_chained : weir;
+  return *std::ranges::max_element(
+      whole_work, {}, [&](Contender c) { return samples[c].empty() ? 0.0 : figure_of(samples[c]).median; });
 }
 
 void add_row(Grid &grid, JsonLines &lines, std::uint32_t keys, double hit_percent, unsigned workers,
@@ -147,7 +155,7 @@ void add_times(Grid &grid, std::uint32_t keys, const Samples &samples) {
   if (keys == 1'000'000)
     for (const Contender c : {plain_loop, no_image, empty_lists})
       grid.rows.push_back({names[c], with_spread(ns_a_packet(samples[c]))});
-  for (const Contender c : {weir, weir_chained, with_rte_hash})
+  for (const Contender c : {weir, weir_chained, weir_words, with_rte_hash})
     if (!samples[c].empty())
       grid.rows.push_back(
           {fmt::format("{}, {} keys", names[c], count_words(keys)), with_spread(ns_a_packet(samples[c]))});
@@ -185,7 +193,9 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
     const RteHashLookup<WireV4> peer(keys);
     dataplane::ListSlots lists;
     const dataplane::AttachContext context{workers_max, &lists, [] {}};
-    Images images{attached_copy(image, 3, context), nullptr, attached_copy(nothing, 1, context)};
+    Images images{attached_copy(image, 3, context), nullptr,
+                  attached_copy(Image(entries, {}, plan::Option{}, 1, build::HostHome::words), 4, context),
+                  attached_copy(nothing, 1, context)};
     if (!options.quick || keys == 1'000'000)
       images.chained = attached_copy(
           Image(entries, {}, plan::Option{plan::FrontFilter::none, plan::Predictor::chained}), 2, context);
@@ -199,8 +209,9 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
         add_standings(keys, hit_percent, rig->workers(), samples, without, standings);
         if (rig->workers() > 1) continue;
         if (hit_percent == 10) add_times(one_worker, keys, samples);
-        samples.stages.add_row(stages, lines,
-                               fmt::format("{} keys, {:g} % hits", count_words(keys), hit_percent));
+        const std::string at = fmt::format("{} keys, {:g} % hits", count_words(keys), hit_percent);
+        samples.stages.add_row(stages, lines, at);
+        samples.word_stages.add_row(stages, lines, at + ", words");
       }
     }
   }

@@ -31,11 +31,28 @@ struct Burst : Packets {
   lookup::BurstLookup lookup;
   AttachedImage *image = nullptr; // null: no generation is attached
   unsigned image_copy = 0;        // that the lookup reads
-  PacketMask dropped = 0;         // by decisions[]
+  PacketMask dropped = 0;         // by decision()
   PacketMask special = 0;         // all packets but those of a plain burst that matched no list
-  bool by_lists =
-      false; // packets of one family, and of `special` all were decided by the list that they name
+  // Packets of one family, which their lists alone decide: decisions[] is not written, since hardly anybody asks.
+  // Of `special` all were decided by the list that their value names, the others by `otherwise`.
+  bool by_lists = false;
+  const std::uint32_t *denials = nullptr, *allowances = nullptr; // values of the lookup, with by_lists
+  Decision otherwise;
   Decision decisions[burst_packets_max];
+
+  [[nodiscard]] Decision decision(unsigned packet) const noexcept {
+    if (!by_lists) return decisions[packet];
+    if ((special >> packet & 1) == 0) return otherwise;
+    if ((dropped >> packet & 1) != 0)
+      return {Verdict::drop, Reason::deny, otherwise.family, 0, table::value::list_of(denials[packet])};
+    return {Verdict::pass, Reason::allow, otherwise.family, 0, table::value::list_of(allowances[packet])};
+  }
+  // For who decides some anew.
+  void write_decisions() noexcept {
+    if (!by_lists) return;
+    for (unsigned i = 0; i < count; ++i) decisions[i] = decision(i);
+    by_lists = false;
+  }
 };
 
 // How many packets a burst may take under an image.

@@ -27,7 +27,7 @@ void touch(rte_ring *ring) {
 }
 
 [[nodiscard]] wire::Sample sample_of(const Burst &burst, unsigned packet, const Address &address) noexcept {
-  const Decision &decision = burst.decisions[packet];
+  const Decision decision = burst.decision(packet);
   wire::Sample sample;
   sample.kind = decision.verdict == Verdict::drop ? wire::SampleKind::denied : wire::SampleKind::passed;
   sample.family = address.family;
@@ -75,7 +75,7 @@ void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
     until_next_ = i + one_in_;
     if (!burst.parsed_as(i).is_ip() || burst.image == nullptr) continue;
     wire::Sample sample = sample_of(burst, i, judged_first(burst, i));
-    if (burst.decisions[i].reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
+    if (burst.decision(i).reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
     (void)put(SampleSort::traffic, sample, counters);
   }
   until_next_ -= burst.count;
@@ -90,7 +90,7 @@ void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcep
   std::size_t count = 0;
   for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    if (burst.decisions[i].list != compact_list) continue;
+    if (burst.decision(i).list != compact_list) continue;
     Met &now = met[count++];
     now.sample = sample_of(burst, i, denied_by_the_judge(burst, i));
     now.place =

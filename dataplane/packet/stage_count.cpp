@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace weir::dataplane {
 namespace {
@@ -15,7 +16,7 @@ Counter &verdict_counter(WorkerCounters &counters, Reason reason, Verdict verdic
 }
 
 void count_verdicts_of_lists(const Burst &burst, WorkerCounters &counters) noexcept {
-  const FamilySlot family = burst.decisions[0].family;
+  const FamilySlot family = burst.otherwise.family;
   const auto count = [&](Reason reason, Verdict verdict, PacketMask packets) {
     if (packets != 0)
       verdict_counter(counters, reason, verdict, family).add(static_cast<unsigned>(std::popcount(packets)));
@@ -47,31 +48,40 @@ void count_verdicts(const Burst &burst, WorkerCounters &counters) noexcept {
           .add(packets);
 }
 
-// Do all these packets name one list?
-[[nodiscard]] bool name_one_list(const Burst &burst, PacketMask named) noexcept {
-  const auto list = [&](int packet) { return burst.decisions[packet].list; };
-  const ListId first = list(std::countr_zero(named));
-  if (list(63 - std::countl_zero(named)) != first) return false; // so it mostly is where there are many
-  unsigned others = 0;
-  for (; named != 0; named &= named - 1) others += list(std::countr_zero(named)) != first;
-  return others == 0;
+using FourValues [[gnu::vector_size(16)]] = std::uint32_t;
+static_assert(burst_packets_max % 4 == 0);
+
+// Do all denied packets name one list, of a burst that allows none? Values that name none pass; what stands
+// behind the last packet may only make it false.
+[[nodiscard]] bool deny_by_one_list(const Burst &burst, std::uint32_t first) noexcept {
+  FourValues others{};
+  for (unsigned i = 0; i < burst.count; i += 4) {
+    FourValues values;
+    std::memcpy(&values, burst.denials + i, sizeof values);
+    const FourValues lists = values & table::value::list_mask;
+    others |= (lists ^ first) & (lists != 0);
+  }
+  return (others[0] | others[1] | others[2] | others[3]) == 0;
 }
 
 // Whether a packet's list is that of the packet before is not to be guessed where there are many lists; so the
 // burst as a whole is asked whether it has but one.
 void count_lists(const Burst &burst, WorkerCounters &counters) noexcept {
   PacketMask named = burst.special;
-  if (!burst.by_lists)
-    for (PacketMask rest = named; rest != 0; rest &= rest - 1)
-      if (burst.decisions[std::countr_zero(rest)].list == no_list) named ^= rest & -rest;
   if (named == 0) return;
   const auto count = [&](ListId list, std::uint64_t packets) {
     counters.lists[burst.image->slot_of_list[list]].add(packets);
     if (list == compact_list) counters[CounterId::deny_denied].add(packets);
   };
-  if (name_one_list(burst, named))
-    return count(burst.decisions[std::countr_zero(named)].list, static_cast<unsigned>(std::popcount(named)));
-  for (; named != 0; named &= named - 1) count(burst.decisions[std::countr_zero(named)].list, 1);
+  const auto list_of = [&](int packet) { return burst.decision(static_cast<unsigned>(packet)).list; };
+  if (burst.by_lists && (named & ~burst.dropped) == 0) {
+    const ListId first = list_of(std::countr_zero(named));
+    if (list_of(63 - std::countl_zero(named)) == first && // where there are many lists it mostly is another
+        deny_by_one_list(burst, burst.denials[std::countr_zero(named)] & table::value::list_mask))
+      return count(first, static_cast<unsigned>(std::popcount(named)));
+  }
+  for (; named != 0; named &= named - 1)
+    if (const ListId list = list_of(std::countr_zero(named)); list != no_list) count(list, 1);
 }
 
 } // namespace

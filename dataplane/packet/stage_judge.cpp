@@ -2,10 +2,6 @@
 #include "dataplane/packet/stages.hpp"
 #include "weir/lookup/kernels/choose.hpp"
 
-#include <algorithm>
-#include <array>
-#include <bit>
-
 namespace weir::dataplane {
 namespace {
 
@@ -61,42 +57,20 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   judge_one(burst, packet, policy.fallthrough, decision);
 }
 
-// Slot i is packet i, and nothing but the lists has a say: only packets that one of them names are looked
-// at one by one.
+// Slot i is packet i, and nothing but the lists has a say: no packet is looked at one by one.
 template <FamilySlot family> void judge_plain(Burst &burst) noexcept {
   const Verdict fallthrough = burst.image->view.policy.fallthrough;
   constexpr bool v4 = family == FamilySlot::ipv4;
   const std::uint32_t *allow = v4 ? burst.lookup.allow_v4() : burst.lookup.allow_v6();
   const std::uint32_t *deny = v4 ? burst.lookup.deny_v4() : burst.lookup.deny_v6();
-  const auto decided = [](Verdict verdict, Reason reason, ListId list) {
-    return Decision{verdict, reason, family, 0, list};
-  };
   const lookup::Kernels &kernels = lookup::best_kernels();
   const PacketMask allowed = kernels.listed(allow, burst.count);
   const PacketMask denied = kernels.listed(deny, burst.count) & ~allowed;
   burst.special = allowed | denied;
   burst.dropped = denied | (fallthrough == Verdict::drop ? burst.all() & ~allowed : 0);
-  const Decision otherwise = decided(fallthrough, Reason::fallthrough, no_list);
-  const auto denial = [&](unsigned i) {
-    return decided(Verdict::drop, Reason::deny, table::value::list_of(deny[i]));
-  };
-  if (4 * std::popcount(denied) >
-      static_cast<int>(burst.count)) { // without a branch: it could not be predicted
-    const auto other_bits = std::bit_cast<std::uint64_t>(otherwise);
-    for (unsigned i = 0; i < burst.count; ++i) {
-      const std::uint64_t is_denied = 0 - (denied >> i & 1);
-      const std::uint64_t difference = (other_bits ^ std::bit_cast<std::uint64_t>(denial(i))) & is_denied;
-      burst.decisions[i] = std::bit_cast<Decision>(other_bits ^ difference);
-    }
-  } else {
-    std::fill_n(burst.decisions, burst_packets_max, otherwise);
-    for (PacketMask rest = denied; rest != 0; rest &= rest - 1)
-      burst.decisions[std::countr_zero(rest)] = denial(static_cast<unsigned>(std::countr_zero(rest)));
-  }
-  for (PacketMask rest = allowed; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    burst.decisions[i] = decided(Verdict::pass, Reason::allow, table::value::list_of(allow[i]));
-  }
+  burst.denials = deny;
+  burst.allowances = allow;
+  burst.otherwise = Decision{fallthrough, Reason::fallthrough, family};
 }
 
 } // namespace

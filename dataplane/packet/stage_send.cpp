@@ -76,7 +76,7 @@ void leave_by(rte_ring *denied, Door door) noexcept {
 }
 
 void note(const Burst &burst, unsigned place, int offset) noexcept {
-  const Decision &decision = burst.decisions[place];
+  const Decision decision = burst.decision(place);
   PacketNote &note = note_of(burst.packets[place], offset);
   note.verdict = decision.verdict;
   note.reason = decision.reason;
@@ -90,7 +90,7 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
   rte_mbuf *packets[burst_packets_max];
   unsigned count = 0;
   std::uint64_t bytes = 0;
-  burst.by_lists = false;
+  burst.write_decisions();
   for (const std::uint8_t place : places) {
     burst.decisions[place].verdict = Verdict::drop;
     burst.decisions[place].reason = Reason::tx_refused;

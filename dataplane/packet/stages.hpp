@@ -16,13 +16,13 @@ void ask_burst(Burst &burst, Burst *ahead) noexcept;
 // What ask_burst() does for a burst ahead, when there is none behind it.
 void probe_burst(Burst &burst) noexcept;
 
-// answers -> decisions[], dropped, special; in the order of the reasons
+// answers -> decision(), dropped, special; in the order of the reasons
 void judge_burst(Burst &burst, Verdict without_image) noexcept;
 
-// decisions[] -> the peer's queue, the denied ring or back to the pool; what a queue refuses is decided anew
+// decision() -> the peer's queue, the denied ring or back to the pool; what a queue refuses is decided anew
 void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept;
 
-// decisions[] as they are in the end -> counters
+// decision() as it is in the end -> counters
 void count_burst(const Burst &burst, WorkerCounters &counters) noexcept;
 
 } // namespace weir::dataplane

@@ -38,7 +38,10 @@ std::uint64_t Rig::drops() const {
 
 PlainLoop::PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share,
                      dataplane::AttachedImage &lists, dataplane::FamilySlot family)
-    : setup_(rig.setup(id)), counters_(rig.counters().worker(id)), table_(table), family_(family) {
+    : setup_(rig.setup(id)), counters_(rig.counters().worker(id)), table_(table) {
+  values_.fill(table::value::make({}, 32)); // what is denied is denied by the first list
+  burst_.denials = values_.data();
+  burst_.otherwise = {Verdict::pass, Reason::fallthrough, family};
   burst_.image = &lists;
   burst_.from = &setup_.queues[0];
   std::mt19937_64 random(id);
@@ -52,12 +55,9 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
   while (!stop.load(std::memory_order_acquire)) {
     receive();
     parse_burst(burst_);
-    for (unsigned i = 0; i < burst_.count; ++i) decide(i, false);
     burst_.dropped = table_ ? look_up() : drawn_[next_++ % drawn_.size()] & burst_.all();
     burst_.by_lists = true;
     burst_.special = burst_.dropped;
-    for (dataplane::PacketMask rest = burst_.dropped; rest != 0; rest &= rest - 1)
-      decide(static_cast<unsigned>(std::countr_zero(rest)), true);
     counters_[dataplane::CounterId::judged].add(burst_.count);
     send_burst(burst_, setup_, counters_);
     count_burst(burst_, counters_);
@@ -76,13 +76,6 @@ void PlainLoop::receive() {
   port[dataplane::PortCounterId::rx_bytes].add(burst_.bytes);
   counters_[dataplane::CounterId::received].add(burst_.count);
   counters_[dataplane::CounterId::bursts].add(1);
-}
-
-void PlainLoop::decide(unsigned place, bool denied) {
-  dataplane::Decision &decision = burst_.decisions[place];
-  decision = {denied ? Verdict::drop : Verdict::pass, denied ? Reason::deny : Reason::fallthrough, family_,
-              0};
-  if (denied) decision.list = {}; // the first
 }
 
 dataplane::PacketMask PlainLoop::look_up() {

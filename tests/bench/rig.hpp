@@ -93,13 +93,12 @@ public:
 
 private:
   void receive();
-  void decide(unsigned place, bool denied);
   [[nodiscard]] dataplane::PacketMask look_up();
 
   dataplane::WorkerSetup setup_;
   dataplane::WorkerCounters &counters_;
   const rte_hash *table_;
-  dataplane::FamilySlot family_;
+  std::array<std::uint32_t, dataplane::burst_packets_max> values_; // what a lookup would have found
   std::array<dataplane::PacketMask, 1024> drawn_{};
   std::size_t next_ = 0;
   dataplane::Burst burst_;

@@ -3,6 +3,7 @@
 
 #include "tests/support/filter_checks.hpp"
 #include "weir/build/peeled_filter.hpp"
+#include "weir/build/ribbon_builder.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
@@ -14,9 +15,9 @@
 
 namespace weir::test {
 
-using AllBaseFilters =
-    ::testing::Types<filter::Bloom, filter::CuckooFilter, filter::QuotientFilter, filter::CountingBloom,
-                     filter::SplitBlockFilter, build::XorFilter, build::BinaryFuse, build::BinaryFuse4>;
+using AllBaseFilters = ::testing::Types<filter::Bloom, filter::CuckooFilter, filter::QuotientFilter,
+                                        filter::CountingBloom, filter::SplitBlockFilter, build::XorFilter,
+                                        build::BinaryFuse, build::BinaryFuse4, build::RibbonFilter>;
 
 // Kinds that can make something of any number of bits return no optional.
 template <class F>

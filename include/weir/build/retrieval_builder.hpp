@@ -3,18 +3,11 @@
 // here too, in linear time.
 #pragma once
 
+#include "weir/build/keys_of_value.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/filter/retrieval.hpp"
 
-#include <fmt/format.h>
-
 namespace weir::build {
-
-// Keys that have a value together, such as the positives of a universe.
-struct KeysOfValue {
-  std::span<const KeyHash> keys;
-  std::uint32_t value = 0;
-};
 
 template <unsigned ways> class Retrieval : public filter::OwnedFilter<filter::RetrievalView<ways>> {
   using Base = filter::OwnedFilter<filter::RetrievalView<ways>>;
@@ -29,19 +22,20 @@ public:
   [[nodiscard]] static Result<Retrieval> build(std::span<const KeysOfValue> groups, const Shape &shape,
                                                std::uint64_t layer = 0, std::uint64_t seed = 0) {
     TRY(Base::check(shape));
-    const std::uint64_t keys = TRY(count(groups, shape));
-    std::vector<Entry> once; // filled when keys turn out to be repeated
+    const std::uint64_t keys = TRY(count_keys(groups, shape));
+    std::vector<KeyAndValue> once; // filled when keys turn out to be repeated
     for (unsigned attempt = 0; attempt < peel_seeds_max; ++attempt) {
       const std::uint64_t next = remix({seed}, attempt);
       const auto mixed = [family = View::family(layer, next),
                           mask = std::uint64_t{shape.value_mask()}](auto take) {
         return [=](KeyHash key, std::uint32_t value) { take((remix(key, family) & ~mask) | value); };
       };
-      const auto order = peel(
-          shape, attempt == 0 ? in_slot_order(keys, [&](auto take) { for_each(groups, mixed(take)); })
-                              : in_slot_order(once.size(), [&](auto take) { for_each(once, mixed(take)); }));
+      const auto order =
+          peel(shape, attempt == 0
+                          ? in_slot_order(keys, [&](auto take) { for_each_key(groups, mixed(take)); })
+                          : in_slot_order(once.size(), [&](auto take) { for_each_key(once, mixed(take)); }));
       if (order) return Retrieval(shape, layer, next, *order);
-      if (attempt == 0) once = TRY(each_once(groups, keys));
+      if (attempt == 0) once = TRY(each_key_once(groups, keys, name_of(Shape::kind)));
     }
     return fail(Errc::usage, fmt::format("{}: {} keys find no place in {} slots, give it more",
                                          name_of(Shape::kind), once.size(), shape.slots()));
@@ -54,50 +48,6 @@ public:
   [[nodiscard]] std::uint32_t value(KeyHash key) const noexcept { return this->view_.value(key); }
 
 private:
-  struct Entry {
-    KeyHash key;
-    std::uint32_t value;
-  };
-
-  [[nodiscard]] static Result<std::uint64_t> count(std::span<const KeysOfValue> groups, const Shape &shape) {
-    std::uint64_t keys = 0;
-    for (const KeysOfValue &group : groups) {
-      keys += group.keys.size();
-      if (group.value > shape.value_mask())
-        return fail(Errc::usage, fmt::format("{}: value {} does not fit in {} bits", name_of(Shape::kind),
-                                             group.value, shape.value_bits()));
-    }
-    if (Shape::serves(static_cast<double>(keys), shape.value_bits())) return keys;
-    return fail(Errc::usage,
-                fmt::format("{}: {} keys with values of {} bits are too many for 64-bit hashes, divide the "
-                            "values among two",
-                            name_of(Shape::kind), keys, shape.value_bits()));
-  }
-
-  template <class Take> static void for_each(std::span<const KeysOfValue> groups, const Take &take) {
-    for (const KeysOfValue &group : groups)
-      for (const KeyHash key : group.keys) take(key, group.value);
-  }
-  template <class Take> static void for_each(const std::vector<Entry> &entries, const Take &take) {
-    for (const Entry &e : entries) take(e.key, e.value);
-  }
-
-  [[nodiscard]] static Result<std::vector<Entry>> each_once(std::span<const KeysOfValue> groups,
-                                                            std::uint64_t keys) {
-    std::vector<Entry> entries;
-    entries.reserve(keys);
-    for_each(groups, [&](KeyHash key, std::uint32_t value) { entries.push_back({key, value}); });
-    std::ranges::sort(entries, {}, [](const Entry &e) { return std::pair(e.key.bits, e.value); });
-    const auto other = std::ranges::adjacent_find(
-        entries, [](const Entry &a, const Entry &b) { return a.key == b.key && a.value != b.value; });
-    if (other != entries.end())
-      return fail(Errc::usage, fmt::format("{}: key {:016x} has two values, {} and {}", name_of(Shape::kind),
-                                           other->key.bits, other->value, (other + 1)->value));
-    const auto rest = std::ranges::unique(entries, {}, [](const Entry &e) { return e.key.bits; });
-    entries.erase(rest.begin(), rest.end());
-    return entries;
-  }
-
   Retrieval(const Shape &shape, std::uint64_t layer, std::uint64_t seed, const Peeling &order)
       : Base(shape, layer, seed) {
     settle(order, shape, shape.value_bits(), this->memory_.cells(),

@@ -11,6 +11,7 @@
 //   XorFilter           none            2^-f                                       build/peeled_filter.hpp
 //   BinaryFuse          none            2^-f                                       build/peeled_filter.hpp
 //   BinaryFuse4         none            2^-f                                       build/peeled_filter.hpp
+//   RibbonFilter        none            2^-f                                       build/ribbon_builder.hpp
 //
 // Each filter F has
 //
@@ -74,6 +75,8 @@ enum class FilterKind : std::uint32_t {
   binary_fuse_4 = 11,
   retrieval_3 = 12, // retrieval.hpp: values, not members
   retrieval_4 = 13,
+  ribbon = 18, // ribbon.hpp: values, not members
+  ribbon_filter = 19,
 };
 
 [[nodiscard]] constexpr const char *name_of(FilterKind kind) noexcept {
@@ -91,6 +94,8 @@ enum class FilterKind : std::uint32_t {
   case FilterKind::binary_fuse_4: return "four-wise binary fuse filter";
   case FilterKind::retrieval_3: return "retrieval";
   case FilterKind::retrieval_4: return "four-wise retrieval";
+  case FilterKind::ribbon: return "ribbon retrieval";
+  case FilterKind::ribbon_filter: return "ribbon filter";
   }
   return "unknown filter";
 }

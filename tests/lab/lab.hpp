@@ -4,6 +4,7 @@
 #include "tests/lab/building.hpp"
 #include "tests/lab/dictionary.hpp"
 #include "tests/lab/keys.hpp"
+#include "tests/lab/membership.hpp"
 #include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
 
@@ -91,11 +92,19 @@ struct SeesawReport {
 // options.cpp: the command line, or the code to end with after help or a complaint was printed.
 struct CommandLine {
   std::optional<int> exit_code;
-  enum class Experiment : std::uint8_t { seesaw, stacked, building, stacking, dictionary } experiment{};
+  enum class Experiment : std::uint8_t {
+    seesaw,
+    stacked,
+    building,
+    stacking,
+    dictionary,
+    membership
+  } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
   BuildingTask building;
   DictionaryTask dictionary;
+  MembershipTask membership;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

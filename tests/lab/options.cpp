@@ -131,6 +131,29 @@ void add_dictionary(CLI::App &app, DictionaryTask &t) {
   app.footer(dictionary_footer);
 }
 
+constexpr const char *membership_footer = R"(
+Exact and general membership by Bloomier filters [Chained §4]: the bound, one filter, and two chained with `&`, over
+negatives a positive and the share of them that may be accepted; and what the exact variants take to be built. `single`
+and `chained` are bits a positive where a table has one slot a key; `built_...` is of real filters.
+
+Example:
+  weir-lab membership                                  a few seconds: 100,000 positives where filters are built
+)";
+
+void add_membership(CLI::App &app, MembershipTask &t) {
+  app.add_option("--positives", t.positives, "keys that are members, of filters that are built")
+      ->check(between<std::uint64_t>(100, std::uint64_t{1} << 22))
+      ->capture_default_str();
+  app.add_option("--lambda", t.lambda, "negatives a positive, where memory of construction is measured")
+      ->check(between(1.0, 64.0))
+      ->capture_default_str();
+  app.add_option("--rates", t.rates, "shares of the negatives that may be accepted")
+      ->check(between(0.0, 0.5))
+      ->delimiter(',');
+  app.add_option("--seed", t.seed, "of keys and filters")->capture_default_str();
+  app.footer(membership_footer);
+}
+
 } // namespace
 
 CommandLine read_command_line(int argc, char **argv) {
@@ -148,12 +171,16 @@ CommandLine read_command_line(int argc, char **argv) {
   add_stacking(stacking, line.stacking_parts);
   CLI::App &dictionary = *app.add_subcommand("dictionary", "ChainedFilter as a static dictionary");
   add_dictionary(dictionary, line.dictionary);
+  CLI::App &membership =
+      *app.add_subcommand("membership", "exact and general membership, by formulas and by built filters");
+  add_membership(membership, line.membership);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
                       : building.parsed()   ? CommandLine::Experiment::building
                       : stacking.parsed()   ? CommandLine::Experiment::stacking
                       : dictionary.parsed() ? CommandLine::Experiment::dictionary
+                      : membership.parsed() ? CommandLine::Experiment::membership
                                             : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

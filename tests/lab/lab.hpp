@@ -4,6 +4,7 @@
 #include "tests/lab/building.hpp"
 #include "tests/lab/dictionary.hpp"
 #include "tests/lab/keys.hpp"
+#include "tests/lab/lsm.hpp"
 #include "tests/lab/membership.hpp"
 #include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
@@ -98,13 +99,15 @@ struct CommandLine {
     building,
     stacking,
     dictionary,
-    membership
+    membership,
+    lsm,
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
   BuildingTask building;
   DictionaryTask dictionary;
   MembershipTask membership;
+  LsmTask lsm;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

@@ -1,4 +1,5 @@
 #include "tests/lab/lab.hpp"
+#include "tests/lab/lsm_options.hpp"
 #include "tests/lab/rivals.hpp"
 #include "tests/lab/stacked_options.hpp"
 
@@ -174,6 +175,8 @@ CommandLine read_command_line(int argc, char **argv) {
   CLI::App &membership =
       *app.add_subcommand("membership", "exact and general membership, by formulas and by built filters");
   add_membership(membership, line.membership);
+  CLI::App &lsm = *app.add_subcommand("lsm", "point lookups of an LSM tree");
+  add_lsm(lsm, line.lsm);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
@@ -181,6 +184,7 @@ CommandLine read_command_line(int argc, char **argv) {
                       : stacking.parsed()   ? CommandLine::Experiment::stacking
                       : dictionary.parsed() ? CommandLine::Experiment::dictionary
                       : membership.parsed() ? CommandLine::Experiment::membership
+                      : lsm.parsed()        ? CommandLine::Experiment::lsm
                                             : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

@@ -19,3 +19,4 @@ for keyset in urls ycsb addresses; do draw "seesaw_rates_$keyset" filters_rates 
 draw seesaw_latency filters_latency
 draw seesaw_ada filters_ada
 for part in rates robust when maps early times; do draw "stacked_$part" "stacked_$part"; done
+draw lsm lsm

@@ -89,7 +89,7 @@ void time_round(Runner &runner, const std::vector<LsmQuestion> &questions, Sampl
 }
 
 // Each question at the median of its rounds: what else ran on the machine in one of them does not count.
-void take_percentiles(const std::vector<Samples> &rounds, LsmReads &reads) {
+void take_percentiles(const std::vector<Samples> &rounds, bool curve, LsmReads &reads) {
   Samples of_question(rounds.size()), medians;
   for (std::size_t q = 0; q < rounds.front().size(); ++q) {
     for (std::size_t round = 0; round < rounds.size(); ++round) of_question[round] = rounds[round][q];
@@ -102,6 +102,7 @@ void take_percentiles(const std::vector<Samples> &rounds, LsmReads &reads) {
     const auto place = static_cast<std::size_t>(share * static_cast<double>(medians.size()));
     return medians[std::min(place, medians.size() - 1)] / 1e3;
   };
+  for (int percent = 0; curve && percent < 100; ++percent) reads.curve.push_back(at(percent / 100.0));
   reads.p50 = at(0.5);
   reads.p90 = at(0.9);
   reads.p95 = at(0.95);
@@ -125,7 +126,7 @@ Status ask(std::vector<Runner> &runners, const LsmData &data, const LsmTask &tas
         time_round(runners[who], questions[kind], samples[who][round]);
       }
     for (std::size_t i = 0; i < runners.size(); ++i)
-      take_percentiles(samples[i], runners[i].arm.*kinds[kind]);
+      take_percentiles(samples[i], task.curve, runners[i].arm.*kinds[kind]);
   }
   return runners.front().tables.fault();
 }

@@ -37,6 +37,7 @@ struct LsmTask {
   double bits = 0;                // a key; 0: what `chained` takes
   double delta_share = 1;         // of the first stage's rate that suits a chain
   bool direct = false;            // O_DIRECT, past the page cache
+  bool curve = false;             // every percentile
   std::uint64_t seed = 1;
   std::string folder;            // for table files; empty: TMPDIR
   std::vector<std::string> only; // arms; empty: all
@@ -49,6 +50,7 @@ struct LsmReads {
   double lookups_per_second = 0;
   double runs_read = 0, runs_in_vain = 0, blocks_read = 0;
   std::uint64_t runs_read_most = 0, in_vain_most = 0; // of any lookup
+  std::vector<double> curve;                          // P0 to P99, if asked for
   std::array<std::uint64_t, 4> in_vain{};             // lookups with 0, 1, 2, and 3 or more runs read in vain
 };
 

@@ -55,6 +55,7 @@ void add_lsm(CLI::App &app, LsmTask &t) {
       ->check(between(0.0001, 1.0))
       ->capture_default_str();
   app.add_flag("--direct", t.direct, "read past the page cache (O_DIRECT)");
+  app.add_flag("--curve", t.curve, "add all percentiles from P0 to P99");
   app.add_option("--seed", t.seed, "of keys, reads and filters")->capture_default_str();
   app.add_option("--folder", t.folder, "where the folder for table files is made");
   app.add_option("--only", t.only, "filters, with commas between them; all if left out")

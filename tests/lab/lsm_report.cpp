@@ -9,19 +9,21 @@ namespace weir::lab {
 namespace {
 
 nlohmann::ordered_json json_of(const LsmReads &reads) {
-  return {{"p50_us", reads.p50},
-          {"p90_us", reads.p90},
-          {"p95_us", reads.p95},
-          {"p99_us", reads.p99},
-          {"p999_us", reads.p999},
-          {"mean_us", reads.mean},
-          {"lookups_per_second", reads.lookups_per_second},
-          {"runs_read", reads.runs_read},
-          {"runs_read_in_vain", reads.runs_in_vain},
-          {"blocks_read", reads.blocks_read},
-          {"runs_read_most", reads.runs_read_most},
-          {"runs_read_in_vain_most", reads.in_vain_most},
-          {"lookups_by_runs_in_vain", reads.in_vain}};
+  nlohmann::ordered_json json{{"p50_us", reads.p50},
+                              {"p90_us", reads.p90},
+                              {"p95_us", reads.p95},
+                              {"p99_us", reads.p99},
+                              {"p999_us", reads.p999},
+                              {"mean_us", reads.mean},
+                              {"lookups_per_second", reads.lookups_per_second},
+                              {"runs_read", reads.runs_read},
+                              {"runs_read_in_vain", reads.runs_in_vain},
+                              {"blocks_read", reads.blocks_read},
+                              {"runs_read_most", reads.runs_read_most},
+                              {"runs_read_in_vain_most", reads.in_vain_most},
+                              {"lookups_by_runs_in_vain", reads.in_vain}};
+  if (!reads.curve.empty()) json["curve_us"] = reads.curve;
+  return json;
 }
 
 const LsmArm *arm_of(const LsmReport &report, std::string_view name) {

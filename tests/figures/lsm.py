@@ -34,7 +34,9 @@ def write(path, blocks):
 def latency(program):
     blocks = []
     for keys, runs in SIZES:
-        arms = run(program, "--keys", keys, "--runs", runs, "--curve", "--hot", 100000, "--only", ",".join(ARMS))["arms"]
+        common = ["--keys", keys, "--runs", runs, "--curve", "--hot", 1000]
+        arms = run(program, *common, "--rounds", 15, "--only", ",".join(ARMS[1:]))["arms"]
+        arms |= run(program, *common, "--rounds", 3, "--bits", 8, "--only", "none")["arms"]
         for kind in ("present", "absent"):
             curves = [arms[arm][kind]["curve_us"] for arm in ARMS]
             rows = [(percent, *values) for percent, values in enumerate(zip(*curves))]

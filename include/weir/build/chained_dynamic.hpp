@@ -87,10 +87,13 @@ struct WhitelistPlan {
 //   F2   holds the excluded keys             F3   positives that F2 accepts
 //   F4   excluded keys that F3 accepts       F5   positives that F4 accepts          ... until nobody is left
 //
-// Bits are only ever set. What goes in makes a layer accept more keys of the other side; these go one layer
-// deeper, and so on. More keys than planned overfill layers; then deeper ones are added, as large as what they get. To find them the writer keeps the hashes of all keys, 8 bytes each, by the deepest layer that holds
-// them, as Othello's writer keeps its graph; readers need the layers alone. A batch costs a question for each key on
-// record and layer, so give many keys at once.
+// Bits are only ever set. What goes in makes a layer accept more keys of the other side; these go one layer deeper, and so
+// on. More keys than planned overfill layers; then deeper ones are added, as large as what they get.
+//
+// To find those keys the writer keeps the hashes of all, 8 bytes each, by the deepest layer that holds them, as
+// Othello's writer keeps its graph; readers need the layers alone. A batch costs a question for each key on record, so give
+// many keys at once. All keys that the first stage accepts are to be excluded, whatever this stage says of them: one that
+// it rejects by chance may be accepted after the next change.
 class WhitelistLayers {
 public:
   // An even number, so that what is left behind the last one is never a positive.

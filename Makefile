@@ -184,7 +184,7 @@ bench: deps-bench ## measure beside DPDK's tables and the memory limit; BENCH_QU
 	$(again) PROFILE=release bench-now
 
 .PHONY: figures
-figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (10 min)
+figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (15 min)
 	$(again) PROFILE=release figures-now
 
 .PHONY: bench-docs
@@ -466,9 +466,10 @@ LAB_DATA := $(addprefix build/lab/,latency.dat parameters.dat rates_urls.dat rat
 STACK_RATES := $(addprefix build/lab/stack_,urls.dat bases.dat shift.dat skew.dat depth.dat keys.dat when.dat maps.dat early.dat)
 STACK_TIMES := $(addprefix build/lab/stack_,queries.dat cost.dat share.dat build.dat)
 LSM_DATA := $(addprefix build/lab/lsm_,latency.dat zipf.dat)
+CHAINED_DATA := $(addprefix build/lab/chained_,membership.dat dictionary.dat)
 
 .PHONY: figures-now
-figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA)
+figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA)
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -489,5 +490,8 @@ $(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES)
 
 $(LSM_DATA) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES)
 	$(Q)tests/figures/lsm.py $(BIN)/weir-lab build/lab
+
+$(CHAINED_DATA) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA)
+	$(Q)tests/figures/chained.py $(BIN)/weir-lab build/lab
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

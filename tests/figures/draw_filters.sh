@@ -20,3 +20,4 @@ draw seesaw_latency filters_latency
 draw seesaw_ada filters_ada
 for part in rates robust when maps early times; do draw "stacked_$part" "stacked_$part"; done
 draw lsm lsm
+draw chained chained

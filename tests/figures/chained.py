@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Columns for the figure of exact and general membership by ChainedFilter, from weir-lab.
+
+usage: chained.py WEIR_LAB OUT_FOLDER
+
+chained_membership.dat  a block for each rate: lambda, the bound, one filter, two chained, the same as built ("-": not built)
+chained_dictionary.dat  lambda, then for `&`, slots shared, and the exact Bloomier filter bits a positive, then million keys a
+                        second built, then asked; at last the bound
+
+One run at a time, wants a quiet machine; three minutes."""
+import json
+import subprocess
+import sys
+
+RATES = [0, 0.001, 0.01, 0.05]
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def write(path, blocks):
+    with open(path, "w", encoding="utf-8") as file:
+        for rows in blocks:
+            for row in rows:
+                print(*("-" if cell is None else cell for cell in row), file=file)
+            print("\n", file=file)
+
+
+def membership(program):
+    points = run(program, "membership", "--rates", ",".join(map(str, RATES)))["figure_4"]
+    return [[(p["lambda"], p["lower_bound"], p["single"], p["chained"], p["built_bits_per_positive"])
+             for p in points if p["rate"] == rate] for rate in RATES]
+
+
+def dictionary(program):
+    rows = []
+    for negatives in range(2, 17):
+        report = run(program, "dictionary", "--lambda", negatives, "--rounds", 3)
+        arms = [report, report["shared_slots"], report["exact_bloomier"]]
+        rows.append((negatives, *(arm["bits_per_positive"] for arm in arms), *(1e3 / arm["build_ns"] for arm in arms),
+                     *(1e3 / arm["query_batch_ns"] for arm in arms), report["lower_bound"]))
+    return [rows]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    write(f"{sys.argv[2]}/chained_membership.dat", membership(sys.argv[1]))
+    write(f"{sys.argv[2]}/chained_dictionary.dat", dictionary(sys.argv[1]))

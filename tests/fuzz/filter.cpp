@@ -7,6 +7,7 @@
 //
 // What attach() accepts is asked, one key at a time and in batches; the sanitizers watch the borders.
 #include "tests/fuzz/fuzz.hpp"
+#include "weir/build/othello_builder.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
@@ -29,12 +30,13 @@ std::array<KeyHash, filter::batch_max> some_keys(std::uint64_t seed) {
 
 template <class F> std::vector<std::byte> honest_section() {
   const auto keys = some_keys(1);
-  const auto shape = F::shape_for_rate(keys.size(), 0.01).value();
   const auto bytes_of = [](const F &filter) { return fuzz::exact_copy(filter.section()); };
-  if constexpr (filter::StaticFilter<F>) {
-    return bytes_of(F::build(keys, shape, 1, 1).value());
+  if constexpr (std::is_same_v<F, build::Othello>) { // a value with the lowest bit, as for members
+    return bytes_of(F::build({{keys, 5}}, F::Shape::for_keys(keys.size(), 3).value(), 1).value());
+  } else if constexpr (filter::StaticFilter<F>) {
+    return bytes_of(F::build(keys, F::shape_for_rate(keys.size(), 0.01).value(), 1, 1).value());
   } else {
-    F filter = F::make(shape, 1).value();
+    F filter = F::make(F::shape_for_rate(keys.size(), 0.01).value(), 1).value();
     for (const KeyHash key : keys) require(filter::try_insert(filter, key).has_value(), "room for the keys");
     return bytes_of(filter);
   }
@@ -95,7 +97,7 @@ template <class F> void ask(Bytes edits) {
 FUZZ_TARGET(filter, data) {
   if (data.empty()) return;
   const Bytes edits = data.subspan(1);
-  switch (std::to_integer<unsigned>(data[0]) % 8) {
+  switch (std::to_integer<unsigned>(data[0]) % 9) {
   case 0: return ask<filter::Bloom>(edits);
   case 1: return ask<filter::SplitBlockFilter>(edits);
   case 2: return ask<filter::CountingBloom>(edits);
@@ -103,6 +105,7 @@ FUZZ_TARGET(filter, data) {
   case 4: return ask<filter::QuotientFilter>(edits);
   case 5: return ask<build::XorFilter>(edits);
   case 6: return ask<build::BinaryFuse>(edits);
-  default: return ask<build::BinaryFuse4>(edits);
+  case 7: return ask<build::BinaryFuse4>(edits);
+  default: return ask<build::Othello>(edits);
   }
 }

@@ -135,7 +135,9 @@ ONES = (1 << 64) - 1
 
 
 def filters():
-    for kind, name in enumerate(("bloom", "split_block", "counting", "cuckoo", "quotient", "xor", "fuse")):
+    kinds = ("bloom", "split_block", "counting", "cuckoo", "quotient", "xor", "fuse", "fuse_4", "othello")
+    numbers = {"fuse_4": 11, "othello": 14}  # in headers, where they are not those of this list
+    for kind, name in enumerate(kinds):
         first = bytes([kind])
         yield f"{name}_honest", first
         yield f"{name}_magic", first + edit(IN_HEADER, 0)
@@ -143,7 +145,7 @@ def filters():
         yield f"{name}_size", first + edit(IN_HEADER, 16, 1 << 31)
         yield f"{name}_widths", first + edit(IN_HEADER, 20, 1 | 1 << 32)
         yield f"{name}_layer", first + edit(IN_HEADER, 32, 9)
-        yield f"{name}_reserved", first + edit(IN_HEADER, 8, kind + 1 | 1 << 32)
+        yield f"{name}_reserved", first + edit(IN_HEADER, 8, numbers.get(name, kind + 1) | 1 << 32)
         yield f"{name}_cut", first + edit(CUT_FILTER, 100)
         yield f"{name}_full", first + b"".join(edit(IN_CELLS, place, ONES) for place in range(0, 400, 8))
         yield f"{name}_first_cell", first + edit(IN_CELLS, 0, 0xFE)

@@ -75,6 +75,7 @@ enum class FilterKind : std::uint32_t {
   binary_fuse_4 = 11,
   retrieval_3 = 12, // retrieval.hpp: values, not members
   retrieval_4 = 13,
+  othello = 14, // othello.hpp: values that change
   ribbon = 18, // ribbon.hpp: values, not members
   ribbon_filter = 19,
 };
@@ -94,6 +95,7 @@ enum class FilterKind : std::uint32_t {
   case FilterKind::binary_fuse_4: return "four-wise binary fuse filter";
   case FilterKind::retrieval_3: return "retrieval";
   case FilterKind::retrieval_4: return "four-wise retrieval";
+  case FilterKind::othello: return "Othello hashing";
   case FilterKind::ribbon: return "ribbon retrieval";
   case FilterKind::ribbon_filter: return "ribbon filter";
   }

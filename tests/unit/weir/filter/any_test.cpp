@@ -65,7 +65,8 @@ TEST(FilterKinds, have_a_row_each) {
   for (const FilterOps &ops : image::allow_filter_kinds())
     kinds.insert(ops.kind);                    // that change beside readers
   kinds.insert(FilterKind::chained_predictor); // asked for a line, and of no use without its table
-  kinds.insert({FilterKind::retrieval_3, FilterKind::retrieval_4, FilterKind::ribbon}); // asked for values
+  kinds.insert({FilterKind::retrieval_3, FilterKind::retrieval_4, FilterKind::othello,
+                FilterKind::ribbon}); // asked for values
   for (std::uint32_t kind = 1; kind <= 32; ++kind) {
     const auto known = static_cast<FilterKind>(kind);
     EXPECT_EQ(kinds.contains(known), name_of(known) != std::string_view("unknown filter")) << kind;

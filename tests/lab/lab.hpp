@@ -6,6 +6,7 @@
 #include "tests/lab/keys.hpp"
 #include "tests/lab/lsm.hpp"
 #include "tests/lab/membership.hpp"
+#include "tests/lab/predictor.hpp"
 #include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
 
@@ -101,6 +102,7 @@ struct CommandLine {
     dictionary,
     membership,
     lsm,
+    predictor,
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
@@ -108,6 +110,7 @@ struct CommandLine {
   DictionaryTask dictionary;
   MembershipTask membership;
   LsmTask lsm;
+  PredictorTask predictor;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

@@ -1,5 +1,6 @@
 #include "tests/lab/lab.hpp"
 #include "tests/lab/lsm_options.hpp"
+#include "tests/lab/predictor_options.hpp"
 #include "tests/lab/rivals.hpp"
 #include "tests/lab/stacked_options.hpp"
 
@@ -177,6 +178,9 @@ CommandLine read_command_line(int argc, char **argv) {
   add_membership(membership, line.membership);
   CLI::App &lsm = *app.add_subcommand("lsm", "point lookups of an LSM tree");
   add_lsm(lsm, line.lsm);
+  CLI::App &predictor =
+      *app.add_subcommand("predictor", "self-adaptive hashing: which of two tables has a key");
+  add_predictor(predictor, line.predictor);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
@@ -185,6 +189,7 @@ CommandLine read_command_line(int argc, char **argv) {
                       : dictionary.parsed() ? CommandLine::Experiment::dictionary
                       : membership.parsed() ? CommandLine::Experiment::membership
                       : lsm.parsed()        ? CommandLine::Experiment::lsm
+                      : predictor.parsed()  ? CommandLine::Experiment::predictor
                                             : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

@@ -467,9 +467,11 @@ STACK_RATES := $(addprefix build/lab/stack_,urls.dat bases.dat shift.dat skew.da
 STACK_TIMES := $(addprefix build/lab/stack_,queries.dat cost.dat share.dat build.dat)
 LSM_DATA := $(addprefix build/lab/lsm_,latency.dat zipf.dat)
 CHAINED_DATA := $(addprefix build/lab/chained_,membership.dat dictionary.dat)
+PREDICTOR_ERRORS := $(addprefix build/lab/predictor_,rounds.dat space.dat churn.dat)
+PREDICTOR_TIMES := build/lab/predictor_times.dat
 
 .PHONY: figures-now
-figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA)
+figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_ERRORS) $(PREDICTOR_TIMES)
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -485,7 +487,7 @@ $(STACK_RATES) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab
 	$(Q)tests/figures/stacked.py rates $(BIN)/weir-lab build/lab
 
-$(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES)
+$(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(PREDICTOR_ERRORS)
 	$(Q)tests/figures/stacked.py times $(BIN)/weir-lab build/lab
 
 $(LSM_DATA) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES)
@@ -493,5 +495,12 @@ $(LSM_DATA) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STA
 
 $(CHAINED_DATA) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA)
 	$(Q)tests/figures/chained.py $(BIN)/weir-lab build/lab
+
+$(PREDICTOR_ERRORS) &: | $(BIN)/weir-lab
+	@mkdir -p build/lab
+	$(Q)tests/figures/predictor.py errors $(BIN)/weir-lab build/lab
+
+$(PREDICTOR_TIMES): | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA)
+	$(Q)tests/figures/predictor.py times $(BIN)/weir-lab build/lab
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

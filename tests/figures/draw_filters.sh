@@ -1,6 +1,6 @@
 #!/bin/bash
 # usage: draw_filters.sh LAB_FOLDER OUT_FOLDER [TERMINAL]
-# Draws the figures of docs/filters.md from what filters.py and stacked.py measured. TERMINAL is gnuplot's, for looking
+# Draws the figures of docs/filters.md from what filters.py, stacked.py and predictor.py measured. TERMINAL is gnuplot's, for looking
 # at them as bitmaps: "pngcairo noenhanced size 860,720".
 set -eu
 from=$1 to=$2 terminal=${3:-}
@@ -21,3 +21,4 @@ draw seesaw_ada filters_ada
 for part in rates robust when maps early times; do draw "stacked_$part" "stacked_$part"; done
 draw lsm lsm
 draw chained chained
+draw predictor predictor

@@ -24,7 +24,7 @@ struct Sizes {
     positives = keys / (lambda + 1);
     const double each = task.size == PredictorSize::table3 ? build::predictor_bits(lambda)
                                                            : build::predictor_bits_least(lambda);
-    chain_bits = static_cast<std::uint64_t>(positives * each);
+    chain_bits = static_cast<std::uint64_t>(positives * each * task.room);
     rival_bits = static_cast<std::uint64_t>(build::emoma_bits_per_bucket * static_cast<double>(task.buckets));
   }
   [[nodiscard]] Result<TrainedChain> chain(bool exact_last, std::uint64_t seed) const {
@@ -205,6 +205,7 @@ std::string json_of(const PredictorReport &report) {
   Json json{{"buckets", report.task.buckets},
             {"load", report.task.load},
             {"size", report.task.size == PredictorSize::table3 ? "table3" : "alg2"},
+            {"room", report.task.room},
             {"seed", report.task.seed},
             {"seeds", report.task.seeds},
             {"keys", report.keys},

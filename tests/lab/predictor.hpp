@@ -20,6 +20,7 @@ struct PredictorTask {
   std::uint64_t buckets = 1'000'000; // of both tables, one slot each: the paper's 2M
   double load = 0.4;                 // keys a bucket, below 0.5
   PredictorSize size = PredictorSize::table3;
+  double room = 1;               // times that size
   unsigned training_rounds = 14; // at most: all keys are asked for in each
   unsigned seeds = 1;            // runs of training, each with keys of its own
   std::uint64_t seed = 1;        // the first

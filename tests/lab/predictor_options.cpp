@@ -22,7 +22,7 @@ good for ratios.
 
 Examples:
   weir-lab predictor                                       seconds: the paper's tables at r = 0.4
-  weir-lab predictor --size alg2 --seeds 20 --rounds 0     at the size of Alg. 2
+  weir-lab predictor --size alg2 --room 1.01 --seeds 20 --rounds 0
   weir-lab predictor --churn 0.0005 --rounds 0
 )";
 
@@ -46,6 +46,7 @@ void add_predictor(CLI::App &app, PredictorTask &t) {
          "ln 2")
       ->check(CLI::IsMember({"table3", "alg2"}).description(""))
       ->default_str("table3");
+  app.add_option("--room", t.room, "times that size")->check(between(0.5, 16.0))->capture_default_str();
   app.add_option("--training-rounds", t.training_rounds, "at most")
       ->check(between(1u, 1'000u))
       ->capture_default_str();

@@ -52,7 +52,7 @@ def errors(program, out):
 
 def times(program, out):
     report = run(program, "--rounds", 7)
-    parts = {"none": report["raw"], "chain": report, "exact_last": report["othello"], "EMOMA": report["emoma"],
+    parts = {"none": report["raw"], "chain": report, "Othello": report["othello"], "EMOMA": report["emoma"],
              "Bloom": report["bloom"]}
     write(out, "times", [[[name, report["raw"]["build_ns"] / part["build_ns"]]
                           + [part[f"query_{kind}throughput_of_raw"] for kind in ("waiting_", "", "batch_")]

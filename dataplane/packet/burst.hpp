@@ -33,25 +33,26 @@ struct Burst : Packets {
   unsigned image_copy = 0;        // that the lookup reads
   PacketMask dropped = 0;         // by decision()
   PacketMask special = 0;         // all packets but those of a plain burst that matched no list
-  // Packets of one family, which their lists alone decide: decisions[] is not written, since hardly anybody asks.
-  // Of `special` all were decided by the list that their value names, the others by `otherwise`.
+  // Packets of one family, and of `special` all were decided by the list that they name, the others by `otherwise`.
   bool by_lists = false;
-  const std::uint32_t *denials = nullptr, *allowances = nullptr; // values of the lookup, with by_lists
+  // Values of the lookup, of a burst by_lists while its decisions[] are not written: hardly anybody asks for them. Null:
+  // they are.
+  const std::uint32_t *denials = nullptr, *allowances = nullptr;
   Decision otherwise;
   Decision decisions[burst_packets_max];
 
   [[nodiscard]] Decision decision(unsigned packet) const noexcept {
-    if (!by_lists) return decisions[packet];
+    if (denials == nullptr) return decisions[packet];
     if ((special >> packet & 1) == 0) return otherwise;
     if ((dropped >> packet & 1) != 0)
       return {Verdict::drop, Reason::deny, otherwise.family, 0, table::value::list_of(denials[packet])};
     return {Verdict::pass, Reason::allow, otherwise.family, 0, table::value::list_of(allowances[packet])};
   }
-  // For who decides some anew.
+  // For who changes some.
   void write_decisions() noexcept {
-    if (!by_lists) return;
+    if (denials == nullptr) return;
     for (unsigned i = 0; i < count; ++i) decisions[i] = decision(i);
-    by_lists = false;
+    denials = nullptr;
   }
 };
 

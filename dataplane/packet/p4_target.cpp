@@ -146,6 +146,7 @@ void P4Target::judge(Burst &burst) noexcept {
   if (const Status done = engine_->gate().judge(std::span(packets_).first(burst.count), judgements); !done)
     std::ranges::fill(judgements, p4::Judgement{});
   burst.by_lists = false;
+  burst.denials = nullptr;
   burst.special = burst.all();
   burst.dropped = 0;
   for (unsigned i = 0; i < burst.count; ++i) {

@@ -74,7 +74,7 @@ void count_lists(const Burst &burst, WorkerCounters &counters) noexcept {
     if (list == compact_list) counters[CounterId::deny_denied].add(packets);
   };
   const auto list_of = [&](int packet) { return burst.decision(static_cast<unsigned>(packet)).list; };
-  if (burst.by_lists && (named & ~burst.dropped) == 0) {
+  if (burst.denials != nullptr && (named & ~burst.dropped) == 0) {
     const ListId first = list_of(std::countr_zero(named));
     if (list_of(63 - std::countl_zero(named)) == first && // where there are many lists it mostly is another
         deny_by_one_list(burst, burst.denials[std::countr_zero(named)] & table::value::list_mask))

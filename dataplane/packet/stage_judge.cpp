@@ -83,6 +83,7 @@ void judge_burst(Burst &burst, Verdict without_image) noexcept {
     if (burst.plain_v6) return judge_plain<FamilySlot::ipv6>(burst);
   }
   burst.by_lists = false;
+  burst.denials = nullptr;
   burst.special = burst.all();
   burst.dropped = 0;
   for (unsigned i = 0; i < burst.count; ++i) {

@@ -91,6 +91,7 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
   unsigned count = 0;
   std::uint64_t bytes = 0;
   burst.write_decisions();
+  burst.by_lists = false;
   for (const std::uint8_t place : places) {
     burst.decisions[place].verdict = Verdict::drop;
     burst.decisions[place].reason = Reason::tx_refused;

@@ -40,7 +40,6 @@ PlainLoop::PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_s
                      dataplane::AttachedImage &lists, dataplane::FamilySlot family)
     : setup_(rig.setup(id)), counters_(rig.counters().worker(id)), table_(table) {
   values_.fill(table::value::make({}, 32)); // what is denied is denied by the first list
-  burst_.denials = values_.data();
   burst_.otherwise = {Verdict::pass, Reason::fallthrough, family};
   burst_.image = &lists;
   burst_.from = &setup_.queues[0];
@@ -57,6 +56,7 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
     parse_burst(burst_);
     burst_.dropped = table_ ? look_up() : drawn_[next_++ % drawn_.size()] & burst_.all();
     burst_.by_lists = true;
+    burst_.denials = values_.data();
     burst_.special = burst_.dropped;
     counters_[dataplane::CounterId::judged].add(burst_.count);
     send_burst(burst_, setup_, counters_);

@@ -14,7 +14,7 @@
 //   refused      a negative that is a positive too. It stays accepted, and no positive is missed
 //
 // The second stage is whatever tells positives and excluded keys apart and takes more of either. The paper has Othello
-// hashing there; WhitelistLayers below is made of Bloom filters alone. [Chained §5.4] puts such a filter in
+// hashing there (othello_stage.hpp); WhitelistLayers below is made of Bloom filters alone. [Chained §5.4] puts such a filter in
 // front of every sorted run of an LSM tree.
 //
 // One thread, readers included: while keys go in, a positive may be rejected for a moment.

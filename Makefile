@@ -53,7 +53,7 @@ LDFLAGS := -pthread -Wl,--as-needed $(LDFLAGS.$(PROFILE))
 find_cpp = $(sort $(wildcard $(addsuffix /*.cpp,$(1))))
 
 SRC.weir := $(call find_cpp,include/weir/* include/weir/*/*)
-SRC.control := $(call find_cpp,control/base control/rules control/store control/plan control/watch control/build control/push control/workload)
+SRC.control := $(call find_cpp,control/base control/rules control/store control/plan control/watch control/build control/push control/workload control/learn)
 SRC.daemon := $(filter-out control/daemon/main.cpp,$(call find_cpp,control/engine control/api control/daemon))
 SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane dataplane/*))
@@ -75,13 +75,14 @@ LIB_P4 := $(OUT)/libp4.a
 LIB_SUPPORT := $(OUT)/libsupport.a
 
 LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt -labsl_raw_logging_internal# the last: where assertions are on
+LIBS.learn := -lxgboost# what control/learn stands on; programs that do not train do not link it
 LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
 
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl
 TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
-DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libyaml-cpp-dev \
+DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
               libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps strace
@@ -303,7 +304,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call tests_of,$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane) -lsystemd
+	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.learn) $$(LIBS.dataplane) -lsystemd
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 
@@ -449,7 +450,7 @@ attack-now: $(BIN)/tests/attack $(PROGRAMS)
 
 # ---- lab ---------------------------------------------------------------------------------------
 $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control)
+	$(link) $(LIBS.control) $(LIBS.learn)
 
 # ---- bench -------------------------------------------------------------------------------------
 BENCH_SUPPORT := $(addprefix tests/support/,standings.cpp process.cpp dataplane_client.cpp)# no Google Test in these

@@ -16,6 +16,7 @@ constexpr std::array floors{
     std::string_view("include/weir/base"), // what no standard library has: results, hashes, descriptors
     std::string_view("include/weir/key"),  // addresses, headers of packets, verdicts, sides
     std::string_view("include/weir/filter"),
+    std::string_view("include/weir/learn"), // classifiers, which filters stand behind
     std::string_view("include/weir/table"),
     std::string_view("include/weir/image"),          // filters and tables as one file
     std::string_view("include/weir/lookup"),         // what workers ask an image
@@ -39,6 +40,7 @@ constexpr std::array floors{
     std::string_view("control/rules"),
     std::string_view("control/store"),
     std::string_view("control/workload"),
+    std::string_view("control/learn"), // trains the library's classifiers
     std::string_view("control/plan"),
     std::string_view("control/watch"), // holds images in force against their plans
     std::string_view("control/build"),

@@ -1,0 +1,156 @@
+#include "control/learn/trees.hpp"
+
+#include "weir/build/trees_builder.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <xgboost/c_api.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace weir::learn {
+namespace {
+
+Status checked(int code, const char *what) {
+  if (code == 0) return {};
+  std::string why = XGBGetLastError();
+  if (const auto end = why.find("Stack trace"); end != std::string::npos) why.resize(end);
+  while (!why.empty() && why.back() == '\n') why.pop_back();
+  return fail(Errc::usage, fmt::format("XGBoost, {}: {}", what, why));
+}
+
+struct FreeMatrix {
+  void operator()(void *matrix) const noexcept { XGDMatrixFree(matrix); }
+};
+using Matrix = std::unique_ptr<void, FreeMatrix>;
+
+// XGBoost takes real numbers alone.
+Result<Matrix> matrix_of(const Samples &samples) {
+  const std::vector<float> values(samples.bytes.begin(), samples.bytes.end());
+  DMatrixHandle handle = nullptr;
+  TRY(checked(XGDMatrixCreateFromMat(values.data(), samples.count(), samples.features,
+                                     std::numeric_limits<float>::quiet_NaN(), &handle),
+              "samples"));
+  return Matrix(handle);
+}
+
+using Json = nlohmann::json;
+
+// A dump has children within their parents, and names nodes by numbers that are given before pruning.
+std::int64_t add_node(const Json &json, build::TrainedTree &tree) {
+  const std::size_t at = tree.size();
+  tree.emplace_back();
+  if (json.contains("leaf")) {
+    tree[at].leaf = json.at("leaf").get<double>();
+    return static_cast<std::int64_t>(at);
+  }
+  // As f12; XGBoost's bound is a float, whatever digits stand in the dump.
+  tree[at].feature = std::stoll(json.at("split").get<std::string>().substr(1));
+  tree[at].threshold = static_cast<double>(json.at("split_condition").get<float>());
+  for (const Json &child : json.at("children"))
+    (child.at("nodeid") == json.at("yes") ? tree[at].left : tree[at].right) = add_node(child, tree);
+  return static_cast<std::int64_t>(at);
+}
+
+} // namespace
+
+struct BoostedTrees::Model {
+  Model() = default;
+  Model(const Model &) = delete;
+  Model &operator=(const Model &) = delete;
+  ~Model() {
+    if (handle != nullptr) XGBoosterFree(handle);
+  }
+
+  [[nodiscard]] Status set(const char *name, const std::string &value) const {
+    return checked(XGBoosterSetParam(handle, name, value.c_str()), name);
+  }
+  // mask: 0 probabilities, 1 margins.
+  [[nodiscard]] Result<std::vector<float>> predict(const Samples &samples, int mask) const {
+    if (samples.features != features)
+      return fail(Errc::usage,
+                  fmt::format("{} features where the trees have {}", samples.features, features));
+    const Matrix matrix = TRY(matrix_of(samples));
+    bst_ulong count = 0;
+    const float *values = nullptr;
+    TRY(checked(XGBoosterPredict(handle, matrix.get(), mask, 0, 0, &count, &values), "predicting"));
+    return std::vector<float>(values, values + count);
+  }
+
+  BoosterHandle handle = nullptr;
+  unsigned features = 0;
+  std::uint64_t seed = 0;
+};
+
+BoostedTrees::BoostedTrees(std::unique_ptr<Model> model) : model_(std::move(model)) {}
+BoostedTrees::BoostedTrees(BoostedTrees &&) noexcept = default;
+BoostedTrees &BoostedTrees::operator=(BoostedTrees &&) noexcept = default;
+BoostedTrees::~BoostedTrees() = default;
+
+Result<BoostedTrees> BoostedTrees::train(const Samples &samples, const TreesTask &task) {
+  if (samples.count() == 0 || samples.labels.size() != samples.count() ||
+      samples.features > tree_features_max)
+    return fail(Errc::usage, "training takes samples of 1 to 256 features with a label each");
+  const auto members = std::ranges::count(samples.labels, 1);
+  if (members == 0 || static_cast<std::size_t>(members) == samples.count())
+    return fail(Errc::usage, "training takes samples of members and of others");
+  auto model = std::make_unique<Model>();
+  model->features = samples.features;
+  model->seed = task.seed;
+  const Matrix matrix = TRY(matrix_of(samples));
+  const std::vector<float> labels(samples.labels.begin(), samples.labels.end());
+  TRY(checked(XGDMatrixSetFloatInfo(matrix.get(), "label", labels.data(), labels.size()), "labels"));
+  const DMatrixHandle cached = matrix.get();
+  TRY(checked(XGBoosterCreate(&cached, 1, &model->handle), "a model"));
+  TRY(model->set("objective", "binary:logistic"));
+  TRY(model->set("base_score", "0.5")); // a margin of 0
+  TRY(model->set("tree_method", "hist"));
+  TRY(model->set("max_bin", "256"));
+  TRY(model->set("nthread", "1"));
+  TRY(model->set("verbosity", "0"));
+  TRY(model->set("max_depth", std::to_string(task.depth)));
+  TRY(model->set("eta", std::to_string(task.step)));
+  TRY(model->set("min_child_weight", std::to_string(task.min_weight)));
+  TRY(model->set("subsample", std::to_string(task.subsample)));
+  TRY(model->set("scale_pos_weight", std::to_string(task.member_weight)));
+  TRY(model->set("seed", std::to_string(task.seed & 0x7FFFFFFF)));
+  for (unsigned round = 0; round < task.trees; ++round)
+    TRY(checked(XGBoosterUpdateOneIter(model->handle, static_cast<int>(round), matrix.get()), "training"));
+  return BoostedTrees(std::move(model));
+}
+
+Result<std::vector<float>> BoostedTrees::margins(const Samples &samples) const {
+  return model_->predict(samples, 1);
+}
+Result<std::vector<float>> BoostedTrees::probabilities(const Samples &samples) const {
+  return model_->predict(samples, 0);
+}
+
+Result<Trees> BoostedTrees::flatten() const {
+  bst_ulong count = 0;
+  const char **texts = nullptr;
+  TRY(checked(XGBoosterDumpModelEx(model_->handle, "", 0, "json", &count, &texts), "dumping"));
+  build::TrainedTrees trained{.features = model_->features, .base = 0, .seed = model_->seed, .trees = {}};
+  for (const char *text : std::span(texts, count)) add_node(Json::parse(text), trained.trees.emplace_back());
+  return build::flatten_trees(trained);
+}
+
+std::vector<float> margins_of(const TreesView &trees, const Samples &samples) {
+  std::vector<float> out(samples.count());
+  std::vector<FeatureRow> rows(trees.features());
+  Margins margins;
+  for (std::size_t at = 0; at < out.size(); at += burst_samples) {
+    const std::size_t count = std::min<std::size_t>(burst_samples, out.size() - at);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto sample = samples.sample(at + i);
+      for (unsigned f = 0; f < trees.features(); ++f) rows[f].of[i] = sample[f];
+    }
+    trees.score(rows, margins);
+    std::copy_n(margins.begin(), count, out.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return out;
+}
+
+} // namespace weir::learn

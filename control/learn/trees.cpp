@@ -128,12 +128,13 @@ Result<std::vector<float>> BoostedTrees::probabilities(const Samples &samples) c
   return model_->predict(samples, 0);
 }
 
-Result<Trees> BoostedTrees::flatten() const {
+Result<Trees> BoostedTrees::flatten(unsigned trees_most) const {
   bst_ulong count = 0;
   const char **texts = nullptr;
   TRY(checked(XGBoosterDumpModelEx(model_->handle, "", 0, "json", &count, &texts), "dumping"));
   build::TrainedTrees trained{.features = model_->features, .base = 0, .seed = model_->seed, .trees = {}};
-  for (const char *text : std::span(texts, count)) add_node(Json::parse(text), trained.trees.emplace_back());
+  for (const char *text : std::span(texts, std::min<std::size_t>(count, trees_most)))
+    add_node(Json::parse(text), trained.trees.emplace_back());
   return build::flatten_trees(trained);
 }
 

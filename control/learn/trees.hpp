@@ -42,8 +42,8 @@ public:
   [[nodiscard]] Result<std::vector<float>> margins(const Samples &samples) const;
   [[nodiscard]] Result<std::vector<float>> probabilities(const Samples &samples) const;
 
-  // In the form that is asked. Errors: those of build::flatten_trees().
-  [[nodiscard]] Result<Trees> flatten() const;
+  // The first trees of them, in the form that is asked. Errors: those of build::flatten_trees().
+  [[nodiscard]] Result<Trees> flatten(unsigned trees_most = trees_max) const;
 
   BoostedTrees(BoostedTrees &&) noexcept;
   BoostedTrees &operator=(BoostedTrees &&) noexcept;

@@ -1,20 +1,13 @@
 #include "tests/lab/keys.hpp"
 
-#include <array>
+#include "tests/lab/words.hpp"
+
 #include <fmt/format.h>
 #include <iterator>
 #include <string_view>
 
 namespace weir::lab {
 namespace {
-
-constexpr std::array<std::string_view, 32> words{
-    "garden", "river", "market",  "cloud", "stone",   "paper", "light",  "music", "travel", "green", "house",
-    "silver", "north", "kitchen", "photo", "motor",   "deal",  "sport",  "forum", "media",  "game",  "data",
-    "health", "water", "planet",  "net",   "fashion", "book",  "credit", "radio", "city",   "home"};
-constexpr std::array<std::string_view, 8> domains{"com", "net", "org", "de", "ru", "info", "co.uk", "com.br"};
-constexpr std::array<std::string_view, 8> folders{"",     "shop/",  "index/",      "news/archive/",
-                                                  "img/", "users/", "wp-content/", "cgi-bin/"};
 
 // A number of its own for every key of both sides.
 std::uint64_t number_of(Side side, std::uint64_t index) {

@@ -4,6 +4,7 @@
 #include "tests/lab/building.hpp"
 #include "tests/lab/dictionary.hpp"
 #include "tests/lab/keys.hpp"
+#include "tests/lab/learned.hpp"
 #include "tests/lab/lsm.hpp"
 #include "tests/lab/membership.hpp"
 #include "tests/lab/predictor.hpp"
@@ -103,6 +104,7 @@ struct CommandLine {
     membership,
     lsm,
     predictor,
+    learned
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
@@ -111,6 +113,7 @@ struct CommandLine {
   MembershipTask membership;
   LsmTask lsm;
   PredictorTask predictor;
+  LearnedTask learned;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

@@ -1,4 +1,5 @@
 #include "tests/lab/lab.hpp"
+#include "tests/lab/learned_options.hpp"
 #include "tests/lab/lsm_options.hpp"
 #include "tests/lab/predictor_options.hpp"
 #include "tests/lab/rivals.hpp"
@@ -181,6 +182,9 @@ CommandLine read_command_line(int argc, char **argv) {
   CLI::App &predictor =
       *app.add_subcommand("predictor", "self-adaptive hashing: which of two tables has a key");
   add_predictor(predictor, line.predictor);
+  CLI::App &learned =
+      *app.add_subcommand("learned", "boosted trees in front of exact and approximate filters");
+  add_learned(learned, line.learned);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
@@ -190,6 +194,7 @@ CommandLine read_command_line(int argc, char **argv) {
                       : membership.parsed() ? CommandLine::Experiment::membership
                       : lsm.parsed()        ? CommandLine::Experiment::lsm
                       : predictor.parsed()  ? CommandLine::Experiment::predictor
+                      : learned.parsed()    ? CommandLine::Experiment::learned
                                             : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

@@ -1,0 +1,102 @@
+// weir-lab learned: trees find a law no stronger than it is, nobody is missed behind them, and errors stay as set.
+#include "tests/support/process.hpp"
+#include "tests/support/seed.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace weir::test {
+namespace {
+
+using Json = nlohmann::json;
+
+Json learned(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(),
+                   {program("weir-lab").string(), "learned", "--unseen", "20000", "--rounds", "1"});
+  const Outcome outcome = run(arguments);
+  EXPECT_TRUE(outcome.ok()) << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
+std::vector<std::string> small(std::vector<std::string> more) {
+  more.insert(more.end(), {"--members", "10000", "--others", "20000", "--trees", "60"});
+  return more;
+}
+
+TEST(WeirLabLearned, finds_laws_of_both_kinds_of_keys_and_no_law_where_there_is_none) {
+  const std::uint64_t seed = seed_or(7);
+  WEIR_TRACE_SEED(seed);
+  for (const char *keyset : {"urls", "addresses"})
+    for (const double auc : {0.5, 0.87, 0.95}) {
+      const Json json = learned(small({"--keyset", keyset, "--auc", std::to_string(auc), "--shares", "0.5",
+                                       "--seed", std::to_string(seed)}));
+      EXPECT_NEAR(json.at("auc_possible"), auc, 0.015) << keyset;
+      const double reached = json.at("shares").at(0).at("auc_unseen");
+      EXPECT_LT(reached, auc + 0.01) << keyset;
+      EXPECT_GT(reached, auc == 0.5 ? 0.48 : 0.5 + 0.6 * (auc - 0.5)) << keyset;
+    }
+}
+
+TEST(WeirLabLearned, misses_no_member_and_keeps_its_error_over_the_universe) {
+  const std::uint64_t seed = seed_or(8);
+  WEIR_TRACE_SEED(seed);
+  const Json json = learned(small({"--auc", "0.99", "--shares", "0,0.25,1", "--seed", std::to_string(seed)}));
+  ASSERT_EQ(json.at("shares").size(), 3u);
+  for (const Json &row : json.at("shares"))
+    for (const char *counted : {"model_counted", "model_not_counted"})
+      for (const char *name : {"bloom", "bloomier", "chained"}) {
+        SCOPED_TRACE(row.at("share").dump() + ' ' + counted + ' ' + name);
+        const Json &filter = row.at(counted).at(name);
+        EXPECT_EQ(filter.at("missed"), 0);
+        // Exact filters leave the trees' error alone, which is counted; a Bloom filter's is a mean.
+        EXPECT_LE(filter.at("error"), std::string(name) == "bloom" ? 0.0135 : 0.01);
+        const auto all =
+            filter.at("model_bits").get<std::uint64_t>() + filter.at("backup_bits").get<std::uint64_t>();
+        EXPECT_EQ(filter.at("bits"), std::string(counted) == "model_counted"
+                                         ? all
+                                         : filter.at("backup_bits").get<std::uint64_t>());
+        EXPECT_EQ(filter.at("trees") == 0, filter.at("model_bits") == 0);
+      }
+}
+
+TEST(WeirLabLearned, takes_no_more_with_trees_than_without_and_less_where_they_pay) {
+  const Json json = learned(
+      {"--members", "60000", "--others", "60000", "--auc", "0.99", "--shares", "0,1", "--trees", "30"});
+  const Json &without = json.at("shares").at(0).at("model_counted"),
+             &with = json.at("shares").at(1).at("model_counted");
+  for (const char *name : {"bloom", "bloomier", "chained"})
+    EXPECT_LE(with.at(name).at("bits"), without.at(name).at("bits")) << name;
+  EXPECT_LT(with.at("bloom").at("bits").get<double>(), 0.95 * without.at("bloom").at("bits").get<double>());
+  EXPECT_GT(with.at("chained_saves_of_bloom"), 0.7);
+  EXPECT_EQ(without.at("chained").at("bits"), json.at("plain_chained_bits"));
+}
+
+TEST(WeirLabLearned, sets_linear_classifiers_beside_the_trees) {
+  const Json json = learned(small({"--auc", "0.95", "--shares", "0"}));
+  ASSERT_EQ(json.at("classifiers").size(), 3u);
+  const Json &trees = json.at("classifiers").at(0);
+  for (const Json &rival : json.at("classifiers")) {
+    EXPECT_GT(rival.at("mops"), 0) << rival;
+    EXPECT_GT(rival.at("bits"), 0) << rival;
+    EXPECT_GT(rival.at("auc"), 0.7) << rival;
+    EXPECT_LE(rival.at("auc"), trees.at("auc")) << rival;
+  }
+}
+
+TEST(WeirLabLearned, repeats_itself_for_the_same_seed) {
+  const auto rows = [](const char *seed) {
+    Json json = learned(small({"--shares", "0.5", "--seed", seed}));
+    json.at("shares").at(0).erase("training_seconds");
+    return json.at("shares");
+  };
+  EXPECT_EQ(rows("3"), rows("3"));
+  EXPECT_NE(rows("3"), rows("4"));
+}
+
+TEST(WeirLabLearned, refuses_what_it_cannot_do) {
+  const Outcome outcome = run({program("weir-lab").string(), "learned", "--depth", "7"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--depth"), std::string::npos) << outcome.err;
+}
+
+} // namespace
+} // namespace weir::test

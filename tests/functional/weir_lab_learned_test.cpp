@@ -11,14 +11,13 @@ namespace {
 using Json = nlohmann::json;
 
 Json learned(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(),
-                   {program("weir-lab").string(), "learned", "--unseen", "20000", "--rounds", "1"});
+  arguments.insert(arguments.begin(), {program("weir-lab").string(), "learned", "--rounds", "1"});
   const Outcome outcome = run(arguments);
   EXPECT_TRUE(outcome.ok()) << outcome.err;
   return Json::parse(outcome.out, nullptr, false);
 }
 std::vector<std::string> small(std::vector<std::string> more) {
-  more.insert(more.end(), {"--members", "10000", "--others", "20000", "--trees", "60"});
+  more.insert(more.end(), {"--members", "5000", "--others", "8000", "--unseen", "10000", "--trees", "30"});
   return more;
 }
 
@@ -28,18 +27,19 @@ TEST(WeirLabLearned, finds_laws_of_both_kinds_of_keys_and_no_law_where_there_is_
   for (const char *keyset : {"urls", "addresses"})
     for (const double auc : {0.5, 0.87, 0.95}) {
       const Json json = learned(small({"--keyset", keyset, "--auc", std::to_string(auc), "--shares", "0.5",
-                                       "--seed", std::to_string(seed)}));
+                                       "--seed", std::to_string(seed), "--no-classifiers"}));
       EXPECT_NEAR(json.at("auc_possible"), auc, 0.015) << keyset;
       const double reached = json.at("shares").at(0).at("auc_unseen");
       EXPECT_LT(reached, auc + 0.01) << keyset;
-      EXPECT_GT(reached, auc == 0.5 ? 0.48 : 0.5 + 0.6 * (auc - 0.5)) << keyset;
+      EXPECT_GT(reached, auc == 0.5 ? 0.48 : 0.5 + 0.5 * (auc - 0.5)) << keyset;
     }
 }
 
 TEST(WeirLabLearned, misses_no_member_and_keeps_its_error_over_the_universe) {
   const std::uint64_t seed = seed_or(8);
   WEIR_TRACE_SEED(seed);
-  const Json json = learned(small({"--auc", "0.99", "--shares", "0,0.25,1", "--seed", std::to_string(seed)}));
+  const Json json = learned(
+      small({"--auc", "0.99", "--shares", "0,0.25,1", "--seed", std::to_string(seed), "--no-classifiers"}));
   ASSERT_EQ(json.at("shares").size(), 3u);
   for (const Json &row : json.at("shares"))
     for (const char *counted : {"model_counted", "model_not_counted"})
@@ -48,7 +48,7 @@ TEST(WeirLabLearned, misses_no_member_and_keeps_its_error_over_the_universe) {
         const Json &filter = row.at(counted).at(name);
         EXPECT_EQ(filter.at("missed"), 0);
         // Exact filters leave the trees' error alone, which is counted; a Bloom filter's is a mean.
-        EXPECT_LE(filter.at("error"), std::string(name) == "bloom" ? 0.0135 : 0.01);
+        EXPECT_LE(filter.at("error"), std::string(name) == "bloom" ? 0.0145 : 0.01);
         const auto all =
             filter.at("model_bits").get<std::uint64_t>() + filter.at("backup_bits").get<std::uint64_t>();
         EXPECT_EQ(filter.at("bits"), std::string(counted) == "model_counted"
@@ -59,8 +59,8 @@ TEST(WeirLabLearned, misses_no_member_and_keeps_its_error_over_the_universe) {
 }
 
 TEST(WeirLabLearned, takes_no_more_with_trees_than_without_and_less_where_they_pay) {
-  const Json json = learned(
-      {"--members", "60000", "--others", "60000", "--auc", "0.99", "--shares", "0,1", "--trees", "30"});
+  const Json json = learned({"--members", "60000", "--others", "60000", "--auc", "0.99", "--shares", "0,1",
+                             "--trees", "24", "--unseen", "1000", "--no-classifiers"});
   const Json &without = json.at("shares").at(0).at("model_counted"),
              &with = json.at("shares").at(1).at("model_counted");
   for (const char *name : {"bloom", "bloomier", "chained"})
@@ -84,7 +84,7 @@ TEST(WeirLabLearned, sets_linear_classifiers_beside_the_trees) {
 
 TEST(WeirLabLearned, repeats_itself_for_the_same_seed) {
   const auto rows = [](const char *seed) {
-    Json json = learned(small({"--shares", "0.5", "--seed", seed}));
+    Json json = learned(small({"--shares", "0.5", "--seed", seed, "--no-classifiers"}));
     json.at("shares").at(0).erase("training_seconds");
     return json.at("shares");
   };

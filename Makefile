@@ -465,6 +465,8 @@ bench-now: $(BIN)/weir-bench $(PROGRAMS)
 FIGURE_DATA := $(addprefix build/bench/,lookup.jsonl prefixes.jsonl workers.jsonl cost.jsonl)
 LAB_DATA := $(addprefix build/lab/,latency.dat parameters.dat rates_urls.dat rates_ycsb.dat rates_addresses.dat ada.dat)
 STACK_RATES := $(addprefix build/lab/stack_,urls.dat bases.dat shift.dat skew.dat depth.dat keys.dat when.dat maps.dat early.dat)
+LEARNED_RATES := $(addprefix build/lab/learned_,space.dat rival.dat)
+LEARNED_TIMES := build/lab/learned_times.dat
 STACK_TIMES := $(addprefix build/lab/stack_,queries.dat cost.dat share.dat build.dat)
 LSM_DATA := $(addprefix build/lab/lsm_,latency.dat zipf.dat)
 CHAINED_DATA := $(addprefix build/lab/chained_,membership.dat dictionary.dat)
@@ -472,7 +474,8 @@ PREDICTOR_ERRORS := $(addprefix build/lab/predictor_,rounds.dat space.dat churn.
 PREDICTOR_TIMES := build/lab/predictor_times.dat
 
 .PHONY: figures-now
-figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_ERRORS) $(PREDICTOR_TIMES)
+figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_ERRORS) $(PREDICTOR_TIMES) \
+             $(LEARNED_RATES) $(LEARNED_TIMES)
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -483,12 +486,16 @@ $(LAB_DATA) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab
 	$(Q)tests/figures/filters.py $(BIN)/weir-lab build/lab
 
+$(LEARNED_RATES) &: | $(BIN)/weir-lab
+	@mkdir -p build/lab
+	$(Q)tests/figures/learned.py rates $(BIN)/weir-lab build/lab
+
 # Times after everything else, while nothing else runs.
 $(STACK_RATES) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab
 	$(Q)tests/figures/stacked.py rates $(BIN)/weir-lab build/lab
 
-$(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(PREDICTOR_ERRORS)
+$(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(PREDICTOR_ERRORS) $(LEARNED_RATES)
 	$(Q)tests/figures/stacked.py times $(BIN)/weir-lab build/lab
 
 $(LSM_DATA) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES)
@@ -503,5 +510,8 @@ $(PREDICTOR_ERRORS) &: | $(BIN)/weir-lab
 
 $(PREDICTOR_TIMES): | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA)
 	$(Q)tests/figures/predictor.py times $(BIN)/weir-lab build/lab
+
+$(LEARNED_TIMES): | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_TIMES)
+	$(Q)tests/figures/learned.py times $(BIN)/weir-lab build/lab
 
 -include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)

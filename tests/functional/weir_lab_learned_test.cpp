@@ -92,6 +92,46 @@ TEST(WeirLabLearned, repeats_itself_for_the_same_seed) {
   EXPECT_NE(rows("3"), rows("4"));
 }
 
+Json rival(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {program("weir-lab").string(), "learned-rival", "--members", "20000",
+                                       "--others", "60000", "--known", "30000", "--trees", "32"});
+  const Outcome outcome = run(arguments);
+  EXPECT_TRUE(outcome.ok()) << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
+
+// [Stacked figure 4a]: what is learned holds for every skew, what is known by name pays with it.
+TEST(WeirLabLearnedRival, is_ahead_where_space_is_short_and_behind_where_few_negatives_are_hot) {
+  const Json rows = rival({"--bits", "5", "--zipf", "0,1.25", "--no-timing"}).at("rows");
+  ASSERT_EQ(rows.size(), 2u);
+  for (const Json &row : rows) {
+    EXPECT_GT(row.at("trees"), 0);
+    EXPECT_LE(row.at("learned").at("bits_per_key"), 5);
+    EXPECT_LT(row.at("learned").at("efpr"), row.at("plain").at("efpr"));
+  }
+  EXPECT_LT(rows[0].at("learned").at("efpr"), rows[0].at("stacked").at("efpr"));
+  EXPECT_GT(rows[1].at("learned").at("efpr"), rows[1].at("stacked").at("efpr"));
+}
+
+// [Stacked figure 6d].
+TEST(WeirLabLearnedRival, needs_more_space_for_a_rate_the_more_keys_are_swapped) {
+  const auto bits = [](const char *swapped) {
+    const Json row = rival({"--efpr", "0.01", "--swapped", swapped, "--no-timing"}).at("rows").at(0);
+    EXPECT_LT(row.at("learned").at("efpr"), 0.0125);
+    return row.at("learned").at("bits_per_key").get<double>();
+  };
+  EXPECT_LT(bits("0") + 0.2, bits("0.1"));
+}
+
+TEST(WeirLabLearnedRival, takes_the_time_of_its_features_into_what_a_question_costs) {
+  const Json json = rival({"--bits", "8", "--iops", "1000", "--positive-share", "0,1"});
+  const Json &learned = json.at("rows").at(0).at("learned");
+  ASSERT_EQ(learned.at("workload").size(), 2u);
+  EXPECT_GT(json.at("features_ns"), json.at("hash_ns"));
+  EXPECT_GT(learned.at("workload").at(0).at("filter_ns"), json.at("features_ns"));
+  EXPECT_NEAR(learned.at("workload").at(1).at("total_ns"), 1e6, 1e4); // every present key is read
+}
+
 TEST(WeirLabLearned, refuses_what_it_cannot_do) {
   const Outcome outcome = run({program("weir-lab").string(), "learned", "--depth", "7"});
   EXPECT_EQ(outcome.code, 2);

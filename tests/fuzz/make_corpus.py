@@ -151,6 +151,39 @@ def filters():
         yield f"{name}_first_cell", first + edit(IN_CELLS, 0, 0xFE)
 
 
+# ---- trees: edits to an honest section of boosted trees, see trees.cpp -----------------------------
+
+DEPTHS = [2, 0, 3, 4, 5, 6, 1]
+
+
+def trees():
+    def edited(kind, place, value=b""):
+        return struct.pack("<BI8s", kind, place, value)
+    leaves = sum(1 << depth for depth in DEPTHS)
+    nodes = leaves - len(DEPTHS)
+    first_node = 64 + 4 * leaves
+    depths = first_node + 2 * nodes
+    yield "honest", b""
+    yield "magic", edited(0, 0, b"XXXXXXXX")
+    yield "features", edited(1, 8, struct.pack("<II", 300, 7))
+    yield "fewer_features", edited(1, 8, struct.pack("<II", 2, 7))
+    yield "more_features", edited(1, 8, struct.pack("<II", 256, 7))
+    yield "trees", edited(1, 8, struct.pack("<II", 5, 0))
+    yield "many_trees", edited(1, 8, struct.pack("<II", 5, 5000))
+    yield "leaves", edited(0, 16, struct.pack("<Q", 1 << 62))
+    yield "nodes", edited(0, 24, struct.pack("<Q", nodes + 1))
+    yield "base", edited(0, 32, struct.pack("<fI", float("inf"), 0))
+    yield "leaf_infinite", edited(1, 72, struct.pack("<ff", 0.5, float("-inf")))
+    yield "leaf_huge", edited(1, 64, struct.pack("<ff", 3e38, 3e38))
+    yield "feature", edited(1, first_node + 4, bytes([200, 1, 200, 1, 200, 1, 0, 0]))
+    yield "thresholds", edited(1, first_node, bytes([0, 0, 0, 255, 0, 128, 0, 127]))
+    yield "depth", edited(1, depths - 1, bytes([9] * 8))
+    yield "depths_swapped", edited(1, depths - 1, bytes([0, 0, 2, 3, 4, 5, 6, 1]))
+    yield "cut", edited(2, 500)
+    yield "cut_header", edited(2, 40)
+    yield "reserved", edited(0, 48, struct.pack("<Q", 1))
+
+
 # ---- wire messages -----------------------------------------------------------------------------
 
 MAGIC, VERSION = 0x52494557, 5
@@ -347,6 +380,8 @@ def main():
         write("image", name, data)
     for name, data in filters():
         write("filter", name, data)
+    for name, data in trees():
+        write("trees", name, data)
     for name, data in messages():
         framed = struct.pack("<H", len(data)) + data
         write("wire", "dataplane_" + name, b"\0" + framed)

@@ -5,6 +5,7 @@
 #include "tests/lab/dictionary.hpp"
 #include "tests/lab/keys.hpp"
 #include "tests/lab/learned.hpp"
+#include "tests/lab/learned_rival.hpp"
 #include "tests/lab/lsm.hpp"
 #include "tests/lab/membership.hpp"
 #include "tests/lab/predictor.hpp"
@@ -104,7 +105,8 @@ struct CommandLine {
     membership,
     lsm,
     predictor,
-    learned
+    learned,
+    learned_rival
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
@@ -114,6 +116,7 @@ struct CommandLine {
   LsmTask lsm;
   PredictorTask predictor;
   LearnedTask learned;
+  RivalTask rival;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

@@ -139,11 +139,16 @@ double strength_for(double auc) {
   return low;
 }
 
-std::string learnable_text(const LearnableTask &task, std::uint64_t number) {
+std::vector<std::string> learnable_texts(const LearnableTask &task, std::uint64_t count) {
   const Law law(task);
+  std::vector<std::string> texts;
   fmt::memory_buffer text;
-  law.write_url(text, law.bits(number), number);
-  return fmt::to_string(text);
+  for (std::uint64_t number = 0; number < count; ++number) {
+    text.clear();
+    law.write_url(text, law.bits(number), number);
+    texts.push_back(fmt::to_string(text));
+  }
+  return texts;
 }
 
 LearnableSet make_learnable(const LearnableTask &task) {

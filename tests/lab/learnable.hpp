@@ -45,7 +45,8 @@ struct LearnableSet {
 };
 
 [[nodiscard]] LearnableSet make_learnable(const LearnableTask &task);
-[[nodiscard]] std::string learnable_text(const LearnableTask &task, std::uint64_t number); // of a URL
+[[nodiscard]] std::vector<std::string> learnable_texts(const LearnableTask &task,
+                                                       std::uint64_t count); // of URLs
 
 // The standard deviation of L that gives this AUC, and the other way round: by integration over a normal L.
 [[nodiscard]] double strength_for(double auc);

@@ -18,6 +18,19 @@ Examples:
   weir-lab learned --keyset addresses --members 300000 --others 300000
 )";
 
+constexpr const char *rival_footer = R"(
+Boosted trees in front of a Bloom filter, beside the stack and the plain Bloom filter in equal space (--bits) or for equal
+rates (--efpr), as `weir-lab stacked --urls` has them. Trees are trained with the members and the --known others; how many of
+them are taken, and the threshold, are chosen by the workload itself. The model's bits count. Times of the learned filter begin with
+ready features; taking them from a key's text is features_ns, hashing it hash_ns. A store is simulated, and what a question
+costs with it includes features_ns.
+
+Examples:
+  weir-lab learned-rival                                     140,000 members, 1.4 million others
+  weir-lab learned-rival --bits 4,8,12 --zipf 0.5,1.0 --no-timing
+  weir-lab learned-rival --efpr 0.01 --swapped 0.03
+)";
+
 template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 } // namespace
@@ -71,6 +84,58 @@ void add_learned(CLI::App &app, LearnedTask &t) {
          "of keys, training and filters")
       ->default_str("1");
   app.footer(footer);
+}
+
+void add_rival(CLI::App &app, RivalTask &t) {
+  const auto most = std::uint64_t{1} << 23;
+  app.add_option("--members", t.keys.members, "present keys")
+      ->check(between<std::uint64_t>(100, most))
+      ->capture_default_str();
+  app.add_option("--others", t.keys.others, "absent keys that are asked for")
+      ->check(between<std::uint64_t>(100, most))
+      ->capture_default_str();
+  app.add_option("--known", t.known, "of them, the most frequent, to train with")->capture_default_str();
+  app.add_option("--auc", t.keys.auc, "that the best of all classifiers has")
+      ->check(between(0.5, 0.9999))
+      ->capture_default_str();
+  app.add_option("--swapped", t.keys.swapped, "share of the members that change places with others")
+      ->check(between(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--trees", t.trees.trees, "at most")
+      ->check(between(2u, learn::trees_max))
+      ->capture_default_str();
+  app.add_option("--depth", t.trees.depth, "of the trees")
+      ->check(between(1u, learn::tree_depth_max))
+      ->capture_default_str();
+  app.add_option("--zipf", t.zipf, "exponents of how often others are asked for, with commas")
+      ->delimiter(',')
+      ->check(between(0.0, 4.0));
+  app.add_option("--bits", t.bits, "bits a member, with commas")->delimiter(',')->check(between(2.0, 64.0));
+  app.add_option("--efpr", t.efpr, "rates to find the least bits for, with commas, in place of --bits")
+      ->delimiter(',')
+      ->check(between(1e-6, 0.9));
+  app.add_option("--iops", t.iops, "of simulated stores, with commas")
+      ->delimiter(',')
+      ->check(between(1.0, 1e9));
+  app.add_option("--positive-share", t.positive_shares, "of questions for present keys, with commas")
+      ->delimiter(',')
+      ->check(between(0.0, 1.0))
+      ->default_str("0");
+  app.add_flag_callback("--no-timing", [&t] { t.timing = false; }, "rates alone");
+  app.add_option_function<std::uint64_t>(
+         "--seed",
+         [&t](std::uint64_t seed) {
+           t.keys.seed = seed;
+           t.trees.seed = seed;
+         },
+         "of keys, training and filters")
+      ->default_str("1");
+  app.final_callback([&t, &app] {
+    if (app.count("--efpr") > 0 && app.count("--bits") == 0) t.bits.clear();
+    if (t.known > t.keys.others || t.known < 100)
+      throw CLI::ValidationError("--known", "must be 100 at least and --others at most");
+  });
+  app.footer(rival_footer);
 }
 
 } // namespace weir::lab

@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
   case membership: return show(weir::lab::run_membership(line.membership));
   case lsm: return show(weir::lab::run_lsm(line.lsm));
   case predictor: return show(weir::lab::run_predictor(line.predictor));
+  case learned_rival: return show(weir::lab::run_rival(line.rival));
   case learned: return show(weir::lab::run_learned(line.learned));
   case stacking: fmt::print("{}\n", weir::lab::stacking_json(line.stacking_parts)); return 0;
   }

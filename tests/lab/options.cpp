@@ -185,6 +185,8 @@ CommandLine read_command_line(int argc, char **argv) {
   CLI::App &learned =
       *app.add_subcommand("learned", "boosted trees in front of exact and approximate filters");
   add_learned(learned, line.learned);
+  CLI::App &rival = *app.add_subcommand("learned-rival", "a learned Bloom filter beside the stacked one");
+  add_rival(rival, line.rival);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
@@ -195,6 +197,7 @@ CommandLine read_command_line(int argc, char **argv) {
                       : lsm.parsed()        ? CommandLine::Experiment::lsm
                       : predictor.parsed()  ? CommandLine::Experiment::predictor
                       : learned.parsed()    ? CommandLine::Experiment::learned
+                      : rival.parsed()      ? CommandLine::Experiment::learned_rival
                                             : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

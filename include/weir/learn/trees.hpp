@@ -126,6 +126,12 @@ public:
   // Copies the section. Errors: those of attach().
   [[nodiscard]] static Result<Trees> of(Bytes section);
 
+  Trees(const Trees &) = delete; // a view looks at the memory, which moving leaves where it is
+  Trees &operator=(const Trees &) = delete;
+  Trees(Trees &&) noexcept = default;
+  Trees &operator=(Trees &&) noexcept = default;
+  ~Trees() = default;
+
   [[nodiscard]] TreesView view() const noexcept { return view_; }
   [[nodiscard]] Bytes section() const noexcept {
     return {reinterpret_cast<const std::byte *>(memory_.data()), bytes_};

@@ -75,8 +75,9 @@ enum class FilterKind : std::uint32_t {
   binary_fuse_4 = 11,
   retrieval_3 = 12, // retrieval.hpp: values, not members
   retrieval_4 = 13,
-  othello = 14, // othello.hpp: values that change
-  ribbon = 18, // ribbon.hpp: values, not members
+  othello = 14,     // othello.hpp: values that change
+  huffman_map = 15, // huffman_map.hpp: symbols, not members
+  ribbon = 18,      // ribbon.hpp: values, not members
   ribbon_filter = 19,
 };
 
@@ -98,6 +99,7 @@ enum class FilterKind : std::uint32_t {
   case FilterKind::othello: return "Othello hashing";
   case FilterKind::ribbon: return "ribbon retrieval";
   case FilterKind::ribbon_filter: return "ribbon filter";
+  case FilterKind::huffman_map: return "Huffman map";
   }
   return "unknown filter";
 }

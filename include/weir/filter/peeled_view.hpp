@@ -50,6 +50,14 @@ public:
     return matches(h, shape_.slots_of(h));
   }
 
+  [[nodiscard]] Slots slots_of(KeyHash key) const noexcept { return shape_.slots_of(remix(key, family_)); }
+  // The lines that contains() will read.
+  [[gnu::always_inline]] void prefetch(KeyHash key) const noexcept {
+    const Slots slots = slots_of(key);
+#pragma GCC unroll 4
+    for (const std::uint32_t slot : slots) __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_l2);
+  }
+
   // Two loops: prefetch three lines a key, then look. One where nothing is far.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     if (near_ || keys.size() <= few_keys) {

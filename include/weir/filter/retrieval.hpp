@@ -68,6 +68,15 @@ public:
   [[nodiscard]] std::uint32_t value(KeyHash key) const noexcept {
     return combined(shape_.slots_of(remix(key, family_)));
   }
+  [[nodiscard]] PeeledSlots<ways> slots_of(KeyHash key) const noexcept {
+    return shape_.slots_of(remix(key, family_));
+  }
+  // The lines that value() will read.
+  [[gnu::always_inline]] void prefetch(KeyHash key) const noexcept {
+    const PeeledSlots<ways> slots = slots_of(key);
+#pragma GCC unroll 4
+    for (const std::uint32_t slot : slots) __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_l2);
+  }
   // values[i] of keys[i]; up to batch_max keys. Two loops: prefetch the lines of all, then read.
   void values(std::span<const KeyHash> keys, std::uint32_t *values) const noexcept {
     if (near_ || keys.size() <= few_keys) {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # usage: draw_filters.sh LAB_FOLDER OUT_FOLDER [TERMINAL]
-# Draws the figures of docs/filters.md from what filters.py, stacked.py, predictor.py and learned.py measured. TERMINAL is gnuplot's, for looking
+# Draws the figures of docs/filters.md from what the other scripts measured in LAB_FOLDER. TERMINAL is gnuplot's, for looking
 # at them as bitmaps: "pngcairo noenhanced size 860,720".
 set -eu
 from=$1 to=$2 terminal=${3:-}
@@ -24,3 +24,4 @@ draw chained chained
 draw predictor predictor
 draw learned_space learned_space
 draw learned_rival learned_rival
+draw huffman huffman

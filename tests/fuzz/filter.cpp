@@ -1,12 +1,13 @@
 // The readers of base filters. The input is a list of edits to a small honest section, made before it is
 // attached:
 //
-//   byte 0    which kind of filter
+//   byte 0    which kind of filter; from 128 on a Huffman map
 //   then      [kind 1][place 4, little-endian][value 8] each
 //     kind 0  header     1  cells     2  cut to place % size bytes
 //
 // What attach() accepts is asked, one key at a time and in batches; the sanitizers watch the borders.
 #include "tests/fuzz/fuzz.hpp"
+#include "weir/build/huffman_builder.hpp"
 #include "weir/build/othello_builder.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/filter/bloom.hpp"
@@ -16,6 +17,7 @@
 #include "weir/filter/split_block_filter.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace {
 
@@ -92,11 +94,42 @@ template <class F> void ask(Bytes edits) {
   }
 }
 
+// Symbols in place of membership: 0 to 5, each half as often as the one before.
+void ask_map(Bytes edits) {
+  using Map = build::HuffmanMap<4>;
+  static const auto keys_in = some_keys(1);
+  static const std::vector<std::uint32_t> symbols = [] {
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < keys_in.size(); ++i)
+      all.push_back(static_cast<std::uint32_t>(std::countr_zero(i | 32)));
+    return all;
+  }();
+  static const std::vector<std::byte> honest =
+      fuzz::exact_copy(Map::build(keys_in, symbols, 1).value().section());
+  std::vector<std::byte> section = honest;
+  edit(section, edits);
+  Aligned memory(section.size());
+  std::ranges::copy(section, memory.bytes().begin());
+  const auto view = Map::View::attach(memory.bytes());
+  const bool is_honest = std::ranges::equal(section, honest);
+  if (!view) return require(!is_honest, "an honest section is attached");
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto keys = some_keys(seed);
+    std::array<std::uint32_t, filter::batch_max> found;
+    view->values(keys, found.data());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      require(found[i] == view->value(keys[i]), "a batch answers as single questions");
+      require(seed != 1 || !is_honest || found[i] == symbols[i], "every key has its symbol");
+    }
+  }
+}
+
 } // namespace
 
 FUZZ_TARGET(filter, data) {
   if (data.empty()) return;
   const Bytes edits = data.subspan(1);
+  if (std::to_integer<unsigned>(data[0]) >= 128) return ask_map(edits);
   switch (std::to_integer<unsigned>(data[0]) % 9) {
   case 0: return ask<filter::Bloom>(edits);
   case 1: return ask<filter::SplitBlockFilter>(edits);

@@ -149,6 +149,16 @@ def filters():
         yield f"{name}_cut", first + edit(CUT_FILTER, 100)
         yield f"{name}_full", first + b"".join(edit(IN_CELLS, place, ONES) for place in range(0, 400, 8))
         yield f"{name}_first_cell", first + edit(IN_CELLS, 0, 0xFE)
+    first = bytes([128])
+    yield "huffman_honest", first
+    yield "huffman_kind", first + edit(IN_HEADER, 8, 13)
+    yield "huffman_nodes", first + edit(IN_HEADER, 16, 1 << 31)
+    yield "huffman_tables", first + edit(IN_HEADER, 20, 17 | 1 << 16 | 4 << 32)
+    yield "huffman_root", first + edit(IN_HEADER, 28, 1)
+    yield "huffman_back", first + edit(IN_CELLS, 0, 0)
+    yield "huffman_children", first + edit(IN_CELLS, 8, ONES)
+    yield "huffman_full", first + b"".join(edit(IN_CELLS, place, ONES) for place in range(64, 200, 8))
+    yield "huffman_cut", first + edit(CUT_FILTER, 100)
 
 
 # ---- trees: edits to an honest section of boosted trees, see trees.cpp -----------------------------

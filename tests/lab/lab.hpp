@@ -3,6 +3,7 @@
 
 #include "tests/lab/building.hpp"
 #include "tests/lab/dictionary.hpp"
+#include "tests/lab/huffman.hpp"
 #include "tests/lab/keys.hpp"
 #include "tests/lab/learned.hpp"
 #include "tests/lab/learned_rival.hpp"
@@ -106,7 +107,7 @@ struct CommandLine {
     lsm,
     predictor,
     learned,
-    learned_rival
+    learned_rival huffman
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
@@ -117,6 +118,7 @@ struct CommandLine {
   PredictorTask predictor;
   LearnedTask learned;
   RivalTask rival;
+  HuffmanTask huffman;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

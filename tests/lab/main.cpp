@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
   case predictor: return show(weir::lab::run_predictor(line.predictor));
   case learned_rival: return show(weir::lab::run_rival(line.rival));
   case learned: return show(weir::lab::run_learned(line.learned));
+  case huffman: return show(weir::lab::run_huffman(line.huffman));
   case stacking: fmt::print("{}\n", weir::lab::stacking_json(line.stacking_parts)); return 0;
   }
   return 2;

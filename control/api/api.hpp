@@ -177,6 +177,7 @@ private:
   [[nodiscard]] Reply in_time(Reply reply);
   void look_after_entries();
   [[nodiscard]] std::string list_name(ListId number) const;
+  [[nodiscard]] std::string list_of(const SampleTable::Row &row) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});
 
   Engine &engine_;

@@ -1,5 +1,6 @@
 #include "control/api/api.hpp"
 #include "control/api/export.hpp"
+#include "control/api/judged.hpp"
 #include "control/api/request_files.hpp"
 #include "control/base/answers.hpp"
 
@@ -205,6 +206,11 @@ void Api::explain(const Json &request, const Caller &caller, const Reply &reply)
           return reply(fail(Errc::unreachable, "the dataplane's answer cannot be read"));
         if (!whole) answer.erase("path");
         answer["generation"] = engine_.pusher().dataplane_generation();
+        if (answer.value("judged", false) && denied_in_error(engine_, address)) {
+          answer["list"] = image::compact_list_name;
+          if (whole)
+            answer["path"].push_back({{"step", "rules"}, {"text", "none denies it: the filter errs"}});
+        }
         const auto name = answer.find("list");
         const RuleList *list = name != answer.end() && name->is_string() && engine_.rules()
                                    ? engine_.rules()->find(name->get<std::string>())

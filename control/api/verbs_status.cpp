@@ -1,4 +1,5 @@
 #include "control/api/api.hpp"
+#include "control/api/judged.hpp"
 #include "control/base/answers.hpp"
 #include "control/plan/lookups.hpp"
 
@@ -144,6 +145,12 @@ void Api::ask_stats(const std::function<void(const Json &)> &then) {
 std::string Api::list_name(ListId number) const {
   const RuleList *list = engine_.rules() ? engine_.rules()->find(number) : nullptr;
   return list ? list->definition.name : fmt::format("list {}", number);
+}
+
+// The list that a sampled denial counts under, now that the rules can be asked.
+std::string Api::list_of(const SampleTable::Row &row) const {
+  const bool no_list = row.list == compact_list || denied_in_error(engine_, row.address);
+  return no_list ? std::string(image::compact_list_name) : list_name(row.list);
 }
 
 void Api::ping(const Json &, const Caller &, const Reply &reply) {
@@ -296,7 +303,7 @@ void Api::drops(const Json &, const Caller &, const Reply &reply) {
     for (const SampleTable::Row &row : engine_.traffic().samples().top(SampleTable::rows_max))
       if (row.denied && recent.size() < 20)
         recent.push_back(
-            {{"address", to_string(row.address)}, {"list", list_name(row.list)}, {"count", row.at_least()}});
+            {{"address", to_string(row.address)}, {"list", list_of(row)}, {"count", row.at_least()}});
     reply(Json{{"reasons", std::move(reasons)}, {"lists", std::move(lists)}, {"recent", std::move(recent)}});
   });
 }
@@ -308,7 +315,7 @@ void Api::top(const Json &request, const Caller &, const Reply &reply) {
                          {"packets", row.at_least()},
                          {"packets_at_most", row.count},
                          {"verdict", row.denied ? "drop" : "pass"}});
-    if (row.denied) addresses.back()["list"] = list_name(row.list);
+    if (row.denied) addresses.back()["list"] = list_of(row);
   }
   // A dataplane that does not answer has no stages to show.
   ask_stats([reply, addresses](const Json &report) {

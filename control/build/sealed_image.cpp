@@ -1,5 +1,6 @@
 #include "control/build/sealed_image.hpp"
 
+#include "control/build/class_map.hpp"
 #include "control/build/deny_filter.hpp"
 #include "weir/build/prefix_ranges.hpp"
 
@@ -76,7 +77,7 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   if (!plan) return std::unexpected(plan.error());
   plan::apply_to(input, *plan);
   SparedSide spared;
-  std::vector<std::byte> stack;
+  std::vector<std::byte> stack, class_map;
   if (plan->deny_filter.stacks()) {
     if (!plan->deny_filter.spared.empty()) {
       spared = without_spared(input.deny, plan->deny_filter.spared);
@@ -87,6 +88,11 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     stack = std::move(made.bytes);
     plan->deny_filter.built = std::move(made.built);
     input.deny_filter = {.role = made.role, .section = stack, .known = plan->deny_filter.known};
+    if (made.role == image::DenyFilterRole::judge) {
+      class_map = TRY(make_class_map(input));
+      input.deny_filter.class_map = class_map;
+      plan->deny_filter.class_map_bytes = class_map.size();
+    }
   }
 
   std::optional<image::MemoryFile> file;

@@ -60,6 +60,8 @@ std::string deny_filter_plan(const Json &filter) {
         percent(predicted, "efpr"), percent(predicted, "psi"), percent(predicted, "known"),
         percent(predicted, "efpb"), percent(predicted, "single"));
     text += budget_text(filter);
+    if (const std::uint64_t bytes = count_in(filter, "class_map_bytes"); bytes != 0)
+      text += fmt::format("  class map, which names the lists of what it denies: {}\n", bytes_text(bytes));
   }
   if (child(filter, "tried").size() > 1)
     for (const Json &tried : child(filter, "tried"))

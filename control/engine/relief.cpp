@@ -20,6 +20,12 @@ Address address_in(const wire::Sample &sample) {
   return address;
 }
 
+// With a class map it names a list like others.
+bool is_of_judge(const wire::Sample &sample) {
+  constexpr std::uint16_t judged = wire::sample_by_stack | wire::sample_again | wire::sample_judged;
+  return sample.list == compact_list || (sample.flags & judged) != 0;
+}
+
 } // namespace
 
 struct Relief::CheckedSamples {
@@ -42,7 +48,7 @@ void Relief::take(std::span<const wire::Sample> samples) {
     if (around_.live == nullptr) break;
     const Address address = address_in(sample);
     if ((sample.flags & wire::sample_by_default) != 0) around_.watch.negative(address);
-    if (sample.kind != wire::SampleKind::denied || sample.list != compact_list) continue;
+    if (sample.kind != wire::SampleKind::denied || !is_of_judge(sample)) continue;
     const double weight = std::max<double>(sample.one_in, 1);
     if (!waiting_.add({.address = address, .flags = sample.flags, .weight = weight}))
       left_out_.add(address, now);

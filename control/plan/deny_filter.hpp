@@ -64,6 +64,7 @@ struct DenyFilterPlan {
     double ms = 0;
   };
   std::optional<Built> built;
+  std::uint64_t class_map_bytes = 0; // compact: of the map that names the lists of what it denies
   std::uint64_t known_count = 0;
 
   struct Tried { // of the bases that were not taken too

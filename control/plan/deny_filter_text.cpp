@@ -61,6 +61,7 @@ std::string to_json(const DenyFilterPlan &plan) {
   if (plan.compact) {
     text += fmt::format(R"(,"false_positive_budget":{:.6g},"unknown_budget":{:.6g},"keeps_budget":{})",
                         plan.false_positive_budget, plan.unknown_budget, plan.keeps_budget());
+    text += fmt::format(R"(,"class_map_bytes":{})", plan.class_map_bytes);
     if (plan.needed_bits) text += fmt::format(R"(,"needed_bytes":{:.0f})", *plan.needed_bits / 8);
   }
   if (plan.ns > 0) text += fmt::format(R"(,"ns_per_lookup":{:.2f})", plan.ns);

@@ -1,5 +1,6 @@
 #include "control/plan/plan.hpp"
 
+#include "control/plan/class_map.hpp"
 #include "control/plan/layers.hpp"
 #include "control/plan/model.hpp"
 #include "weir/build/image_builder.hpp"
@@ -213,9 +214,11 @@ template <class Line> build::ChainWords words_for(std::uint64_t keys, double mis
   return words;
 }
 
-// Of the deny side's stacked filter, about: how its layers come out is known when they are built.
+// Of the deny side's stacked filter, about: how its layers come out is known when they are built. With what names the
+// lists of its denials.
 std::uint64_t stack_bytes(const Plan &plan) {
-  return round_up(static_cast<std::uint64_t>(plan.deny_filter.stack.bits / 8), cache_line_bytes);
+  return round_up(static_cast<std::uint64_t>(plan.deny_filter.stack.bits / 8), cache_line_bytes) +
+         round_up(plan.deny_filter.class_map_bytes, cache_line_bytes);
 }
 
 // What hosts in words take, in place of what their table would.
@@ -382,6 +385,8 @@ void expect_memory(Plan &plan, const build::BuildInput &input, const build::Buil
   plan.rules_bytes = (input.deny.v4.size() + input.allow.v4.size()) * sizeof(EntryV4) +
                      (input.deny.v6.size() + input.allow.v6.size()) * sizeof(EntryV6);
   plan.scratch_bytes = scratch_bytes(in_tables, plan) + stack_bytes(plan);
+  if (plan.deny_filter.class_map_bytes != 0) // built before the image is there
+    plan.scratch_bytes = std::max(plan.scratch_bytes, class_map_scratch_bytes(input.deny));
   plan.needed_bytes = plan.image_bytes + plan.scratch_bytes;
   const ListsMemory &lists = now.lists;
   const std::uint64_t building =
@@ -458,6 +463,8 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
   plan.allow_filter =
       TRY(plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot));
   plan.deny_filter = TRY(plan_deny_filter({input, config, now.negatives, plan.workload.hit_ratio}));
+  if (plan.deny_filter.compact && plan.deny_filter.stacks())
+    plan.deny_filter.class_map_bytes = class_map_bytes(input.deny);
   choose_options(plan, in_tables, config, now.calibration);
   weigh_stack(plan, input, config, now);
   name_stack(plan);

@@ -33,6 +33,7 @@ struct Burst : Packets {
   unsigned image_copy = 0;        // that the lookup reads
   PacketMask dropped = 0;         // by decision()
   PacketMask special = 0;         // all packets but those of a plain burst that matched no list
+  PacketMask by_judge = 0;        // of `special`, dropped because a judge denies them (compact mode)
   // Packets of one family, and of `special` all were decided by the list that they name, the others by `otherwise`.
   bool by_lists = false;
   // Values of the lookup, of a burst by_lists while its decisions[] are not written: hardly anybody asks for them. Null:

@@ -1,5 +1,7 @@
 #include "dataplane/packet/samples.hpp"
 
+#include "dataplane/packet/stages.hpp"
+
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_ring.h>
@@ -36,24 +38,6 @@ void touch(rte_ring *ring) {
   return sample;
 }
 
-// The source under `either`; of the outermost header where what is inside counts too.
-[[nodiscard]] Address judged_first(const Burst &burst, unsigned packet) noexcept {
-  const ParsedPacket &parsed = burst.parsed_as(packet);
-  return address_at(parsed, frame_of(burst.packets[packet]),
-                    burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
-}
-
-// The one for whose sake the judge denied the packet.
-[[nodiscard]] Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept {
-  if (burst.questions() == 1) return judged_first(burst, packet);
-  std::optional<Address> denied;
-  each_question(burst, packet, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
-    const bool of_judge = table::value::list_of(burst.lookup.deny(slot)) == compact_list;
-    if (!denied && of_judge && !table::value::is_set(burst.lookup.allow(slot)))
-      denied = address_at(header, frame_of(burst.packets[packet]), offset);
-  });
-  return denied.value_or(judged_first(burst, packet));
-}
 } // namespace
 
 Sampler::Sampler(WorkerRings rings, std::uint32_t one_in)
@@ -63,7 +47,7 @@ Sampler::Sampler(WorkerRings rings, std::uint32_t one_in)
 void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
   if (rings_.front() == nullptr) return;
   take_some(burst, counters);
-  if (burst.image != nullptr && burst.image->view.deny_filter.judges()) take_denials(burst, counters);
+  if (burst.by_judge != 0) take_denials(burst, counters);
 }
 
 void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
@@ -76,6 +60,7 @@ void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
     if (!burst.parsed_as(i).is_ip() || burst.image == nullptr) continue;
     wire::Sample sample = sample_of(burst, i, judged_first(burst, i));
     if (burst.decision(i).reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
+    if ((burst.by_judge >> i & 1) != 0) sample.flags = wire::sample_judged;
     (void)put(SampleSort::traffic, sample, counters);
   }
   until_next_ -= burst.count;
@@ -88,9 +73,8 @@ void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcep
   };
   std::array<Met, burst_packets_max> met;
   std::size_t count = 0;
-  for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
+  for (PacketMask rest = burst.by_judge; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    if (burst.decision(i).list != compact_list) continue;
     Met &now = met[count++];
     now.sample = sample_of(burst, i, denied_by_the_judge(burst, i));
     now.place =

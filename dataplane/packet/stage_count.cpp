@@ -69,9 +69,10 @@ static_assert(burst_packets_max % 4 == 0);
 void count_lists(const Burst &burst, WorkerCounters &counters) noexcept {
   PacketMask named = burst.special;
   if (named == 0) return;
+  if (burst.by_judge != 0)
+    counters[CounterId::deny_denied].add(static_cast<unsigned>(std::popcount(burst.by_judge)));
   const auto count = [&](ListId list, std::uint64_t packets) {
     counters.lists[burst.image->slot_of_list[list]].add(packets);
-    if (list == compact_list) counters[CounterId::deny_denied].add(packets);
   };
   const auto list_of = [&](int packet) { return burst.decision(static_cast<unsigned>(packet)).list; };
   if (burst.denials != nullptr && (named & ~burst.dropped) == 0) {

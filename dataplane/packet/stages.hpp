@@ -19,6 +19,13 @@ void probe_burst(Burst &burst) noexcept;
 // answers -> decision(), dropped, special; in the order of the reasons
 void judge_burst(Burst &burst, Verdict without_image) noexcept;
 
+// decision() of what a judge denied (compact mode) -> by_judge, and their lists where the image has a class map
+void name_denied(Burst &burst) noexcept;
+// The address by which a packet is judged: under `either` its source, and of the outermost header where what is inside
+// counts too. The other one is that for whose sake the judge denied the packet.
+[[nodiscard]] Address judged_first(const Burst &burst, unsigned packet) noexcept;
+[[nodiscard]] Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept;
+
 // decision() -> the peer's queue, the denied ring or back to the pool; what a queue refuses is decided anew
 void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept;
 

@@ -171,6 +171,7 @@ void Worker::State::finish_oldest() noexcept {
     newest_is_probed = true;
   }
   judge_burst(burst, without_image);
+  name_denied(burst);
   if (burst.image != nullptr) count_lookups(burst.lookup.cost(), counters);
   lap(CounterId::judge_cycles);
   leave(burst);

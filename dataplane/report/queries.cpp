@@ -210,6 +210,7 @@ Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
   Json json{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}};
   json["list"] = why.list.empty() ? Json(nullptr) : Json(why.list);
   json["entry"] = why.entry.empty() ? Json(nullptr) : Json(why.entry);
+  if (why.judged) json["judged"] = true;
   json["generation"] = live->generation;
   json["path"] = Json::array();
   for (const auto &[step, step_text] : why.path)

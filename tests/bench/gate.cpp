@@ -125,10 +125,15 @@ unsigned LoopPort::packets_present() const {
 
 std::unique_ptr<dataplane::AttachedImage> attached_copy(const Image &image, Generation generation,
                                                         const dataplane::AttachContext &context) {
-  const auto header = *image.view().header;
+  return attached_copy(image.region().bytes(), generation, context);
+}
+
+std::unique_ptr<dataplane::AttachedImage> attached_copy(Bytes bytes, Generation generation,
+                                                        const dataplane::AttachContext &context) {
+  const auto header = *reinterpret_cast<const image::ImageHeader *>(bytes.data());
   auto file = image::MemoryFile::make(header.total_bytes, true);
   if (!file) give_up(file.error().message);
-  std::memcpy(file->bytes().data(), image.region().bytes().data(), header.total_bytes);
+  std::memcpy(file->bytes().data(), bytes.data(), header.total_bytes);
   auto &copy = *reinterpret_cast<image::ImageHeader *>(file->bytes().data());
   copy.generation = generation;
   copy.header_checksum = checksum(Bytes(file->bytes()).first(offsetof(image::ImageHeader, header_checksum)));

@@ -91,6 +91,8 @@ private:
 // The image in memory of its own, sealed and attached as one that came over the socket.
 [[nodiscard]] std::unique_ptr<dataplane::AttachedImage>
 attached_copy(const Image &image, Generation generation, const dataplane::AttachContext &context);
+[[nodiscard]] std::unique_ptr<dataplane::AttachedImage>
+attached_copy(Bytes bytes, Generation generation, const dataplane::AttachContext &context);
 
 // A net_ring port over these rings, started; `pool` is asked for by ethdev and not used by rings.
 [[nodiscard]] std::uint16_t ring_port(const std::string &name, rte_ring *rx, rte_ring *tx, rte_mempool *pool);

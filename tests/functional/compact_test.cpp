@@ -98,12 +98,13 @@ protected:
       const Workload::Of &of = workload.of(row.index);
       if (of.denied) {
         missed += row.verdict != "drop";
+        EXPECT_EQ(row.list, "hosts");
         continue;
       }
       Seen &in = seen[{row.generation, of.phase}];
       ++in.negatives;
       if (row.verdict != "drop") continue;
-      EXPECT_EQ(row.list, "compact");
+      EXPECT_EQ(row.list, "hosts") << "the class map has no other, and the dataplane no rules";
       ++in.hits;
       if (of.number < hot) in.hot_hit.insert(of.number);
     }
@@ -236,6 +237,28 @@ TEST_F(CompactPair, single_entries_come_and_go_and_a_plan_is_made_anew_on_reques
   EXPECT_EQ(pair.verdict(numbered_address(19'999)), "drop");
   const Reply both = pair.ctl({"plan", "--apply", pair.config()});
   EXPECT_NE(both.status, 0) << "which rules?";
+}
+
+TEST_F(CompactPair, a_denial_has_its_list_and_one_in_error_none) {
+  const auto list_of = [&](const std::string &address) {
+    const Json why = pair.must({"explain", address});
+    return why.at("list").is_string() ? why.at("list").get<std::string>() : std::string();
+  };
+  pair.must({"list", "add", "bans", "203.0.113.9"});
+  EXPECT_EQ(list_of("203.0.113.9"), "bans");
+  EXPECT_EQ(list_of(numbered_address(7)), "hosts");
+  pair.must({"list", "add", "bans", numbered_address(20'500)});
+  EXPECT_EQ(list_of(numbered_address(20'500)), "bans") << "a neighbour that came later";
+  pair.write_config(setup().lists, "mode: {compact: {memory: 12KiB, unknown_budget: 0.5}}\n");
+  const Json plan = pair.must({"plan", pair.config()});
+  EXPECT_GT(plan.at("deny_filter").at("class_map_bytes"), 0);
+  pair.must({"apply", pair.config()});
+  std::string wrong;
+  for (std::uint32_t i = 20'000; i < 20'400 && wrong.empty(); ++i)
+    if (pair.verdict(numbered_address(i)) == "drop") wrong = numbered_address(i);
+  ASSERT_NE(wrong, "") << "a filter of five bits a host errs in one address of ten";
+  EXPECT_EQ(list_of(wrong), "compact") << "no rule denies it";
+  EXPECT_EQ(list_of(numbered_address(20'500)), "bans");
 }
 
 } // namespace

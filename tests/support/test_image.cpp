@@ -1,6 +1,7 @@
 #include "tests/support/test_image.hpp"
 
 #include "weir/base/hash.hpp"
+#include "weir/build/class_map_builder.hpp"
 #include "weir/image/reader.hpp"
 
 #include <cstring>
@@ -53,6 +54,7 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
     input.deny.predictor = input.allow.predictor = build::Predictor::chained;
 
   build::DenyFilter stack;
+  std::vector<std::byte> class_map;
   if (options.stack) {
     build::DenyFilterSizes plan = *options.stack;
     plan.family = options.family;
@@ -60,6 +62,10 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
     if (!made) throw std::runtime_error(made.error().message);
     stack = std::move(*made);
     input.deny_filter = stack.input(options.stack->known);
+    if (options.class_map) {
+      class_map = build::build_class_map(input.deny, input.seed).value();
+      input.deny_filter.class_map = class_map;
+    }
   }
   auto built = build::build_growing(input, [this](std::uint64_t size) -> Result<MutableBytes> {
     size_ = size;

@@ -23,6 +23,7 @@ struct ImageOptions {
   build::AllowFilterParams guard{}; // a filter in front of the allow tables
   std::vector<build::VulnerableKey> guarded{};
   std::optional<build::DenyFilterSizes> stack{}; // of denied hosts
+  bool class_map = false;                        // of a stack that judges: it names their lists
   HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; a Seesaw filter takes it over
 };
 

@@ -159,6 +159,8 @@ template <class Entry>
     out.push_back({image::section_of(in.deny_filter.role),
                    section_mutable | (without_hosts(in, Side::deny) ? 0 : image::section_optional),
                    in.deny_filter.section.size()});
+  if (!in.deny_filter.class_map.empty())
+    out.push_back({SectionKind::deny_class_map, image::section_optional, in.deny_filter.class_map.size()});
   if (in.allow_filter.params)
     out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
                    in.allow_filter.params.bytes().value_or(0)}); // impossible ones are refused before
@@ -201,6 +203,7 @@ public:
     if (!write_allow_filter()) return false;
     if (!in_.deny_filter.section.empty())
       std::ranges::copy(in_.deny_filter.section, section(image::section_of(in_.deny_filter.role)).begin());
+    std::ranges::copy(in_.deny_filter.class_map, section(SectionKind::deny_class_map).begin());
     seal();
     return true;
   }

@@ -14,7 +14,8 @@
 namespace weir::build::detail {
 namespace {
 
-// Asks entries through the real view, prefetching ahead. A stack that judges knows hosts, not their lists.
+// Asks entries through the real view, prefetching ahead. A stack that judges knows hosts, and a class map
+// their lists.
 template <class Line, class Entry>
 [[nodiscard]] Status ask_some_keys(const image::ImageView &view, Side side, std::span<const Entry> entries,
                                    table::KeyHasher hasher, const auto &way_is_open) {
@@ -33,7 +34,10 @@ template <class Line, class Entry>
       if (has_map && !is_host(e)) continue;
       const std::uint32_t wanted =
           judged && is_host(e) ? image::DenyFilterView::denial<Line> : table::value::make(e.list, e.length);
-      if (view.find<Line>(side, key_of(e), e.length, hashes[i]) != wanted || !way_is_open(e, wanted))
+      const bool misnamed =
+          judged && is_host(e) && !view.class_map.empty() && view.class_map.list_of(hashes[i]) != e.list;
+      if (misnamed || view.find<Line>(side, key_of(e), e.length, hashes[i]) != wanted ||
+          !way_is_open(e, wanted))
         return fail(Errc::bad_image, "the image built does not answer for " + to_string(address_of(e)) + '/' +
                                          std::to_string(e.length));
     }

@@ -84,6 +84,9 @@ struct DenyFilterInput {
   image::DenyFilterRole role = image::DenyFilterRole::front;
   Bytes section{};                // empty: no such filter
   std::span<const Address> known; // the negatives that it was told of, to be asked about at the end
+  // Of a judge: what build_class_map() has made of the same entries for the same seed (build/class_map_builder.hpp).
+  // Empty: what it denies has no list.
+  Bytes class_map{};
 };
 
 struct PrefixRanges; // build/prefix_ranges.hpp

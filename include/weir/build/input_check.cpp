@@ -86,6 +86,9 @@ Status check_input(const BuildInput &in) {
   if (in.allow_filter.params) TRY(in.allow_filter.params.bytes());
   if (!in.deny_filter.section.empty() && in.deny.front_filter)
     return fail(Errc::usage, "two filters for the deny side: give it one");
+  if (!in.deny_filter.class_map.empty() && !without_hosts(in, Side::deny))
+    return fail(Errc::usage,
+                "a class map names the lists of what a judge denies: build none without a judge");
   if (without_hosts(in, Side::deny) &&
       std::ranges::any_of(in.lists, [](const ListInput &l) { return l.name == image::compact_list_name; }))
     return fail(Errc::usage, "a list is called compact, the name under which compact mode counts: rename it");

@@ -96,9 +96,11 @@ enum class SectionKind : std::uint32_t {
   // the other sides and families.
   deny_v4_hosts = 52, // table::WordHeader, lines of words
 
+  deny_class_map =
+      39, // a Huffman map: which list a host is on that a judge denies [Chained §5.2]; only beside 44
+
   // Reserved for what is to come; refused today unless flagged optional.
   offender_model = 38, // stable learned filter [SLBF]
-  list_name = 39,      // names the list of an address in compact mode
 };
 
 // What a kind is called in messages; empty for numbers that are none.
@@ -117,6 +119,7 @@ enum class SectionKind : std::uint32_t {
   if (kind == SectionKind::allow_filter) return "allow_filter";
   if (kind == SectionKind::deny_front) return "deny_front";
   if (kind == SectionKind::deny_judge) return "deny_judge";
+  if (kind == SectionKind::deny_class_map) return "deny_class_map";
   if (kind == SectionKind::deny_v4_hosts) return "deny_v4_hosts";
   if (n >= 32 && n < 32 + predictors.size()) return predictors[n - 32];
   if (n >= 48 && n < 48 + ranges.size()) return ranges[n - 48];

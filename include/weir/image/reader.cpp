@@ -238,6 +238,17 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
   return filter;
 }
 
+// No section: an empty view.
+[[nodiscard]] Result<ClassMapView> read_class_map(const Sections &s, const ImageView &view) {
+  const Bytes section = s.of(SectionKind::deny_class_map);
+  if (section.empty()) return ClassMapView{};
+  if (view.deny_filter.empty() || !view.deny_filter.judges())
+    return bad_section(SectionKind::deny_class_map, "no judge stands beside it");
+  auto map = ClassMapView::attach(section, view.lists);
+  if (!map) return bad_section(SectionKind::deny_class_map, map.error().message);
+  return map;
+}
+
 [[nodiscard]] Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<table::LengthMapHeader>(section);
   if (!h || section.size() != table::length_map_bytes)
@@ -356,6 +367,7 @@ Result<ImageView> attach(Bytes bytes, Check check, std::span<const AllowFilterOp
   view.lists = TRY(read_lists(sections.of(SectionKind::lists)));
   view.allow_filter = TRY(read_allow_filter(sections, allow_kinds));
   view.deny_filter = TRY(read_deny_filter(sections));
+  view.class_map = TRY(read_class_map(sections, view));
   for (const Side side : both_sides) {
     TRY(read_side(sections, side, view.family, view.v4[side]));
     TRY(read_side(sections, side, view.family, view.v6[side]));

@@ -5,6 +5,7 @@
 
 #include "weir/filter/split_block_bloom.hpp"
 #include "weir/image/allow_filter_view.hpp"
+#include "weir/image/class_map.hpp"
 #include "weir/image/deny_filter_view.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/key/address.hpp"
@@ -79,6 +80,8 @@ struct ImageView {
   AllowFilterView allow_filter;
   // Of denied hosts, both families; empty(): no such filter.
   DenyFilterView deny_filter;
+  // Which list a host is on that such a filter denies alone; empty(): nobody says.
+  ClassMapView class_map;
   // Of a side and family there is either a map of ranges, which has its prefixes while the table has hosts alone,
   // or there are the lengths at which the table is asked for prefixes and hosts alike.
   PerSide<table::RangeMapV4> ranges_v4;

@@ -197,10 +197,15 @@ private:
   }
 
   // A denied host that the filter of denied hosts takes before any table does. Where that filter takes
-  // nothing more, readers have to find the host in the overlay.
+  // nothing more, readers have to find the host in the overlay; and where a class map would name another list, they
+  // do as long as there is room: beyond that the host is denied under that other name.
   template <class Line>
   [[nodiscard]] Change store_host(SideWriter<Line> &writer, const typename Line::Key &key,
                                   std::uint32_t value, KeyHash h, Wait wait) {
+    if (view_.deny_filter.judges() && !view_.class_map.empty() &&
+        view_.class_map.list_of(h) != table::value::list_of(value))
+      if (const Change named = writer.store_in_overlay(key, value, h); named != Change::needs_rebuild)
+        return named;
     const bool entered = view_.deny_filter.contains(h) || deny_filter_.insert(h);
     if (entered && !view_.deny_filter.judges()) return writer.store(key, value, h, wait);
     const bool judged = entered && !view_.deny_filter.spares(key);

@@ -205,7 +205,15 @@ bool ask(const image::ImageView &view, Side side, const Address &address, Explan
     return false;
   }
   const unsigned length = table::value::length_of(value);
-  out.list = image::list_name(view, table::value::list_of(value));
+  ListId list = table::value::list_of(value);
+  out.judged = list == compact_list;
+  if (out.judged && !view.class_map.empty()) {
+    list = view.class_map.list_of(
+        view.hash(Prefix{address, static_cast<std::uint8_t>(address_bits(address.family))}));
+    out.path.push_back(
+        {"class map", fmt::format("list {}, if a rule denies the host", image::list_name(view, list))});
+  }
+  out.list = image::list_name(view, list);
   out.entry = to_string(Prefix{masked(address, length), static_cast<std::uint8_t>(length)});
   out.path.push_back({name, fmt::format("{} on list {}", out.entry, out.list)});
   return true;

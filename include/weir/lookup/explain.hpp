@@ -17,8 +17,9 @@ struct Explanation {
   };
   Verdict verdict = Verdict::pass;
   Reason reason = Reason::fallthrough;
-  std::string list;  // empty: none
-  std::string entry; // the prefix that matched
+  std::string list;    // empty: none
+  std::string entry;   // the prefix that matched
+  bool judged = false; // denied by a filter alone (compact mode): whether a rule says so only the rules know
   std::vector<Step> path;
 };
 

@@ -180,6 +180,7 @@ enum class SampleKind : std::uint8_t { passed = 1, denied = 2, filter_false_posi
 inline constexpr std::uint16_t sample_by_default = 1; // no list matched: a negative of the deny side
 inline constexpr std::uint16_t sample_by_stack = 2;   // denied by a stacked filter alone: to be checked
 inline constexpr std::uint16_t sample_again = 4;      // the same, and the worker met this address of late
+inline constexpr std::uint16_t sample_judged = 8;     // of the traffic, denied by such a filter
 
 struct Sample {
   SampleKind kind = SampleKind::passed;

@@ -16,7 +16,7 @@
 namespace weir::lab {
 namespace {
 
-constexpr unsigned tables_max = 256; // where each node has its own
+constexpr unsigned tables_max = filter::huffman_tables_mask; // where each node has its own
 constexpr std::size_t asked_max = 2'000'000;
 
 Result<std::vector<std::uint32_t>> countries_in(const std::string &path) {

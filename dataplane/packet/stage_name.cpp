@@ -18,7 +18,8 @@ namespace {
 [[nodiscard]] PacketMask denied_by_judge(const Burst &burst) noexcept {
   PacketMask denied = 0;
   for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1)
-    if (burst.decision(static_cast<unsigned>(std::countr_zero(rest))).list == compact_list) denied |= rest & -rest;
+    if (burst.decision(static_cast<unsigned>(std::countr_zero(rest))).list == compact_list)
+      denied |= rest & -rest;
   return denied;
 }
 

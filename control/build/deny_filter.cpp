@@ -12,17 +12,6 @@ namespace weir::build {
 
 namespace {
 
-filter::FilterKind kind_of(plan::StackBase base) noexcept {
-  switch (base) {
-  case plan::StackBase::split_block: return filter::FilterKind::split_block_bloom;
-  case plan::StackBase::bloom: return filter::FilterKind::bloom;
-  case plan::StackBase::fuse: return filter::FilterKind::binary_fuse;
-  case plan::StackBase::cuckoo: return filter::FilterKind::cuckoo;
-  case plan::StackBase::quotient: break;
-  }
-  return filter::FilterKind::quotient;
-}
-
 // Do both ends lie in the same of the ascending ranges?
 template <class Range, class Number>
 bool within_one(const std::vector<Range> &ranges, const Number &first, const Number &last) {
@@ -36,7 +25,7 @@ Result<StackSection> make_deny_filter(const BuildInput &input, const plan::DenyF
   const auto start = std::chrono::steady_clock::now();
   DenyFilterSizes wanted;
   wanted.role = plan.compact ? image::DenyFilterRole::judge : image::DenyFilterRole::front;
-  wanted.base = kind_of(plan.base);
+  wanted.base = plan::facts_of(plan.form).kind;
   wanted.layers = plan.stack.layers;
   wanted.room = std::max(1.0, static_cast<double>(plan.planned_keys) /
                                   static_cast<double>(std::max<std::uint64_t>(plan.keys, 1)));

@@ -26,9 +26,11 @@ std::string shape_text(const Json &filter) {
   const Json &built = child(filter, "built");
   const std::uint64_t bytes = count_in(built.is_object() ? built : filter, "bytes");
   return fmt::format(
-      "{} of {} layers, {} hosts, room for {}, {}, {:.1f} bits a host; {} known negatives, {} of them "
+      "{} of {} {}{}, {} hosts, room for {}, {}, {:.1f} bits a host; {} known negatives, {} of them "
       "hot",
-      text_in(filter, "base"), child(filter, "layers").size(), thousands_in(filter, "keys"),
+      text_in(filter, "base"), child(filter, "layers").size(),
+      text_in(filter, "chosen") == "chained_and" ? "stage" : "layer",
+      child(filter, "layers").size() == 1 ? "" : "s", thousands_in(filter, "keys"),
       thousands_in(filter, "planned_keys"), bytes_text(bytes), number_in(filter, "bits_per_key"),
       thousands_in(filter, "known_negatives"), thousands_in(filter, "hot"));
 }
@@ -44,6 +46,21 @@ std::string budget_text(const Json &filter) {
                 (has_number(filter, "needed_bytes")
                      ? fmt::format(": {} would do", bytes_text(count_in(filter, "needed_bytes")))
                      : std::string()));
+}
+
+// A form that was sized, or why it was not.
+std::string tried_text(const Json &tried) {
+  const std::string why_not = text_in(tried, "why_not", "");
+  const std::string name =
+      fmt::format("  {} {}", flag_in(tried, "chosen") ? "->" : "  ", text_in(tried, "base"));
+  if (number_in(tried, "bytes") == 0) return fmt::format("{}: {}\n", name, why_not);
+  return fmt::format(
+      "{}: {}, {:.2f} bits a host, in error {}, {} of known sources, {} of unknown ones; additions {}; "
+      "{:.1f} ns{}{}\n",
+      name, bytes_text(static_cast<std::uint64_t>(number_in(tried, "bytes"))),
+      number_in(tried, "bits_per_key"), percent(tried, "efpr"), percent(tried, "known"),
+      percent(tried, "efpb"), text_in(tried, "update", "") == "in_place" ? "in place" : "to the overlay",
+      number_in(tried, "ns_per_lookup"), why_not.empty() ? "" : ": ", why_not);
 }
 
 } // namespace
@@ -64,13 +81,7 @@ std::string deny_filter_plan(const Json &filter) {
       text += fmt::format("  class map, which names the lists of what it denies: {}\n", bytes_text(bytes));
   }
   if (child(filter, "tried").size() > 1)
-    for (const Json &tried : child(filter, "tried"))
-      text += fmt::format("  {} {}: {} layers, {}, {} in error, {} of unknown sources{}{}\n",
-                          flag_in(tried, "chosen") ? "->" : "  ", text_in(tried, "base"),
-                          count_in(tried, "layers"),
-                          bytes_text(static_cast<std::uint64_t>(number_in(tried, "bytes"))),
-                          percent(tried, "efpr"), percent(tried, "efpb"),
-                          text_in(tried, "why_not", "").empty() ? "" : ": ", text_in(tried, "why_not", ""));
+    for (const Json &tried : child(filter, "tried")) text += tried_text(tried);
   const Json &advice = child(filter, "advice");
   text += "should it stack? ";
   text += advice.is_object() ? text_in(advice, "words", "") + '\n'

@@ -1,5 +1,6 @@
 #include "control/plan/deny_filter.hpp"
 
+#include "control/plan/judge.hpp"
 #include "control/plan/plan.hpp"
 #include "control/plan/side.hpp"
 #include "weir/build/image_builder.hpp"
@@ -12,14 +13,11 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 namespace weir::plan {
 namespace {
 
-// Those that an image has a form for, the one that is asked fastest first, the one that does not change in
-// place last: each next one has to save something.
-constexpr std::array bases{StackBase::split_block, StackBase::bloom, StackBase::fuse};
-constexpr double base_saving_min = 0.05;
 // Allowed hosts among the known negatives: so many at most, or a quarter of the keys.
 constexpr std::uint64_t allowed_least = 4096;
 
@@ -79,147 +77,17 @@ void list_known(DenyFilterPlan &plan, const DenyFilterTask &task, const std::vec
   plan.known_count = plan.known.size();
 }
 
-// ---- sizes -------------------------------------------------------------------------------------
-
-CostCurve curve_of(const DenyFilterPlan &plan) {
-  std::vector<double> costs;
-  double known = 0;
-  for (const workload::HotSource &source : plan.known_cost) known += costs.emplace_back(source.cost);
-  return CostCurve::of(costs, std::max(plan.samples - known, costs.empty() ? 1.0 : 0.0));
-}
-
-StackTask stack_task(const DenyFilterPlan &plan, StackBase base) {
-  StackTask task{.base = base,
-                 .fuse_below = false,
-                 .positives = as_double(plan.planned_keys),
-                 .negatives = curve_of(plan),
-                 .bits_total = {},
-                 .rate_max = {},
-                 .price = {}};
-  task.known_max = as_double(plan.known_cost.size());
-  if (plan.known_cost.empty()) task.depth_max = 1;
-  return task;
-}
-
-// With more known negatives than were chosen the even layers grow, and nothing else does.
-double bits_of_more_known(const StackPlan &stack, double more) {
-  double bits = 0;
-  for (std::size_t i = 1; i < stack.layers.size(); i += 2) bits += stack.layers[i].bits;
-  return stack.known > 0 ? bits * more / stack.known : 0;
-}
-
-struct Sized {
-  StackPlan stack;
-  std::optional<double> needed_bits; // for both budgets, when there is less
-};
-
-Result<Sized> size_compact(const DenyFilterPlan &plan, const config::Compact &compact, StackBase base,
-                           double allowed) {
-  StackTask task = stack_task(plan, base);
-  task.efpb_max = compact.unknown_budget;
-  task.rate_max = compact.false_positive_budget;
-  auto cheapest = size_stack(task);
-  if (cheapest) cheapest->bits += bits_of_more_known(*cheapest, allowed);
-  const double bits_max = 8 * as_double(compact.memory_bytes.value_or(0));
-  if (!compact.memory_bytes || (cheapest && cheapest->bits <= bits_max)) {
-    if (!cheapest) return std::unexpected(cheapest.error());
-    return Sized{std::move(*cheapest), {}};
-  }
-  task.rate_max.reset();
-  task.bits_total = bits_max;
-  auto best = size_stack(task);
-  if (const double more = best ? bits_of_more_known(*best, allowed) : 0; more > 0) {
-    task.bits_total = std::max(bits_max - more, bits_max / 2);
-    best = size_stack(task);
-    if (best) best->bits += bits_of_more_known(*best, allowed);
-  }
-  if (!best) return std::unexpected(best.error());
-  return Sized{std::move(*best), cheapest ? std::optional(cheapest->bits) : std::nullopt};
-}
-
-Error too_small(const DenyFilterPlan &plan, const config::Config &config) {
-  const config::Compact &compact = *config.compact;
-  StackTask task = stack_task(plan, StackBase::bloom);
-  task.depth_max = 1;
-  task.rate_max = compact.unknown_budget;
-  const auto least = size_stack(task);
-  const std::string needed =
-      least ? fmt::format("about {} are needed", human_bytes(static_cast<std::uint64_t>(least->bits / 8)))
-            : std::string("no filter does");
-  return {Errc::refused,
-          fmt::format(
-              "{}:{}: mode.compact.memory: {} is too little for {} denied hosts, so that an unknown source "
-              "is denied in error at most {:g} of the time: {}; allow more memory or a larger "
-              "unknown_budget, or write mode: exact",
-              config.source.string(), std::max(compact.line, 1),
-              human_bytes(compact.memory_bytes.value_or(0)), plan.planned_keys, compact.unknown_budget,
-              needed)};
-}
-
-// Fewer bits when both keep the budget, else fewer errors.
-bool is_better(const DenyFilterPlan &plan, const StackPlan &one, const StackPlan &than) {
-  const auto keeps = [&](const StackPlan &s) { return s.efpr <= plan.false_positive_budget * 1.001; };
-  if (keeps(one) != keeps(than)) return keeps(one);
-  return keeps(one) ? one.bits < than.bits * (1 - base_saving_min)
-                    : one.efpr < than.efpr * (1 - base_saving_min);
-}
-
-Status choose_base(DenyFilterPlan &plan, const config::Config &config, double allowed) {
-  const bool changes = std::ranges::any_of(
-      config.lists, [](const config::List &list) { return list.action == Side::deny && list.dynamic; });
-  for (const StackBase base : bases) {
-    if (base == StackBase::fuse && changes) {
-      plan.tried.push_back({.base = base, .why_not = "a list is dynamic, and it takes no additions"});
-      continue;
-    }
-    auto sized = size_compact(plan, *config.compact, base, allowed);
-    if (!sized) {
-      plan.tried.push_back({.base = base, .why_not = sized.error().message});
-      continue;
-    }
-    const StackPlan &s = sized->stack;
-    plan.tried.push_back({base, s.bits, s.efpr, s.efpb, static_cast<unsigned>(s.layers.size()), false, {}});
-    if (plan.stacks() && !is_better(plan, s, plan.stack)) continue;
-    plan.base = base;
-    plan.stack = std::move(sized->stack);
-    plan.needed_bits = sized->needed_bits;
-  }
-  if (!plan.stacks()) return std::unexpected(too_small(plan, config));
-  for (DenyFilterPlan::Tried &tried : plan.tried) {
-    tried.chosen = tried.base == plan.base;
-    if (!tried.chosen && tried.why_not.empty()) tried.why_not = "saves too little, or nothing";
-  }
-  return {};
-}
+// ---- plans -------------------------------------------------------------------------------------
 
 void advise(DenyFilterPlan &plan, double rate) {
   plan.advice_rate = rate;
   if (plan.samples < as_double(workload_samples_min) || plan.known_cost.empty()) return;
-  if (auto advice = advise_stack(plan.base, as_double(plan.planned_keys), curve_of(plan), rate))
+  if (auto advice = advise_stack(facts_of(plan.form).layers.value_or(StackBase::bloom),
+                                 as_double(plan.planned_keys), curve_of(plan), rate))
     plan.advice = std::move(*advice);
 }
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
-
-std::string why_compact(const DenyFilterPlan &plan) {
-  std::string why =
-      plan.stack.layers.size() == 1
-          ? (plan.known_cost.empty()
-                 ? fmt::format("one layer: samples name no source often enough yet ({:.0f} samples)",
-                               plan.samples)
-                 : std::string("one layer: more would cost more than they save"))
-          : fmt::format(
-                "{} layers: the {} hottest of the sources that nothing denies ask {} of the questions",
-                plan.stack.layers.size(), plan.hot, percent(plan.stack.psi));
-  if (!plan.keeps_budget())
-    why += fmt::format("; {} in error are more than false_positive_budget: {}{}", percent(plan.stack.efpr),
-                       percent(plan.false_positive_budget),
-                       plan.needed_bits
-                           ? fmt::format(", which would take {}",
-                                         human_bytes(static_cast<std::uint64_t>(*plan.needed_bits / 8)))
-                           : std::string());
-  return why;
-}
 
 // Room for what `list add` brings until the next image.
 void count_keys(DenyFilterPlan &plan, std::uint64_t keys) {
@@ -242,9 +110,7 @@ Result<DenyFilterPlan> plan_compact(const DenyFilterTask &task) {
   take_hot(plan, task);
   advise(plan, plan.false_positive_budget);
   const std::vector<Address> allowed = allowed_hosts(task, std::max(allowed_least, plan.keys / 4));
-  TRY(choose_base(plan, task.config, as_double(allowed.size())));
-  plan.chosen = "stacked";
-  plan.why = why_compact(plan);
+  TRY(choose_judge(plan, task, as_double(allowed.size())));
   list_known(plan, task, allowed);
   return plan;
 }
@@ -258,12 +124,12 @@ Result<DenyFilterPlan> plan_front(const DenyFilterTask &task) {
     return plan;
   }
   // The one that a burst is asked about fastest, or the only one that the target has.
-  plan.base = task.input.target() == build::Target::p4 ? StackBase::bloom : StackBase::split_block;
+  plan.form = task.input.target() == build::Target::p4 ? DenyForm::bloom : DenyForm::split_block;
   take_hot(plan, task);
   const std::uint32_t blocks =
       filter::SplitBlockBloom::blocks_for(plan.planned_keys, build::front_bits_per_key);
   advise(plan, filter::split_block_bloom_rate(plan.planned_keys, blocks));
-  StackTask sizes = stack_task(plan, plan.base);
+  StackTask sizes = stack_task(plan, *facts_of(plan.form).layers, plan.planned_keys);
   if (task.input.target() == build::Target::p4)
     sizes.depth_max = std::min(sizes.depth_max, image::jhash_stack_layers_max);
   constexpr double bits_min = 8 * 4096; // below a page there is nothing to save
@@ -273,14 +139,36 @@ Result<DenyFilterPlan> plan_front(const DenyFilterTask &task) {
   return plan;
 }
 
+struct TablesBehind {
+  Family family = Family::ipv4;
+  Sizes sizes;
+};
+TablesBehind tables_behind(const build::SideInput &deny) {
+  const Family family = deny.v6.size() > deny.v4.size() ? Family::ipv6 : Family::ipv4;
+  return {family, sizes_of(family, std::max(deny.v4.size(), deny.v6.size()))};
+}
+
 } // namespace
 
 Result<DenyFilterPlan> plan_deny_filter(const DenyFilterTask &task) {
   if (task.config.compact) return plan_compact(task);
   if (task.config.front_filter != config::FrontFilter::stacked) return DenyFilterPlan{};
   auto plan = plan_front(task);
-  if (plan && plan->stacks()) plan->chosen = "stacked", plan->why = "the configuration says so";
+  if (plan && plan->stacks()) {
+    plan->chosen = "stacked", plan->why = "the configuration says so";
+    if (task.input.target() == build::Target::cpp) {
+      const auto [family, sizes] = tables_behind(task.input.deny);
+      plan->ns = front_stack_ns(plan->stack, family, sizes, task.hit_ratio, task.calibration);
+      show_chained_front(*plan, task, family, sizes);
+    }
+  }
   return plan;
+}
+
+double tables_ns(double asks, double hits, const Sizes &sizes, const Calibration &calibration) {
+  const double second = hits * (sizes.lines.hit - 1) + (asks - hits) * (sizes.lines.absent - 1);
+  return asks * calibration.touch_ns(Path::line, sizes.inline_bits.bytes1) +
+         (sizes.keys == 0 ? 0 : second * calibration.touch_ns(Path::line, sizes.inline_bits.bytes2));
 }
 
 double front_stack_ns(const StackPlan &stack, Family family, const Sizes &sizes, double hit_ratio,
@@ -306,16 +194,11 @@ double front_stack_ns(const StackPlan &stack, Family family, const Sizes &sizes,
   const double known = cost_of_layers([&](std::size_t i) { return i % 2 == 0 ? rates[i] : 1.0; });
   const double unknown = cost_of_layers([&](std::size_t i) { return rates[i]; });
   const double filter = h * positive + (1 - h) * (stack.psi * known + (1 - stack.psi) * unknown);
-  const double asks = h + (1 - h) * stack.efpr;
-  const double second = h * (sizes.lines.hit - 1) + (asks - h) * (sizes.lines.absent - 1);
-  return work + filter + asks * calibration.touch_ns(Path::line, sizes.inline_bits.bytes1) +
-         (sizes.keys == 0 ? 0 : second * calibration.touch_ns(Path::line, sizes.inline_bits.bytes2));
+  return work + filter + tables_ns(h + (1 - h) * stack.efpr, h, sizes, calibration);
 }
 
-DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen,
-                                 const Calibration &calibration) {
+DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen) {
   DenyFilterPlan none;
-  const build::SideInput &deny = task.input.deny;
   if (task.config.front_filter == config::FrontFilter::none ||
       task.config.front_filter == config::FrontFilter::split_block_bloom) {
     none.why = "the configuration asks for another front filter";
@@ -332,9 +215,9 @@ DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen,
     none.why = plan ? plan->why : plan.error().message;
     return none;
   }
-  const Family family = deny.v6.size() > deny.v4.size() ? Family::ipv6 : Family::ipv4;
-  const Sizes sizes = sizes_of(family, std::max(deny.v4.size(), deny.v6.size()));
-  plan->ns = front_stack_ns(plan->stack, family, sizes, task.hit_ratio, calibration);
+  const auto [family, sizes] = tables_behind(task.input.deny);
+  plan->ns = front_stack_ns(plan->stack, family, sizes, task.hit_ratio, task.calibration);
+  show_chained_front(*plan, task, family, sizes);
   const bool instead_of_another = chosen.option.front_filter != FrontFilter::none;
   const double wanted = instead_of_another ? saving_min : front_saving_min;
   if (plan->ns < chosen.ns * (1 - wanted)) {
@@ -349,6 +232,8 @@ DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen,
                           plan->ns, chosen.ns, name_of(chosen.option.front_filter), percent(plan->stack.efpr),
                           plan->ns < chosen.ns ? fmt::format("{} at least is to be saved", percent(wanted))
                                                : "each reads several lines of the layers");
+  for (DenyFilterPlan::Tried &tried : plan->tried)
+    if (std::exchange(tried.chosen, false)) tried.why_not = "it saves too little, or nothing";
   plan->stack = {};
   plan->known.clear();
   plan->known_cost.clear();

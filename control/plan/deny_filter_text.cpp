@@ -19,9 +19,11 @@ std::string tried_json(const DenyFilterPlan &plan) {
   std::string text;
   for (const DenyFilterPlan::Tried &t : plan.tried)
     text += fmt::format(
-        R"({}{{"base":"{}","layers":{},"bytes":{:.0f},"efpr":{:.6g},"efpb":{:.6g},"chosen":{},"why_not":"{}"}})",
-        text.empty() ? "" : ",", name_of(t.base), t.depth, t.bits / 8, t.efpr, t.efpb, t.chosen,
-        json_text(t.why_not));
+        R"({}{{"judge":"{}","base":"{}","layers":{},"bytes":{:.0f},"bits_per_key":{:.3f},"efpr":{:.6g},"efpb":{:.6g},)"
+        R"("known":{:.6g},"update":"{}","ns_per_lookup":{:.2f},"chosen":{},"why_not":"{}"}})",
+        text.empty() ? "" : ",", name_of(facts_of(t.form).judge), name_of(t.form), t.depth, t.bits / 8,
+        t.bits_per_key, t.efpr, t.efpb, t.known_rate, facts_of(t.form).in_place ? "in_place" : "overlay",
+        t.ns, t.chosen, json_text(t.why_not));
   return text;
 }
 
@@ -46,7 +48,7 @@ std::string to_json(const DenyFilterPlan &plan) {
         R"(,"base":"{}","keys":{},"planned_keys":{},"bytes":{:.0f},"bits_per_key":{:.3f},)"
         R"("known_negatives":{},"hot":{},"layers":[{}],)"
         R"("predicted":{{"psi":{:.6g},"efpr":{:.6g},"efpb":{:.6g},"known":{:.6g},"single":{:.6g}}})",
-        name_of(plan.base), plan.keys, plan.planned_keys, s.bits / 8, plan.bits_per_key(), plan.known_count,
+        name_of(plan.form), plan.keys, plan.planned_keys, s.bits / 8, plan.bits_per_key(), plan.known_count,
         plan.hot, layers_json(s), s.psi, s.efpr, s.efpb, s.known_rate, s.single_rate);
   }
   if (plan.built) {

@@ -290,8 +290,8 @@ void weigh_stack(Plan &plan, const build::BuildInput &input, const config::Confi
   if (plan.tables[0].hosts_in_words) return;
   const auto chosen = std::ranges::find_if(plan.candidates, [](const Candidate &c) { return c.cost.chosen; });
   if (chosen == plan.candidates.end()) return;
-  plan.deny_filter = weigh_front_stack({input, config, now.negatives, plan.workload.hit_ratio}, chosen->cost,
-                                       now.calibration);
+  plan.deny_filter = weigh_front_stack(
+      {input, config, now.negatives, now.calibration, plan.workload.hit_ratio}, chosen->cost);
   if (!plan.deny_filter.stacks()) return;
   plan.chosen.front_filter = FrontFilter::none;
   build::BuildInput as_planned = input;
@@ -462,7 +462,8 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
   plan.calibration = now.calibration.note;
   plan.allow_filter =
       TRY(plan_allow_filter(input, config, plan.workload.hit_ratio, now.calibration, now.hot));
-  plan.deny_filter = TRY(plan_deny_filter({input, config, now.negatives, plan.workload.hit_ratio}));
+  plan.deny_filter =
+      TRY(plan_deny_filter({input, config, now.negatives, now.calibration, plan.workload.hit_ratio}));
   if (plan.deny_filter.compact && plan.deny_filter.stacks())
     plan.deny_filter.class_map_bytes = class_map_bytes(input.deny);
   choose_options(plan, in_tables, config, now.calibration);

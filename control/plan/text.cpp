@@ -22,7 +22,7 @@ std::string hits_text(const Workload &workload) {
 }
 
 std::string why(const Plan &plan) {
-  const std::string hosts = plan.deny_filter.compact ? "Denied hosts: a stacked filter without tables. " : "";
+  const std::string hosts = plan.deny_filter.compact ? "Denied hosts: a filter without tables. " : "";
   return fmt::format("a lookup takes {:.1f} ns at {}. {}Predictor {}: {}. Front filter {}: {}",
                      chosen_of(plan).cost.ns, hits_text(plan.workload), hosts, plan.predictor.chosen,
                      plan.predictor.why, plan.front_filter.chosen, plan.front_filter.why);
@@ -203,7 +203,7 @@ std::string to_text(const Plan &plan) {
   text += fmt::format("why: {}\nfigures: {}\n", why(plan), plan.calibration);
   text += allow_filter_text(plan.allow_filter);
   if (const DenyFilterPlan &deny = plan.deny_filter; !deny.why.empty())
-    text += fmt::format("stacked filter of denied hosts: {}: {}\n", deny.chosen, deny.why);
+    text += fmt::format("filter of denied hosts: {}: {}\n", deny.chosen, deny.why);
   text += fmt::format(
       "memory: image {} now, {} after, both during the swap: {}; needs {} in {}, {} free{}\n",
       human_bytes(plan.before_bytes), human_bytes(plan.image_bytes), human_bytes(plan.swap_bytes),

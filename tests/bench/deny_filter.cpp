@@ -16,7 +16,7 @@ constexpr std::uint32_t known_count = 200'000;
 struct Kind {
   const char *name;
   std::optional<image::DenyFilterRole> role; // none: as `front` says
-  std::vector<double> bits;                  // a key of each layer
+  std::vector<double> bits; // a key of each layer; whole ones of a fingerprint where the base has these
   filter::FilterKind base = filter::FilterKind::split_block_bloom;
   bool front = false;
 };
@@ -31,7 +31,10 @@ std::vector<Kind> kinds() {
           {"exact, stack of 3", front, three},
           {"compact, stack of 1", judge, one},
           {"compact, stack of 3", judge, three},
-          {"compact, Bloom stack of 3", judge, three, filter::FilterKind::bloom}};
+          {"compact, Bloom stack of 3", judge, three, filter::FilterKind::bloom},
+          {"compact, fuse stack of 3", judge, {7, 5, 4}, filter::FilterKind::binary_fuse},
+          {"compact, chained", judge, {6, 1}, filter::FilterKind::chained_and},
+          {"compact, chained, shared slots", judge, {6, 1}, filter::FilterKind::chained_and_shared}};
 }
 
 class StackImage {
@@ -47,7 +50,10 @@ public:
     if (kind.role) {
       build::DenyFilterSizes plan{
           .role = *kind.role, .base = kind.base, .layers = {}, .known = known, .spared = {}};
-      for (const double bits : kind.bits) plan.layers.push_back({.keys = 1, .bits = bits});
+      const bool digits = kind.base == filter::FilterKind::binary_fuse || filter::is_chained(kind.base);
+      for (const double bits : kind.bits)
+        plan.layers.push_back(digits ? build::LayerSize{.digits = static_cast<unsigned>(bits)}
+                                     : build::LayerSize{.keys = 1, .bits = bits});
       auto built = build::build_deny_filter(input.deny, plan, input.seed);
       if (!built) give_up(built.error().message);
       stack = std::move(*built);

@@ -5,6 +5,7 @@
 // single question may overlap with the next one, as in any loop; "add" is that of all keys into a fresh
 // filter, its memory included, and for filters that are built at once the time of that for each key.
 #include "tests/bench/bench.hpp"
+#include "weir/build/chained_filter.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
@@ -124,6 +125,8 @@ std::vector<std::unique_ptr<Entrant>> entrants(std::size_t keys) {
   all.push_back(std::make_unique<EntrantOf<build::XorFilter>>("XOR", keys));
   all.push_back(std::make_unique<EntrantOf<build::BinaryFuse>>("binary fuse", keys));
   all.push_back(std::make_unique<EntrantOf<build::BinaryFuse4>>("binary fuse, four-wise", keys));
+  all.push_back(std::make_unique<EntrantOf<build::ChainedFilter>>("chained", keys));
+  all.push_back(std::make_unique<EntrantOf<build::ChainedSharedFilter>>("chained, shared slots", keys));
   return all;
 }
 

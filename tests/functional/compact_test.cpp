@@ -149,7 +149,8 @@ TEST_F(Compact, a_gate_that_hits_hot_sources_learns_them_and_recovers_after_a_sh
   write_text(
       run / "weir.yaml",
       fmt::format(
-          "version: 1\nmode: {{compact: {{false_positive_budget: {}, unknown_budget: 0.2, memory: {}}}}}\n"
+          "version: 1\nmode: {{compact: {{judge: stacked, false_positive_budget: {}, unknown_budget: 0.2, "
+          "memory: {}}}}}\n"
           "samples: {{rate: 1/16}}\nreplan: {{interval: 1s}}\n"
           "lists: [{{name: hosts, action: deny, file: hosts.txt}}, {{name: bans, action: deny, dynamic: "
           "true}}]\n",

@@ -50,6 +50,21 @@ TEST(WeirLabDictionary, is_the_exact_filter_alone_below_two_negatives_a_positive
   EXPECT_EQ(json.at("errors"), 0);
 }
 
+// [Chained Alg. 2]: no key is answered wrongly here either, in what the model says and no more than its bound.
+TEST(WeirLabDictionary, has_and_not_beside_it_in_the_bits_of_its_model) {
+  for (const char *ways : {"3", "4"}) {
+    SCOPED_TRACE(ways);
+    const Json json = dictionary({"--lambda", "8", "--ways", ways, "--rounds", "1", "--positives", "200000"});
+    const Json &and_not = json.at("and_not");
+    EXPECT_EQ(and_not.at("errors"), 0);
+    const double bits = and_not.at("bits_per_positive");
+    EXPECT_NEAR(bits / and_not.at("predicted_bits_per_positive").get<double>(), 1, 0.05);
+    EXPECT_LT(bits, and_not.at("bits_per_positive_max"));
+    EXPECT_GT(bits, json.at("bits_per_positive")) << "`&` takes less";
+    EXPECT_GT(and_not.at("layers"), 4);
+  }
+}
+
 TEST(WeirLabDictionary, refuses_what_it_cannot_do) {
   const Outcome outcome = run({program("weir-lab").string(), "dictionary", "--ways", "5"});
   EXPECT_EQ(outcome.code, 2);

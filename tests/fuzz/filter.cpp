@@ -7,6 +7,7 @@
 //
 // What attach() accepts is asked, one key at a time and in batches; the sanitizers watch the borders.
 #include "tests/fuzz/fuzz.hpp"
+#include "weir/build/chained_filter.hpp"
 #include "weir/build/huffman_builder.hpp"
 #include "weir/build/othello_builder.hpp"
 #include "weir/build/peeled_filter.hpp"
@@ -130,7 +131,7 @@ FUZZ_TARGET(filter, data) {
   if (data.empty()) return;
   const Bytes edits = data.subspan(1);
   if (std::to_integer<unsigned>(data[0]) >= 128) return ask_map(edits);
-  switch (std::to_integer<unsigned>(data[0]) % 9) {
+  switch (std::to_integer<unsigned>(data[0]) % 11) {
   case 0: return ask<filter::Bloom>(edits);
   case 1: return ask<filter::SplitBlockFilter>(edits);
   case 2: return ask<filter::CountingBloom>(edits);
@@ -139,6 +140,8 @@ FUZZ_TARGET(filter, data) {
   case 5: return ask<build::XorFilter>(edits);
   case 6: return ask<build::BinaryFuse>(edits);
   case 7: return ask<build::BinaryFuse4>(edits);
-  default: return ask<build::Othello>(edits);
+  case 8: return ask<build::Othello>(edits);
+  case 9: return ask<build::ChainedFilter>(edits);
+  default: return ask<build::ChainedSharedFilter>(edits);
   }
 }

@@ -135,8 +135,9 @@ ONES = (1 << 64) - 1
 
 
 def filters():
-    kinds = ("bloom", "split_block", "counting", "cuckoo", "quotient", "xor", "fuse", "fuse_4", "othello")
-    numbers = {"fuse_4": 11, "othello": 14}  # in headers, where they are not those of this list
+    kinds = ("bloom", "split_block", "counting", "cuckoo", "quotient", "xor", "fuse", "fuse_4", "othello",
+             "chained", "chained_shared")
+    numbers = {"fuse_4": 11, "othello": 14, "chained": 16, "chained_shared": 17}  # in headers, where they are not those of this list
     for kind, name in enumerate(kinds):
         first = bytes([kind])
         yield f"{name}_honest", first

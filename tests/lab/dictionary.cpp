@@ -4,6 +4,7 @@
 #include "tests/lab/keys.hpp"
 #include "tests/support/standings.hpp"
 #include "weir/build/chained_and_builder.hpp"
+#include "weir/build/chained_and_not_builder.hpp"
 #include "weir/build/chained_and_shared_builder.hpp"
 
 #include <nlohmann/json.hpp>
@@ -87,10 +88,13 @@ void take_medians(const Samples &samples, DictionaryFilter &out) {
   out.query_batch_ns = bench::figure_of(samples.batch).median;
 }
 
+template <unsigned ways>
+using AndNot = build::ChainedAndNot<build::PeeledFilter<filter::PeeledView<filter::FuseShape<ways>>>>;
+
 template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task) {
   const Universe universe(task);
-  DictionaryReport report{.task = task, .chained = {}, .shared = {}, .bloomier = {}};
-  Samples chained, shared, bloomier;
+  DictionaryReport report{.task = task, .chained = {}, .shared = {}, .bloomier = {}, .and_not = {}};
+  Samples chained, shared, bloomier, and_not;
   for (unsigned round = 0; round < task.rounds; ++round) {
     const std::uint64_t seed = task.seed + round;
     TRY(take_round(
@@ -111,7 +115,16 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
           return build::exact_bloomier<ways>(universe.positives, universe.negatives, 1, s);
         },
         seed, report.bloomier, bloomier));
+    TRY(take_round(
+        universe,
+        [&](std::uint64_t s) {
+          auto built = AndNot<ways>::build(universe.positives, universe.negatives, {}, 1, s);
+          if (built) report.and_not_layers = built->layers().size();
+          return built;
+        },
+        seed, report.and_not, and_not));
   }
+  take_medians(and_not, report.and_not);
   take_medians(chained, report.chained);
   take_medians(shared, report.shared);
   take_medians(bloomier, report.bloomier);
@@ -121,6 +134,9 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
   report.shared_build_speedup = bench::ratio_of(bloomier.build, shared.build).median;
   report.shared_query_speedup = bench::ratio_of(bloomier.query, shared.query).median;
   report.shared_query_batch_speedup = bench::ratio_of(bloomier.batch, shared.batch).median;
+  report.and_not_build_speedup = bench::ratio_of(bloomier.build, and_not.build).median;
+  report.and_not_query_speedup = bench::ratio_of(bloomier.query, and_not.query).median;
+  report.and_not_query_batch_speedup = bench::ratio_of(bloomier.batch, and_not.batch).median;
   const auto n = static_cast<double>(task.positives);
   report.first_bits = build::chained_and_first_bits(task.lambda);
   report.second_keys = build::chained_and_second_keys(task.lambda);
@@ -130,6 +146,9 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
   report.predicted_bits =
       build::chained_and_bits(task.lambda, slots_per_key(n), slots_per_key(report.second_keys * n));
   report.lower_bound = build::membership_bound(0, task.lambda);
+  report.and_not_predicted_bits = build::chained_and_not_bits(task.lambda, 0.5, slots_per_key(n));
+  report.and_not_bits_max = build::chained_and_not_half_bits(task.lambda, slots_per_key(n));
+  report.and_not_infimum = build::chained_and_not_infimum(task.lambda, slots_per_key(n));
   return report;
 }
 
@@ -162,6 +181,15 @@ std::string json_of(const DictionaryReport &report) {
   json["second_stage_keys_per_positive"] = report.second_keys;
   json["shared_slots"] = json_of(report.shared);
   json["exact_bloomier"] = json_of(report.bloomier);
+  json["and_not"] = json_of(report.and_not);
+  json["and_not"]["layers"] = report.and_not_layers;
+  json["and_not"]["predicted_bits_per_positive"] = report.and_not_predicted_bits;
+  json["and_not"]["bits_per_positive_max"] = report.and_not_bits_max;
+  json["and_not"]["infimum"] = report.and_not_infimum;
+  json["and_not"]["overhead"] = report.and_not.bits_per_positive / report.lower_bound - 1;
+  json["and_not"]["build_speedup"] = report.and_not_build_speedup;
+  json["and_not"]["query_speedup"] = report.and_not_query_speedup;
+  json["and_not"]["query_batch_speedup"] = report.and_not_query_batch_speedup;
   json["space_saved"] = 1 - report.chained.bits_per_positive / report.bloomier.bits_per_positive;
   json["build_speedup"] = report.build_speedup;
   json["query_speedup"] = report.query_speedup;

@@ -1,5 +1,5 @@
-// The implicit static dictionary [Chained §5.1]: exact membership over a declared universe, by ChainedFilter with `&`, by the exact
-// Bloomier filter, and as the bound has it.
+// The implicit static dictionary [Chained §5.1]: exact membership over a declared universe, by ChainedFilter with `&` and with `& ~`,
+// by the exact Bloomier filter, and as the bound has it.
 #pragma once
 
 #include "weir/base/result.hpp"
@@ -28,12 +28,18 @@ struct DictionaryFilter {
 struct DictionaryReport {
   DictionaryTask task;
   DictionaryFilter chained, shared, bloomier; // shared: both stages in the same slots
+  DictionaryFilter and_not;                   // of fuse layers, delta = 1/2
   unsigned first_bits = 0;                    // of the first stage
   double second_keys = 0;                     // a positive
   double predicted_bits = 0, lower_bound = 0;
+  // Of `& ~`: by its model, at most with whole bits, and the infimum over delta, each with the slots a key of a layer of all
+  // positives.
+  double and_not_predicted_bits = 0, and_not_bits_max = 0, and_not_infimum = 0;
+  std::size_t and_not_layers = 0;
   double build_speedup = 0, query_speedup = 0, query_batch_speedup = 0;
   double shared_build_speedup = 0, shared_query_speedup = 0,
          shared_query_batch_speedup = 0; // medians of the rounds' ratios
+  double and_not_build_speedup = 0, and_not_query_speedup = 0, and_not_query_batch_speedup = 0;
 };
 
 // Errors: those of building.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/support/filter_checks.hpp"
+#include "weir/build/chained_filter.hpp"
 #include "weir/build/peeled_filter.hpp"
 #include "weir/build/ribbon_builder.hpp"
 #include "weir/filter/bloom.hpp"
@@ -15,9 +16,10 @@
 
 namespace weir::test {
 
-using AllBaseFilters = ::testing::Types<filter::Bloom, filter::CuckooFilter, filter::QuotientFilter,
-                                        filter::CountingBloom, filter::SplitBlockFilter, build::XorFilter,
-                                        build::BinaryFuse, build::BinaryFuse4, build::RibbonFilter>;
+using AllBaseFilters =
+    ::testing::Types<filter::Bloom, filter::CuckooFilter, filter::QuotientFilter, filter::CountingBloom,
+                     filter::SplitBlockFilter, build::XorFilter, build::BinaryFuse, build::BinaryFuse4,
+                     build::RibbonFilter, build::ChainedFilter, build::ChainedSharedFilter>;
 
 // Kinds that can make something of any number of bits return no optional.
 template <class F>

@@ -13,10 +13,13 @@ struct StackKind {
   filter::FilterKind base = filter::FilterKind::split_block_bloom;
   bool fuse_below = false;
   unsigned depth = 3;
-  double bits = 6; // a key of each layer; a fuse layer has half of them in its fingerprints
+  double bits =
+      6; // a key of each layer; a fuse layer has half of them in its fingerprints, a chained filter's first stage all
 };
 
 [[nodiscard]] inline std::string name_of(const StackKind &kind) {
+  if (kind.base == filter::FilterKind::chained_and) return "chained_and";
+  if (kind.base == filter::FilterKind::chained_and_shared) return "chained_and_shared";
   const bool fuse = kind.base == filter::FilterKind::binary_fuse;
   return std::string(fuse                                     ? "fuse"
                      : kind.base == filter::FilterKind::bloom ? "bloom"
@@ -28,6 +31,10 @@ struct StackKind {
   build::DenyFilterSizes plan;
   plan.role = role;
   plan.base = kind.base;
+  if (filter::is_chained(kind.base)) {
+    plan.layers = {{.digits = static_cast<unsigned>(kind.bits)}, {.digits = 1}};
+    return plan;
+  }
   plan.fuse_below = kind.fuse_below;
   for (unsigned i = 0; i < kind.depth; ++i) {
     const bool fuse = kind.base == filter::FilterKind::binary_fuse || (kind.fuse_below && i % 2 == 1);

@@ -6,7 +6,8 @@
 //   quotient          the occupied share of slots 2^r fingerprints
 //   cuckoo            the same of pairs of buckets with a fingerprint: a key accepts what shares its pair
 //   split block       blocks err on their own; how much depends on the keys that chance gives each
-//   xor, fuse         none: cells that no key settles hold any value alike
+//   xor, fuse,        none: cells that no key settles hold any value alike
+//   chained
 #pragma once
 
 #include "weir/build/peeled_filter.hpp"
@@ -58,7 +59,7 @@ namespace weir::test {
 [[nodiscard]] inline double rate_variance(const filter::SplitBlockShape &s, double keys) noexcept {
   return block_variance(keys / s.blocks) / s.blocks;
 }
-template <class PeeledShape> [[nodiscard]] double rate_variance(const PeeledShape &, double) noexcept {
+template <class StaticShape> [[nodiscard]] double rate_variance(const StaticShape &, double) noexcept {
   return 0;
 }
 

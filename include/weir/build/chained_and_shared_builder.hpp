@@ -18,8 +18,8 @@ public:
   using View = filter::ChainedAndSharedView<ways>;
   static constexpr unsigned first_bits_max = filter::peeled_fingerprint_bits_max - 2;
 
-  // At least one bit of fingerprint. Keys may be repeated. Errors: usage, for a key that is positive and negative, for no positives, and when
-  // none of 64 seeds finds a place for every key.
+  // At least one bit of fingerprint. Keys may be repeated. Errors: usage, for a key that is positive and negative, for no
+  // positives, and when none of 64 seeds finds a place for every key.
   [[nodiscard]] static Result<ChainedAndShared> build(std::span<const KeyHash> positives,
                                                       std::span<const KeyHash> negatives,
                                                       std::uint64_t layer = 0, std::uint64_t seed = 0) {
@@ -29,15 +29,22 @@ public:
     const auto bits = static_cast<unsigned>(std::ceil(std::log2(std::clamp(lambda, 2.0, 0x1p18))));
     const auto table = Table::for_keys(n, bits + 2);
     if (!table) return fail(Errc::usage, "a chained filter over shared slots: more than 2^32 slots");
-    ChainedAndShared made(*table);
+    return build(positives, negatives, *table, layer, seed);
+  }
+  // In a table of the caller's choice, whose slots have two bits more than the first stage. Any number of positives.
+  [[nodiscard]] static Result<ChainedAndShared> build(std::span<const KeyHash> positives,
+                                                      std::span<const KeyHash> negatives, const Table &table,
+                                                      std::uint64_t layer = 0, std::uint64_t seed = 0) {
+    ChainedAndShared made(table);
     for (unsigned attempt = 0; attempt < peel_seeds_max; ++attempt) {
-      made.family_ = filter::hash_family(own_view, layer) ^ remix({seed}, attempt);
+      made.seed_ = remix({seed}, attempt);
+      made.family_ = View::family(layer, made.seed_);
       if (made.fill(positives, negatives, attempt != 0)) return made;
       if (attempt == 0) TRY(check_apart(positives, negatives));
     }
     return fail(Errc::usage,
                 fmt::format("a chained filter over shared slots: {} positives find no place in {} slots",
-                            positives.size(), table->slots()));
+                            positives.size(), table.slots()));
   }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return view().contains(key); }
@@ -47,10 +54,12 @@ public:
   [[nodiscard]] View view() const noexcept { return View(table_, family_, bytes_.data()); }
   [[nodiscard]] std::uint64_t bits() const noexcept { return table_.bits(); }
   [[nodiscard]] unsigned first_bits() const noexcept { return table_.fingerprint_bits - 2; }
+  [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }               // different positives
+  [[nodiscard]] std::uint64_t second_keys() const noexcept { return second_keys_; } // in both columns
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }               // the one that served
+  [[nodiscard]] Bytes cells() const noexcept { return bytes_; }
 
 private:
-  static constexpr std::uint64_t own_view = ways == 3 ? 0x5A7ED3C41B0F9E27ull : 0x5A7ED4D86E3B71A9ull;
-
   // Where keys go: slots_of() for peel().
   struct Places {
     const Table &table;
@@ -76,6 +85,8 @@ private:
       for (const KeyHash key : positives) take(mixed(key, true));
     });
     if (!order) return false;
+    keys_ = order->mixed.size();
+    second_keys_ = 0;
     settle_bits(*order, fingerprint, [](const Key &key, std::uint64_t) { return key.wanted; });
 
     std::vector<std::uint64_t> columns[2];
@@ -90,6 +101,7 @@ private:
         for (const std::uint64_t h : columns[c]) take(h);
       });
       if (!in_column) return false;
+      second_keys_ += in_column->mixed.size();
       settle_bits(*in_column, std::uint32_t{1} << (f + c),
                   [](const Key &key, std::uint64_t h) { return (h & 1) != 0 ? key.wanted : 0; });
     }
@@ -142,7 +154,7 @@ private:
   }
 
   Table table_;
-  std::uint64_t family_ = 0;
+  std::uint64_t family_ = 0, seed_ = 0, keys_ = 0, second_keys_ = 0;
   std::vector<std::byte> bytes_;
 };
 

@@ -36,4 +36,27 @@ namespace weir::build {
   return slots_first * chained_and_first_bits(lambda) + slots_second * chained_and_second_keys(lambda);
 }
 
+// Of other keys that the first stage of shared slots accepts, how many the second one does, which holds so many keys: a slot that
+// none of them settles is 0, and a key whose slots all are is rejected.
+[[nodiscard]] inline double shared_second_rate(double slots, double second_keys, unsigned ways) noexcept {
+  const double settled = std::min(1.0, second_keys / 2 / slots);
+  return (1 - std::pow(1 - settled, ways)) / 2;
+}
+
+// `& ~` [Chained Alg. 2], bits a positive: the first layer with rate delta / lambda, all others with delta^2, so that layer i
+// holds delta^(i-1) keys a positive. `bits_a_halving` is what a layer takes for each halving of its rate: C of a fuse
+// filter, 1.44 of a Bloom filter.
+[[nodiscard]] inline double chained_and_not_bits(double lambda, double delta,
+                                                 double bits_a_halving) noexcept {
+  return bits_a_halving * (std::log2(lambda) + std::log2(1 / delta) * (1 + delta) / (1 - delta));
+}
+// At delta = 1/2, with the first rate rounded to a power of two, and the infimum, which delta approaches at 1 [Chained Theorem 4.3,
+// corrected: log2(e^2 lambda)].
+[[nodiscard]] inline double chained_and_not_half_bits(double lambda, double bits_a_halving) noexcept {
+  return bits_a_halving * std::log2(16 * lambda);
+}
+[[nodiscard]] inline double chained_and_not_infimum(double lambda, double bits_a_halving) noexcept {
+  return bits_a_halving * (std::log2(lambda) + 2 / std::log(2.0));
+}
+
 } // namespace weir::build

@@ -4,6 +4,10 @@
 // section belongs to one image seed and has to be made again for another. Known negatives are addresses; one
 // that is a positive as well costs room and nothing else.
 //
+// A chained filter (filter/chained_filter.hpp) is a stack of one layer, which holds the known negatives as well. Its plan has
+// two, by its stages: the first one says how many bits of fingerprint there are. Of its rates the second is that of a layer which
+// rejects known negatives, all of them: of an even number of layers no known negative passes.
+//
 // Layers get the bits that were planned for each key, for the keys that really come; the rates in the
 // section's header are those of what was given, by the base filters' own models. A stack that judges carries
 // the ranges that no filter may deny: at a lookup they are asked exactly, after the filter has accepted.
@@ -11,6 +15,7 @@
 // Errors: usage, for impossible plans, and for an entry that lies in a spared range; those of build_stack().
 #pragma once
 
+#include "weir/build/chained_filter.hpp"
 #include "weir/build/input.hpp"
 #include "weir/build/keys.hpp"
 #include "weir/build/peeled_filter.hpp"
@@ -32,13 +37,14 @@ namespace weir::build {
 
 struct DenyFilterSizes {
   image::DenyFilterRole role = image::DenyFilterRole::front;
-  filter::FilterKind base = filter::FilterKind::split_block_bloom; // or bloom, binary_fuse
-  bool fuse_below = false;                                         // even layers are binary fuse filters
-  std::vector<LayerSize> layers;                                   // 1, 3 ... 9
-  double room = 1;                // how many times the hosts of the build are to fit
-  double psi = 0;                 // share of negative questions that ask for known ones
-  std::span<const Address> known; // negatives
-  std::span<const Prefix> spared; // that a judge never denies
+  filter::FilterKind base =
+      filter::FilterKind::split_block_bloom; // or bloom, binary_fuse, or a chained filter
+  bool fuse_below = false;                   // even layers are binary fuse filters
+  std::vector<LayerSize> layers;             // 1, 3 ... 9; of a chained filter 2
+  double room = 1;                           // how many times the hosts of the build are to fit
+  double psi = 0;                            // share of negative questions that ask for known ones
+  std::span<const Address> known;            // negatives
+  std::span<const Prefix> spared;            // that a judge never denies
   // Of the image. jhash: in front of tables alone, of Bloom layers, with powers of two of words.
   HashFamily family = HashFamily::xxh3;
 };
@@ -160,27 +166,26 @@ private:
   const DenyFilterSizes &plan_;
 };
 
+// As bytes, with the rates that they have.
 template <class Odd, class Even>
-[[nodiscard]] Result<DenyFilter>
-build_deny_filter_of(std::span<const KeyHash> hosts, std::span<const KeyHash> known,
-                     const SparedRanges &ranges, const DenyFilterSizes &plan, std::uint64_t seed) {
-  const auto depth = static_cast<unsigned>(plan.layers.size());
-  auto built = TRY(build_stack<Odd, Even>(depth, DenyFilterShapes(plan), hosts, known, seed));
+[[nodiscard]] Result<DenyFilter> deny_filter_of(BuiltStack<Odd, Even> built, std::vector<double> rates,
+                                                std::size_t hosts, const SparedRanges &ranges,
+                                                const DenyFilterSizes &plan) {
   DenyFilter out;
   out.role = plan.role;
-  out.rates = rates_of(built);
+  out.rates = std::move(rates);
   out.efpr = stacked_efpr(out.rates, plan.psi);
   out.efpb = unknown_rate(out.rates);
   out.counts = std::move(built.counts);
-  const image::DenyFilterHeader header{
-      .reserved0 = 0,
-      .planned_keys = static_cast<std::uint64_t>(static_cast<double>(hosts.size()) * plan.room),
-      .psi = image::stack_rate_parts(plan.psi),
-      .efpr = image::stack_rate_parts(out.efpr),
-      .efpb = image::stack_rate_parts(out.efpb),
-      .spared_v4 = static_cast<std::uint32_t>(ranges.v4.size()),
-      .spared_v6 = static_cast<std::uint32_t>(ranges.v6.size()),
-      .reserved = {}};
+  const image::DenyFilterHeader header{.reserved0 = 0,
+                                       .planned_keys =
+                                           static_cast<std::uint64_t>(static_cast<double>(hosts) * plan.room),
+                                       .psi = image::stack_rate_parts(plan.psi),
+                                       .efpr = image::stack_rate_parts(out.efpr),
+                                       .efpb = image::stack_rate_parts(out.efpb),
+                                       .spared_v4 = static_cast<std::uint32_t>(ranges.v4.size()),
+                                       .spared_v6 = static_cast<std::uint32_t>(ranges.v6.size()),
+                                       .reserved = {}};
   const std::uint64_t begin = image::deny_filter_offset(header.spared_v4, header.spared_v6);
   out.section.resize(begin + stack_section_bytes(built.stack));
   auto write = [at = out.section.data()](const void *from, std::size_t bytes) mutable {
@@ -192,6 +197,48 @@ build_deny_filter_of(std::span<const KeyHash> hosts, std::span<const KeyHash> kn
   write(ranges.v6.data(), ranges.v6.size() * sizeof(image::SparedV6));
   write_stack(built.stack, out.counts, MutableBytes(out.section).subspan(begin));
   return out;
+}
+
+template <class Odd, class Even>
+[[nodiscard]] Result<DenyFilter>
+build_deny_filter_of(std::span<const KeyHash> hosts, std::span<const KeyHash> known,
+                     const SparedRanges &ranges, const DenyFilterSizes &plan, std::uint64_t seed) {
+  const auto depth = static_cast<unsigned>(plan.layers.size());
+  auto built = TRY(build_stack<Odd, Even>(depth, DenyFilterShapes(plan), hosts, known, seed));
+  std::vector<double> rates = rates_of(built);
+  return deny_filter_of(std::move(built), std::move(rates), hosts.size(), ranges, plan);
+}
+
+// Known negatives that are hosts as well are for the hosts.
+[[nodiscard]] inline std::vector<KeyHash> without(std::span<const KeyHash> known,
+                                                  std::span<const KeyHash> hosts) {
+  std::vector<std::uint64_t> sorted;
+  sorted.reserve(hosts.size());
+  for (const KeyHash key : hosts) sorted.push_back(key.bits);
+  std::ranges::sort(sorted);
+  std::vector<KeyHash> others;
+  for (const KeyHash key : known)
+    if (!std::ranges::binary_search(sorted, key.bits)) others.push_back(key);
+  return others;
+}
+
+template <class Chain>
+[[nodiscard]] Result<DenyFilter>
+build_chained_deny_filter(std::span<const KeyHash> hosts, std::span<const KeyHash> known,
+                          const SparedRanges &ranges, const DenyFilterSizes &plan, std::uint64_t seed) {
+  if (plan.layers.size() != 2 || plan.layers[0].digits == 0)
+    return fail(Errc::usage, "a chained filter is planned as two stages, the first one by its bits");
+  auto chain = TRY(Chain::build(hosts, without(known, hosts), plan.layers[0].digits, 1, seed));
+  StackCounts counts;
+  counts.keys = {hosts.size()};
+  counts.known = known.size();
+  counts.known_left = accepted_by(chain, known).size();
+  std::vector<double> rates = chain.rates();
+  std::vector<Chain> layers;
+  layers.push_back(std::move(chain));
+  auto stack = TRY(filter::Stacked<Chain>::of(std::move(layers), {}));
+  return deny_filter_of(BuiltStack<Chain>{std::move(stack), std::move(counts)}, std::move(rates),
+                        hosts.size(), ranges, plan);
 }
 
 template <class Odd, class... Rest>
@@ -227,10 +274,15 @@ template <class Odd, class... Rest>
     return detail::build_deny_filter_over<filter::Bloom>(plan, hosts, known, ranges, plan, seed);
   case FilterKind::binary_fuse:
     return detail::build_deny_filter_of<BinaryFuse, BinaryFuse>(hosts, known, ranges, plan, seed);
+  case FilterKind::chained_and:
+    return detail::build_chained_deny_filter<ChainedFilter>(hosts, known, ranges, plan, seed);
+  case FilterKind::chained_and_shared:
+    return detail::build_chained_deny_filter<ChainedSharedFilter>(hosts, known, ranges, plan, seed);
   default:
-    return fail(Errc::usage,
-                std::string("a ") + name_of(plan.base) +
-                    " does not serve a packet path: take split-block Bloom, Bloom or binary fuse");
+    return fail(
+        Errc::usage,
+        std::string("a ") + name_of(plan.base) +
+            " does not serve a packet path: take split-block Bloom, Bloom, binary fuse or a chained filter");
   }
 }
 

@@ -1,7 +1,8 @@
 // What a stacked filter will do, from the rates of its layers: errors, sizes, work, and what it bears of
 // change [Stacked §4, §6; Stacked-early §4].
 //
-// rates[0] is layer 1: positives; rates[1] layer 2: known negatives; and so on, an odd number of them.
+// rates[0] is layer 1: positives; rates[1] layer 2: known negatives; and so on. Where their number is even a key that
+// the last layer accepts is absent, so that no known negative passes.
 // Every formula counts layers as independent, which they are when each has hash functions of its own.
 //
 //   P    positives                      psi   share of negative questions that ask for known negatives
@@ -30,9 +31,9 @@ enum class StackBase : std::uint8_t { bloom, cuckoo, quotient, fuse, split_block
 
 // ---- errors [Stacked §4.1] -----------------------------------------------------------------------
 
-// A known negative passes all odd layers.
+// A known negative passes all odd layers, and no even one after the last of them.
 [[nodiscard]] inline double known_rate(LayerRates rates) noexcept {
-  double all = 1;
+  double all = rates.size() % 2 == 0 ? 0 : 1;
   for (std::size_t i = 0; i < rates.size(); i += 2) all *= rates[i];
   return all;
 }
@@ -43,7 +44,7 @@ enum class StackBase : std::uint8_t { bloom, cuckoo, quotient, fuse, split_block
     if (i % 2 == 1) accepted += reaching * (1 - rates[i]);
     reaching *= rates[i];
   }
-  return accepted + reaching;
+  return rates.size() % 2 == 0 ? accepted : accepted + reaching;
 }
 [[nodiscard]] inline double stacked_efpr(LayerRates rates, double psi) noexcept { // [Stacked eq. 1]
   return psi * known_rate(rates) + (1 - psi) * unknown_rate(rates);

@@ -413,6 +413,10 @@ void Reader::compact(const Node &node, const std::string &path) {
             places_.unknown_budget = line_of(n);
             unknown(n, where);
           }},
+         {"judge", word<Judge>(c.judge, {{"auto", Judge::automatic},
+                                         {"stacked", Judge::stacked},
+                                         {"chained_and", Judge::chained_and},
+                                         {"fuse", Judge::fuse}})},
          {"memory", [&](const Node &n, const std::string &where) {
             const auto s = scalar(n, where);
             if (!s) return;

@@ -95,12 +95,17 @@ struct Guard {
 
 inline constexpr PerFamily max_lengths_default{16, 32}; // there are no more of IPv4
 
-// `mode: compact`: denied hosts stand in a stacked filter alone, without tables [Stacked].
+// What judges denied hosts in compact mode: layers that take hosts in place, ChainedFilter with `&` [Chained Alg. 1], or binary
+// fuse layers.
+enum class Judge : std::uint8_t { automatic, stacked, chained_and, fuse };
+
+// `mode: compact`: denied hosts stand in a filter alone, without tables [Stacked].
 struct Compact {
   double false_positive_budget = 1e-4;       // share of the questions that nothing denies and that are denied
   double unknown_budget = 1e-2;              // the same of a source that nobody has seen before
   std::optional<std::uint64_t> memory_bytes; // of the filter, at most; none: what the budgets need
-  int line = 0;                              // where that stands
+  Judge judge = Judge::automatic;
+  int line = 0; // where memory_bytes stands
 };
 inline constexpr double budget_max = 0.5;
 inline constexpr std::uint64_t compact_bytes_min = 4096;

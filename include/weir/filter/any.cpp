@@ -3,6 +3,7 @@
 #include "weir/base/bits.hpp"
 #include "weir/filter/binary_fuse.hpp"
 #include "weir/filter/bloom.hpp"
+#include "weir/filter/chained_filter.hpp"
 #include "weir/filter/counting_bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/quotient_filter.hpp"
@@ -16,9 +17,11 @@
 namespace weir::filter {
 namespace {
 
-constexpr std::array rows{ops_of<BloomView>(),       ops_of<SplitBlockView>(), ops_of<CountingBloomView>(),
-                          ops_of<CuckooLayerView>(), ops_of<QuotientView>(),   ops_of<XorView>(),
-                          ops_of<BinaryFuseView>(),  ops_of<BinaryFuse4View>()};
+constexpr std::array rows{ops_of<BloomView>(),         ops_of<SplitBlockView>(),
+                          ops_of<CountingBloomView>(), ops_of<CuckooLayerView>(),
+                          ops_of<QuotientView>(),      ops_of<XorView>(),
+                          ops_of<BinaryFuseView>(),    ops_of<BinaryFuse4View>(),
+                          ops_of<ChainedFilterView>(), ops_of<ChainedSharedFilterView>()};
 static_assert(std::ranges::all_of(rows, [](auto &row) { return row.view_bytes <= any_view_bytes; }));
 
 } // namespace

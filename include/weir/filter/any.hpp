@@ -23,7 +23,7 @@
 
 namespace weir::filter {
 
-inline constexpr std::size_t any_view_bytes = 88; // of the largest view, a cuckoo filter's
+inline constexpr std::size_t any_view_bytes = 104; // of the largest view, a chained filter's
 
 // A kind: how it is opened and asked. `view` is where its view lies.
 struct FilterOps {

@@ -12,6 +12,8 @@
 //   BinaryFuse          none            2^-f                                       build/peeled_filter.hpp
 //   BinaryFuse4         none            2^-f                                       build/peeled_filter.hpp
 //   RibbonFilter        none            2^-f                                       build/ribbon_builder.hpp
+//   ChainedFilter       none            2^-(f + 1)                                 build/chained_filter.hpp
+//   ChainedSharedFilter none            2^-(f + 1) at most                         build/chained_filter.hpp
 //
 // Each filter F has
 //
@@ -77,7 +79,9 @@ enum class FilterKind : std::uint32_t {
   retrieval_4 = 13,
   othello = 14,     // othello.hpp: values that change
   huffman_map = 15, // huffman_map.hpp: symbols, not members
-  ribbon = 18,      // ribbon.hpp: values, not members
+  chained_and = 16, // chained_filter.hpp
+  chained_and_shared = 17,
+  ribbon = 18, // ribbon.hpp: values, not members
   ribbon_filter = 19,
 };
 
@@ -100,6 +104,8 @@ enum class FilterKind : std::uint32_t {
   case FilterKind::ribbon: return "ribbon retrieval";
   case FilterKind::ribbon_filter: return "ribbon filter";
   case FilterKind::huffman_map: return "Huffman map";
+  case FilterKind::chained_and: return "chained filter";
+  case FilterKind::chained_and_shared: return "chained filter with shared slots";
   }
   return "unknown filter";
 }

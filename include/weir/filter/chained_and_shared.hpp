@@ -38,6 +38,8 @@ template <unsigned ways> struct SharedKey {
 
 template <unsigned ways> class ChainedAndSharedView {
 public:
+  static constexpr std::uint64_t own_view = ways == 3 ? 0x5A7ED3C41B0F9E27ull : 0x5A7ED4D86E3B71A9ull;
+
   ChainedAndSharedView() = default;
   ChainedAndSharedView(const FuseShape<ways> &table, std::uint64_t family, const std::byte *slots) noexcept
       : table_(table), family_(family), bytes_(slots) {}
@@ -64,6 +66,11 @@ public:
       hits |= HitMask{(combined(k) & k.mask) == k.wanted} << i;
     }
     return hits;
+  }
+
+  // What builders need to agree with.
+  [[nodiscard]] static std::uint64_t family(std::uint64_t layer, std::uint64_t seed) noexcept {
+    return hash_family(own_view, layer) ^ seed;
   }
 
 private:

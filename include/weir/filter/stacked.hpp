@@ -4,7 +4,7 @@
 //   layer 1  positives                                     rejects: absent
 //   layer 2  known negatives that layer 1 accepts          rejects: present
 //   layer 3  positives that layer 2 accepts                rejects: absent
-//   ...      any odd number of layers; none rejects: present
+//   ...      any number of layers. None rejects: present after an odd number, absent after an even one
 //
 // The first layer that rejects decides. A known negative is in every even layer that it meets, so it is
 // accepted only if all odd layers accept it: their rates multiply. Deep layers hold few keys and cost
@@ -31,6 +31,7 @@
 #include "weir/filter/and_not.hpp"
 #include "weir/filter/base_filter.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <concepts>
@@ -100,6 +101,24 @@ private:
   std::array<HitMask, batch_max> bit_;
 };
 
+// and_not() for the keys of a batch: those in `hits`, one at least, which all layers before `from` accept.
+// accepts(i, keys) is what layer i says of keys; none is asked about keys that one before has settled.
+template <class Accepts>
+[[nodiscard, gnu::always_inline]] inline HitMask and_not_batch(std::size_t from, std::size_t depth,
+                                                               std::span<const KeyHash> keys, HitMask hits,
+                                                               Accepts accepts) noexcept {
+  OpenLanes lanes(keys);
+  HitMask open = hits;
+  for (std::size_t layer = from; layer < depth && open != 0; ++layer) {
+    open = lanes.keep(open);
+    const HitMask yes = accepts(layer, lanes.keys());
+    if (layer % 2 != 0) lanes.accept(open & ~yes);
+    open &= yes;
+  }
+  if (depth % 2 != 0) lanes.accept(open);
+  return lanes.accepted();
+}
+
 // The answer for a key that the odd layer `at` accepts.
 template <StackLayer Odd, StackLayer Even>
 [[nodiscard]] bool stack_settles(std::span<const Odd> odd, std::span<const Even> even, std::size_t at,
@@ -109,7 +128,7 @@ template <StackLayer Odd, StackLayer Even>
   });
 }
 
-// Questions to layers that stand in two rows, one of them longer by one [Stacked Alg. 2].
+// Questions to layers that stand in two rows, of one length or the odd one longer by one [Stacked Alg. 2].
 template <StackLayer Odd, StackLayer Even>
 [[nodiscard]] bool stack_contains(std::span<const Odd> odd, std::span<const Even> even,
                                   KeyHash key) noexcept {
@@ -126,7 +145,7 @@ template <StackLayer Odd, StackLayer Even>
     if (!even[i].contains(key)) return probes;
     ++probes;
   }
-  return probes;
+  return std::min(probes, static_cast<unsigned>(odd.size() + even.size()));
 }
 
 // Goes on behind the odd layer `at`, which accepts `hits`, one key at least.
@@ -134,18 +153,11 @@ template <StackLayer Odd, StackLayer Even>
 [[nodiscard, gnu::noinline]] HitMask stack_settles_batch(std::span<const Odd> odd, std::span<const Even> even,
                                                          std::size_t at, std::span<const KeyHash> keys,
                                                          HitMask hits) noexcept {
-  OpenLanes lanes(keys);
-  HitMask open = hits;
-  for (; at < even.size() && open != 0; ++at) {
-    open = lanes.keep(open);
-    const HitMask known = even[at].contains_batch(lanes.keys());
-    lanes.accept(open & ~known);
-    if ((open &= known) == 0) break;
-    open = lanes.keep(open);
-    open &= odd[at + 1].contains_batch(lanes.keys());
-  }
-  lanes.accept(open);
-  return lanes.accepted();
+  return and_not_batch(2 * at + 1, odd.size() + even.size(), keys, hits,
+                       [&](std::size_t layer, std::span<const KeyHash> open) {
+                         return layer % 2 == 0 ? odd[layer / 2].contains_batch(open)
+                                               : even[layer / 2].contains_batch(open);
+                       });
 }
 
 // No layer is asked about keys that one before has settled.
@@ -158,10 +170,10 @@ template <StackLayer Odd, StackLayer Even>
 
 template <StackLayer Odd, StackLayer Even = Odd> class Stacked {
 public:
-  // Errors: usage, unless there is one odd layer more than even ones.
+  // Errors: usage, unless there are as many odd layers as even ones, or one more.
   [[nodiscard]] static Result<Stacked> of(std::vector<Odd> odd, std::vector<Even> even) {
-    if (odd.size() != even.size() + 1)
-      return fail(Errc::usage, "a stack has one layer of positives more than of negatives, not " +
+    if (odd.empty() || odd.size() - even.size() > 1)
+      return fail(Errc::usage, "a stack has as many layers of positives as of negatives, or one more, not " +
                                    std::to_string(odd.size()) + " and " + std::to_string(even.size()));
     return Stacked(std::move(odd), std::move(even));
   }
@@ -177,16 +189,19 @@ public:
   }
 
   // Errors: those of the base filter, with nothing changed: layers above the one that refuses give the key
-  // back.
+  // back. Refused, of an even number of layers, for a key that the last one takes for a known negative.
   [[nodiscard]] Status insert(KeyHash key) {
     for (std::size_t i = 0; i < odd_.size(); ++i) {
       if (const Status in = try_insert(odd_[i], key); !in) {
         take_back(key, i);
         return fail(in.error().code, "layer " + std::to_string(2 * i + 1) + ": " + in.error().message);
       }
-      if (i < even_.size() && !even_[i].contains(key)) break;
+      if (i < even_.size() && !even_[i].contains(key)) return {};
     }
-    return {};
+    if (odd_.size() != even_.size()) return {};
+    take_back(key, odd_.size());
+    return fail(Errc::refused, "the last layer holds negatives and takes the key for one of them: build the "
+                               "stack again");
   }
 
   // False, and nothing changed, when the key certainly is absent.
@@ -194,10 +209,12 @@ public:
     requires ErasingLayer<Odd>
   {
     std::size_t holds = 0; // odd layers that the key was put into
-    for (bool on = true; on && holds < odd_.size(); ++holds) {
+    bool on = true;
+    for (; on && holds < odd_.size(); ++holds) {
       if (!odd_[holds].contains(key)) return false;
       on = holds < even_.size() && even_[holds].contains(key);
     }
+    if (on) return false; // the last layer holds negatives and takes it for one
     for (std::size_t i = 0; i < holds; ++i) odd_[i].erase(key);
     return true;
   }

@@ -24,7 +24,7 @@ struct StackHeader {
   std::array<char, 8> magic;
   std::uint32_t kind; // FilterKind::stack
   std::uint32_t reserved0;
-  std::uint32_t depth; // odd
+  std::uint32_t depth; // any number; as filter of denied hosts an odd one
   std::uint32_t reserved1;
   std::uint64_t known; // negatives that it was built from, for people
   std::array<std::uint64_t, 2> reserved;
@@ -78,8 +78,8 @@ template <class Byte> [[nodiscard]] Result<OpenStack<Byte>> open_stack(std::span
           header_objection(load_unaligned<FilterHeader>(section.data()), FilterKind::stack);
       !objection.empty())
     return bad(objection);
-  if (header.depth % 2 == 0 || header.depth > stack_layers_max)
-    return bad("the number of layers is not an odd one up to 25: " + std::to_string(header.depth));
+  if (header.depth == 0 || header.depth > stack_layers_max)
+    return bad("the number of layers is not one of 1 to 25: " + std::to_string(header.depth));
   if (header.reserved1 != 0 || header.reserved != decltype(header.reserved){})
     return bad("reserved bytes are not zero");
   std::uint64_t end = stack_layers_offset(header.depth);

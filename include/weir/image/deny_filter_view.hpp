@@ -9,13 +9,15 @@
 //           lies in a spared range. The overlay is asked before it and has the last word
 //
 // Odd layers are of one base filter, even ones of the same or another (filter/any.hpp). The kernels of a
-// burst ask split-block Bloom filters; split-block and plain Bloom filters take additions in place.
+// burst ask split-block Bloom filters; split-block and plain Bloom filters take additions in place. A chained filter
+// (filter/chained_filter.hpp) stands as the only layer, and knows its negatives by itself.
 //
 // Cost: one line for most absent hosts, two for most present ones. Errors of attach(): bad_image, and why.
 #pragma once
 
 #include "weir/filter/any.hpp"
 #include "weir/filter/bloom.hpp"
+#include "weir/filter/chained_filter.hpp"
 #include "weir/filter/split_block_filter.hpp"
 #include "weir/filter/stacked_view.hpp"
 #include "weir/image/layout.hpp"
@@ -86,6 +88,9 @@ public:
     if (parts.header.depth > deny_filter_depth_max)
       return fail(Errc::bad_image, std::to_string(parts.header.depth) + " layers, at most " +
                                        std::to_string(deny_filter_depth_max));
+    if (parts.header.depth % 2 == 0)
+      return fail(Errc::bad_image,
+                  "the number of layers is not an odd one: " + std::to_string(parts.header.depth));
     DenyFilterView view;
     view.header_ = open.header;
     view.built_ = parts.header;
@@ -113,6 +118,10 @@ public:
   [[nodiscard]] const filter::StackHeader &built() const noexcept { return built_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] unsigned depth() const noexcept { return built_.depth; }
+  // For people.
+  [[nodiscard]] const char *name() const noexcept {
+    return depth() == 1 && filter::is_chained(kind()) ? "chained filter" : "stacked filter";
+  }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return layers_.contains(key); }
   [[nodiscard]] filter::HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {

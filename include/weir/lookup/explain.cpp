@@ -72,14 +72,14 @@ std::string predicted_text(const image::SideView<Line> &view, const typename Lin
 // What the filter of denied hosts says of one.
 template <class Line>
 std::string stack_text(const image::DenyFilterView &stack, const typename Line::Key &key, KeyHash h) {
-  if (!stack.contains(h)) return "stacked filter: absent";
-  if (!stack.judges()) return "stacked filter: yes; ";
-  if (stack.spares(key)) return "stacked filter: yes, but the address is never to be denied";
+  const std::string name = stack.name();
+  if (!stack.contains(h)) return name + ": absent";
+  if (!stack.judges()) return name + ": yes; ";
+  if (stack.spares(key)) return name + ": yes, but the address is never to be denied";
   const image::DenyFilterHeader &planned = stack.planned();
-  return fmt::format(
-      "stacked filter: denied; it judges alone, with a predicted false positive rate of {:.3g} "
-      "% ({:.3g} % for an address nobody knew of)",
-      100 * image::stack_rate(planned.efpr), 100 * image::stack_rate(planned.efpb));
+  return fmt::format("{}: denied; it judges alone, with a predicted false positive rate of {:.3g} "
+                     "% ({:.3g} % for an address nobody knew of)",
+                     name, 100 * image::stack_rate(planned.efpr), 100 * image::stack_rate(planned.efpb));
 }
 
 // Where the lookup of one prefix goes and ends, line by line. `stack`: what is to be asked; null: nothing.

@@ -260,13 +260,15 @@ TEST(DenyFilterTally, counts_what_was_asked_accepted_and_refuted) {
 constexpr test::StackKind split3{}, split1{.depth = 1}, split5{.depth = 5}, split_fuse{.fuse_below = true},
     bloom3{.base = FilterKind::bloom, .bits = 5},
     bloom_fuse{.base = FilterKind::bloom, .fuse_below = true, .depth = 5, .bits = 6},
-    fuse3{.base = FilterKind::binary_fuse, .bits = 8};
+    fuse3{.base = FilterKind::binary_fuse, .bits = 8}, chained{.base = FilterKind::chained_and, .bits = 3},
+    chained_shared{.base = FilterKind::chained_and_shared, .bits = 3};
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const DenyFilterRole role : {DenyFilterRole::front, DenyFilterRole::judge})
     for (const bool prefixes : {false, true})
-      for (const test::StackKind &kind : {split1, split3, split5, split_fuse, bloom3, bloom_fuse, fuse3})
+      for (const test::StackKind &kind :
+           {split1, split3, split5, split_fuse, bloom3, bloom_fuse, fuse3, chained, chained_shared})
         cases.push_back({role, kind, prefixes});
   return cases;
 }

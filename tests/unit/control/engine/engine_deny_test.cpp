@@ -40,7 +40,7 @@ wire::Sample sample(const std::string &address, std::uint16_t flags) {
 
 class EngineDeny : public testing::Test {
 protected:
-  explicit EngineDeny(const std::string &more = "mode: compact\nreplan: {interval: 1s}\n",
+  explicit EngineDeny(const std::string &more = "mode: {compact: {judge: stacked}}\nreplan: {interval: 1s}\n",
                       unsigned hosts = 600)
       : bench(yaml(more, hosts)), dataplane(bench.socket()) {
     EXPECT_TRUE(bench.run_until_live());
@@ -180,7 +180,8 @@ TEST_F(EngineDeny, a_configuration_that_leaves_too_little_memory_is_refused_and_
 class EngineDenyKnown : public EngineDeny {
 protected:
   EngineDenyKnown()
-      : EngineDeny("mode: {compact: {false_positive_budget: 1e-3, unknown_budget: 0.2, memory: 6KiB}}\n"
+      : EngineDeny("mode: {compact: {judge: stacked, false_positive_budget: 1e-3, unknown_budget: 0.2, "
+                   "memory: 6KiB}}\n"
                    "replan: {interval: 1s}\n",
                    8000) {}
   [[nodiscard]] std::size_t told(const char *source) const {
@@ -204,6 +205,34 @@ TEST_F(EngineDenyKnown, sources_that_a_judge_knows_are_asked_again_when_hosts_ha
   ASSERT_TRUE(bench.run_until([&] { return told("11.0.200.3") > of_other; }));
   EXPECT_EQ(told("11.0.200.1"), of_banned) << "a rule denies it now";
 }
+
+// Of forms that never change: what is added and removed stands in the overlay, and when that is half full comes another image.
+class EngineDenyStatic : public EngineDeny, public testing::WithParamInterface<const char *> {
+protected:
+  EngineDenyStatic()
+      : EngineDeny(fmt::format("mode: {{compact: {{judge: {}}}}}\nreplan: {{interval: 1s}}\n", GetParam()),
+                   600) {}
+};
+
+TEST_P(EngineDenyStatic, serves_lists_that_are_dynamic_and_is_rebuilt_when_the_overlay_fills) {
+  EXPECT_EQ(plan().at("deny_filter").at("chosen"), GetParam());
+  EXPECT_EQ(dataplane.denies("11.0.1.7"), "compact");
+  ASSERT_TRUE(bench.add("bans", "13.0.0.1"));
+  EXPECT_EQ(dataplane.denies("13.0.0.1"), "bans") << "of the overlay, which knows the list";
+  unsigned added = 0;
+  while (dataplane.stages() == images && added < 2000) {
+    ASSERT_TRUE(bench.add("bans", fmt::format("13.1.{}.{}", added / 200, added % 200)));
+    ++added;
+  }
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.stages() > images; })) << added << " additions";
+  ASSERT_TRUE(bench.run_until_live());
+  EXPECT_NE(built_for().find("the overlay of"), std::string::npos) << built_for();
+  EXPECT_GT(plan().at("deny_filter").at("keys").get<unsigned>(), 600u);
+  EXPECT_EQ(dataplane.denies("13.0.0.1"), "compact") << "it is a key now";
+}
+
+INSTANTIATE_TEST_SUITE_P(Judges, EngineDenyStatic, testing::Values("chained_and", "fuse"),
+                         [](const auto &judge) { return std::string(judge.param); });
 
 // In front of the tables it errs by itself, and nobody is hit.
 class EngineDenyFront : public EngineDeny {

@@ -249,7 +249,15 @@ TEST(Config, compact_mode_has_budgets_and_memory_or_leaves_them_as_they_are) {
     EXPECT_EQ(plain->false_positive_budget, 1e-4);
     EXPECT_EQ(plain->unknown_budget, 1e-2);
     EXPECT_FALSE(plain->memory_bytes);
+    EXPECT_EQ(plain->judge, Judge::automatic);
   }
+  const auto judge_of = [](const std::string &word) {
+    return good("version: 1\nmode: {compact: {judge: " + word + "}}\n").compact->judge;
+  };
+  EXPECT_EQ(judge_of("auto"), Judge::automatic);
+  EXPECT_EQ(judge_of("stacked"), Judge::stacked);
+  EXPECT_EQ(judge_of("chained_and"), Judge::chained_and);
+  EXPECT_EQ(judge_of("fuse"), Judge::fuse);
   const Config c =
       good("version: 1\nmode:\n  compact:\n    false_positive_budget: 0.1%\n    unknown_budget: 2e-2\n"
            "    memory: 64MiB\nsamples: {rate: 1/64}\nreplan: {interval: 5m}\n");
@@ -280,6 +288,8 @@ TEST(Config, what_compact_mode_cannot_keep_is_refused_with_line_value_and_remedy
   EXPECT_HAS(compact("memory: 64MB"),
              "mode.compact.memory: \"64MB\" is not a size; write 512KiB, 64MiB or 1GiB");
   EXPECT_HAS(compact("memory: 100"), "mode.compact.memory: \"100\" is less than a page; write 4KiB or more");
+  EXPECT_HAS(compact("judge: chained"),
+             "weir.yaml:2: mode.compact.judge: \"chained\" is not one of auto, stacked, chained_and, fuse");
   EXPECT_HAS(refused("version: 1\nmode: compact\nfront_filter: stacked\n"),
              "weir.yaml:3: front_filter: mode: compact has no tables of hosts that a filter could stand in "
              "front of");

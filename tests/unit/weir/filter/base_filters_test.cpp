@@ -16,7 +16,8 @@ using test::random_keys;
 static_assert(GrowingFilter<Bloom> && !ErasingFilter<Bloom> && GrowingFilter<SplitBlockFilter>);
 static_assert(ErasingFilter<CountingBloom> && ErasingFilter<CuckooFilter> && ErasingFilter<QuotientFilter>);
 static_assert(StaticFilter<build::XorFilter> && StaticFilter<build::BinaryFuse> &&
-              StaticFilter<build::BinaryFuse4> && StaticFilter<build::RibbonFilter>);
+              StaticFilter<build::BinaryFuse4> && StaticFilter<build::RibbonFilter> &&
+              StaticFilter<build::ChainedFilter> && StaticFilter<build::ChainedSharedFilter>);
 
 template <class F> class BaseFilters : public ::testing::Test {};
 TYPED_TEST_SUITE(BaseFilters, test::AllBaseFilters);

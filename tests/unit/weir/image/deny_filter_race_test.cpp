@@ -31,7 +31,13 @@ struct Seen {
   std::uint64_t lookups = 0, lost = 0;
 };
 
-class DenyFilterRace : public testing::TestWithParam<DenyFilterRole> {
+struct Way {
+  DenyFilterRole role;
+  test::StackKind kind{.depth = 5, .bits = 4};
+  unsigned other_hosts = 8192; // for room in the overlay
+};
+
+class DenyFilterRace : public testing::TestWithParam<Way> {
 protected:
   // `acknowledged`: so many of added() are in force.
   void read_until_stopped(const image::ImageView &view, unsigned self, Seen &seen) {
@@ -71,14 +77,14 @@ TEST_P(DenyFilterRace, no_denied_host_passes_while_others_come_and_go) {
   std::vector<build::EntryV4> hosts;
   std::vector<Address> known;
   for (unsigned n = 0; n < stable_hosts; ++n) hosts.push_back({stable(n).host(), 32, 0, list});
-  for (unsigned n = 0; n < 8192; ++n) hosts.push_back({0x0AF00000 + n, 32, 0, list}); // room in the overlay
+  for (unsigned n = 0; n < GetParam().other_hosts; ++n) hosts.push_back({0x0AF00000 + n, 32, 0, list});
   for (unsigned n = 0; n < churned_hosts; ++n) known.push_back(churned(n));
   for (unsigned n = 0; n < 300; ++n) known.push_back(Address::from_host(0x0B000000 + n));
   build::BuildInput in;
   in.lists = {{"bans", list}};
   in.deny = {hosts, {}};
   in.seed = seed;
-  build::DenyFilterSizes plan = test::plan_of({.depth = 5, .bits = 4}, GetParam());
+  build::DenyFilterSizes plan = test::plan_of(GetParam().kind, GetParam().role);
   plan.known = known;
   const test::ImageMemory memory = test::build_with_stack(in, plan);
 
@@ -113,8 +119,17 @@ TEST_P(DenyFilterRace, no_denied_host_passes_while_others_come_and_go) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Roles, DenyFilterRace, testing::Values(DenyFilterRole::front, DenyFilterRole::judge),
-                         [](const auto &role) { return std::string(image::name_of(role.param)); });
+// Forms that never change put every addition into the overlay.
+INSTANTIATE_TEST_SUITE_P(
+    Ways, DenyFilterRace,
+    testing::Values(
+        Way{DenyFilterRole::front}, Way{DenyFilterRole::judge},
+        Way{DenyFilterRole::judge, {.base = filter::FilterKind::chained_and, .bits = 4}, 200'000},
+        Way{DenyFilterRole::judge, {.base = filter::FilterKind::chained_and_shared, .bits = 4}, 200'000},
+        Way{DenyFilterRole::judge, {.base = filter::FilterKind::binary_fuse, .bits = 8}, 200'000}),
+    [](const auto &way) {
+      return std::string(image::name_of(way.param.role)) + "_" + test::name_of(way.param.kind);
+    });
 
 } // namespace
 } // namespace weir

@@ -113,11 +113,26 @@ TEST_F(DenyFilterSection, is_refused_when_a_field_is_impossible) {
   with(stack, std::uint8_t{0}, "stacked filter: the section does not begin as filters do");
   with(stack + 8, static_cast<std::uint32_t>(FilterKind::bloom), "stacked filter: the section holds a Bloom");
   with(stack + offsetof(filter::StackHeader, depth), std::uint32_t{2},
-       "the number of layers is not an odd one");
+       "the section goes on after its last layer");
+  with(stack + offsetof(filter::StackHeader, depth), std::uint32_t{0},
+       "the number of layers is not one of 1 to 25");
   with(layers + 8, static_cast<std::uint32_t>(FilterKind::cuckoo), "layer 1: cuckoo filter");
   with(layers + 8, std::uint32_t{99}, "layer 1: filter: kind 99 (unknown filter) does not serve here");
   with(layers + 8, static_cast<std::uint32_t>(FilterKind::bloom), "layer 1: Bloom filter");
   with(layers + 16, std::uint32_t{0}, "there is no block");
+}
+
+TEST_F(DenyFilterSection, is_refused_with_an_even_number_of_layers) {
+  std::vector<filter::Bloom> odd, even;
+  odd.push_back(filter::Bloom::make(*filter::Bloom::shape_for(10, 512), 1).value());
+  even.push_back(filter::Bloom::make(*filter::Bloom::shape_for(10, 512), 2).value());
+  build::StackCounts counts;
+  counts.keys = {0, 0};
+  const auto stack = filter::Stacked<filter::Bloom>::of(std::move(odd), std::move(even)).value();
+  const std::uint64_t begin = image::deny_filter_offset(0, 0);
+  section.assign(begin + build::stack_section_bytes(stack), std::byte{0});
+  build::write_stack(stack, counts, MutableBytes(section).subspan(begin));
+  expect_refused("the number of layers is not an odd one: 2");
 }
 
 TEST_F(DenyFilterSection, is_refused_at_every_shorter_length) {
@@ -277,7 +292,9 @@ TEST_P(DenyFilterRates, are_those_that_the_header_predicts) {
 INSTANTIATE_TEST_SUITE_P(Kinds, DenyFilterRates,
                          testing::Values(test::StackKind{}, test::StackKind{.fuse_below = true},
                                          test::StackKind{.base = FilterKind::bloom, .depth = 5},
-                                         test::StackKind{.base = FilterKind::binary_fuse, .bits = 10}),
+                                         test::StackKind{.base = FilterKind::binary_fuse, .bits = 10},
+                                         test::StackKind{.base = FilterKind::chained_and, .bits = 4},
+                                         test::StackKind{.base = FilterKind::chained_and_shared, .bits = 4}),
                          [](const auto &kind) { return test::name_of(kind.param); });
 
 // ---- deltas --------------------------------------------------------------------------------------
@@ -386,13 +403,48 @@ TEST(DenyFilter, gives_reliefs_a_quarter_of_the_overlay_and_takes_their_places_f
   EXPECT_EQ(fit, fit_without);
 }
 
-TEST(DenyFilter, of_fuse_filters_sends_additions_to_the_overlay) {
-  const test::ImageMemory m =
-      Example().build(DenyFilterRole::judge, {.base = FilterKind::binary_fuse, .bits = 36});
-  auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
-  EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.9", other), Change::overlay);
-  EXPECT_EQ(denied_by(writer.view(), "10.0.0.9"), "other");
-  EXPECT_EQ(denied_by(writer.view(), "10.0.0.1"), "compact");
+TEST(DenyFilter, of_a_form_that_never_changes_sends_additions_and_removals_to_the_overlay) {
+  for (const test::StackKind &kind : {test::StackKind{.base = FilterKind::binary_fuse, .bits = 36},
+                                      test::StackKind{.base = FilterKind::chained_and, .bits = 18},
+                                      test::StackKind{.base = FilterKind::chained_and_shared, .bits = 18}}) {
+    SCOPED_TRACE(test::name_of(kind));
+    const test::ImageMemory m = Example().build(DenyFilterRole::judge, kind);
+    auto writer = image::ImageWriter::attach(m.bytes(), [] {}).value();
+    EXPECT_EQ(change(writer, image::DeltaOp::set, "10.0.0.9", other), Change::overlay);
+    EXPECT_EQ(denied_by(writer.view(), "10.0.0.9"), "other");
+    EXPECT_EQ(denied_by(writer.view(), "10.0.0.1"), "compact");
+    EXPECT_EQ(change(writer, image::DeltaOp::unset, "10.0.0.1"), Change::overlay);
+    EXPECT_EQ(denied_by(writer.view(), "10.0.0.1"), "-");
+    EXPECT_EQ(change(writer, image::DeltaOp::unset, "10.0.0.9"), Change::overlay);
+    EXPECT_EQ(denied_by(writer.view(), "10.0.0.9"), "-");
+    EXPECT_EQ(denied_by(writer.view(), "10.0.0.2"), "compact");
+    EXPECT_EQ(writer.deny_filter().keys(), 0u) << "nobody counts what cannot change";
+    EXPECT_FALSE(writer.deny_filter().is_saturated());
+  }
+}
+
+TEST(DenyFilter, of_a_chained_filter_is_planned_as_two_stages) {
+  build::DenyFilterSizes plan =
+      test::plan_of({.base = FilterKind::chained_and, .bits = 6}, DenyFilterRole::judge);
+  plan.layers.pop_back();
+  const auto refused = build::build_deny_filter(Example().input().deny, plan, 3);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("planned as two stages"), std::string::npos)
+      << refused.error().message;
+}
+
+// A known negative that a list denies all the same: the list counts.
+TEST(DenyFilter, of_a_chained_filter_never_misses_a_host_that_is_also_known_as_a_negative) {
+  const Example example;
+  const std::vector<Address> known{parse_address("10.0.0.1").value(), parse_address("10.0.0.9").value()};
+  for (const FilterKind base : {FilterKind::chained_and, FilterKind::chained_and_shared}) {
+    build::DenyFilterSizes plan = test::plan_of({.base = base, .bits = 6}, DenyFilterRole::judge);
+    plan.known = known;
+    const test::ImageMemory m = test::build_with_stack(example.input(), plan);
+    EXPECT_EQ(denied_by(m.view(), "10.0.0.1"), "compact");
+    EXPECT_EQ(denied_by(m.view(), "10.0.0.9"), "-");
+    EXPECT_EQ(m.report().stack_accepts, 0.5) << "of two, the one that is denied";
+  }
 }
 
 TEST(DenyFilter, is_saturated_by_one_host_in_ten_more_than_planned) {
@@ -437,6 +489,11 @@ TEST(DenyFilter, is_named_by_explain) {
   EXPECT_TRUE(
       step(lookup::explain(front.view(), denied), "deny /32").starts_with("stacked filter: yes; table 1"));
   EXPECT_EQ(step(lookup::explain(front.view(), absent), "deny /32"), "stacked filter: absent");
+  const test::ImageMemory chained =
+      example.build(DenyFilterRole::judge, {.base = FilterKind::chained_and, .bits = 18});
+  EXPECT_TRUE(step(lookup::explain(chained.view(), denied), "deny /32")
+                  .starts_with("chained filter: denied; it judges alone"));
+  EXPECT_EQ(step(lookup::explain(chained.view(), absent), "deny /32"), "chained filter: absent");
 }
 
 } // namespace

@@ -26,6 +26,8 @@ TEST(WeirLabDictionary, takes_at_most_a_fifth_more_than_the_bound_and_makes_no_e
                   json.at("predicted_bits_per_positive").get<double>(),
               1, 0.01);
   EXPECT_NEAR(json.at("unseen_rate"), 0.125, 0.002);
+  EXPECT_EQ(json.at("ribbon").at("errors"), 0);
+  EXPECT_LT(json.at("ribbon").at("overhead"), 0.13);
   const Json &rival = json.at("exact_bloomier");
   EXPECT_EQ(rival.at("errors"), 0);
   EXPECT_NEAR(rival.at("bits_per_positive"), 5 * 1.076, 0.03);

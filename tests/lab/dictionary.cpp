@@ -93,8 +93,9 @@ using AndNot = build::ChainedAndNot<build::PeeledFilter<filter::PeeledView<filte
 
 template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task) {
   const Universe universe(task);
-  DictionaryReport report{.task = task, .chained = {}, .shared = {}, .bloomier = {}, .and_not = {}};
-  Samples chained, shared, bloomier, and_not;
+  DictionaryReport report{
+      .task = task, .chained = {}, .shared = {}, .ribbon = {}, .bloomier = {}, .and_not = {}};
+  Samples chained, shared, ribbon, bloomier, and_not;
   for (unsigned round = 0; round < task.rounds; ++round) {
     const std::uint64_t seed = task.seed + round;
     TRY(take_round(
@@ -109,6 +110,12 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
           return build::ChainedAndShared<ways>::build(universe.positives, universe.negatives, 1, s);
         },
         seed, report.shared, shared));
+    TRY(take_round(
+        universe,
+        [&](std::uint64_t s) {
+          return build::ChainedAndRibbon::build(universe.positives, universe.negatives, 1, s);
+        },
+        seed, report.ribbon, ribbon));
     TRY(take_round(
         universe,
         [&](std::uint64_t s) {
@@ -127,6 +134,7 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
   take_medians(and_not, report.and_not);
   take_medians(chained, report.chained);
   take_medians(shared, report.shared);
+  take_medians(ribbon, report.ribbon);
   take_medians(bloomier, report.bloomier);
   report.build_speedup = bench::ratio_of(bloomier.build, chained.build).median;
   report.query_speedup = bench::ratio_of(bloomier.query, chained.query).median;
@@ -134,6 +142,9 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
   report.shared_build_speedup = bench::ratio_of(bloomier.build, shared.build).median;
   report.shared_query_speedup = bench::ratio_of(bloomier.query, shared.query).median;
   report.shared_query_batch_speedup = bench::ratio_of(bloomier.batch, shared.batch).median;
+  report.ribbon_build_speedup = bench::ratio_of(bloomier.build, ribbon.build).median;
+  report.ribbon_query_speedup = bench::ratio_of(bloomier.query, ribbon.query).median;
+  report.ribbon_query_batch_speedup = bench::ratio_of(bloomier.batch, ribbon.batch).median;
   report.and_not_build_speedup = bench::ratio_of(bloomier.build, and_not.build).median;
   report.and_not_query_speedup = bench::ratio_of(bloomier.query, and_not.query).median;
   report.and_not_query_batch_speedup = bench::ratio_of(bloomier.batch, and_not.batch).median;
@@ -180,6 +191,11 @@ std::string json_of(const DictionaryReport &report) {
   json["first_stage_bits"] = report.first_bits;
   json["second_stage_keys_per_positive"] = report.second_keys;
   json["shared_slots"] = json_of(report.shared);
+  json["ribbon"] = json_of(report.ribbon);
+  json["ribbon"]["overhead"] = report.ribbon.bits_per_positive / report.lower_bound - 1;
+  json["ribbon"]["build_speedup"] = report.ribbon_build_speedup;
+  json["ribbon"]["query_speedup"] = report.ribbon_query_speedup;
+  json["ribbon"]["query_batch_speedup"] = report.ribbon_query_batch_speedup;
   json["exact_bloomier"] = json_of(report.bloomier);
   json["and_not"] = json_of(report.and_not);
   json["and_not"]["layers"] = report.and_not_layers;

@@ -27,10 +27,10 @@ struct DictionaryFilter {
 
 struct DictionaryReport {
   DictionaryTask task;
-  DictionaryFilter chained, shared, bloomier; // shared: both stages in the same slots
-  DictionaryFilter and_not;                   // of fuse layers, delta = 1/2
-  unsigned first_bits = 0;                    // of the first stage
-  double second_keys = 0;                     // a positive
+  DictionaryFilter chained, shared, ribbon, bloomier; // shared: both stages in the same slots
+  DictionaryFilter and_not;                           // of fuse layers, delta = 1/2
+  unsigned first_bits = 0;                            // of the first stage
+  double second_keys = 0;                             // a positive
   double predicted_bits = 0, lower_bound = 0;
   // Of `& ~`: by its model, at most with whole bits, and the infimum over delta, each with the slots a key of a layer of all
   // positives.
@@ -39,6 +39,7 @@ struct DictionaryReport {
   double build_speedup = 0, query_speedup = 0, query_batch_speedup = 0;
   double shared_build_speedup = 0, shared_query_speedup = 0,
          shared_query_batch_speedup = 0; // medians of the rounds' ratios
+  double ribbon_build_speedup = 0, ribbon_query_speedup = 0, ribbon_query_batch_speedup = 0;
   double and_not_build_speedup = 0, and_not_query_speedup = 0, and_not_query_batch_speedup = 0;
 };
 

@@ -107,7 +107,8 @@ struct CommandLine {
     lsm,
     predictor,
     learned,
-    learned_rival huffman
+    learned_rival,
+    huffman
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;

@@ -4,31 +4,31 @@
 
 #include "weir/build/chained_model.hpp"
 #include "weir/build/retrieval_builder.hpp"
+#include "weir/build/ribbon_builder.hpp"
 #include "weir/filter/chained_and.hpp"
 
 namespace weir::build {
 
-template <unsigned ways> class ChainedAnd {
+template <class FirstFilter, class SecondTable> class ChainedOf {
 public:
-  using View = filter::ChainedAndView<ways>;
-  using First = PeeledFilter<typename View::First>;
-  using Second = Retrieval<ways>;
+  using First = FirstFilter;
+  using Second = SecondTable;
+  using View = filter::ChainedView<typename First::View, typename Second::View>;
 
   // Errors: usage, for a key that is positive and negative, and those of the stages.
-  [[nodiscard]] static Result<ChainedAnd> build(std::span<const KeyHash> positives,
-                                                std::span<const KeyHash> negatives, std::uint64_t layer = 0,
-                                                std::uint64_t seed = 0) {
+  [[nodiscard]] static Result<ChainedOf> build(std::span<const KeyHash> positives,
+                                               std::span<const KeyHash> negatives, std::uint64_t layer = 0,
+                                               std::uint64_t seed = 0) {
     const auto n = static_cast<double>(positives.size());
     const unsigned bits =
         std::min(First::fingerprint_bits_max,
                  positives.empty() ? 0 : chained_and_first_bits(static_cast<double>(negatives.size()) / n));
-    if (bits == 0)
-      return ChainedAnd(std::nullopt, TRY(exact_bloomier<ways>(positives, negatives, layer, seed)));
+    if (bits == 0) return ChainedOf(std::nullopt, TRY(exact(positives, negatives, layer, seed)));
     const auto shape = First::Shape::for_keys(n, bits);
     if (!shape) return fail(Errc::usage, "a chained filter: more positives than 2^32 slots take");
     First first = TRY(First::build(positives, *shape, layer, seed));
     const std::vector<KeyHash> left = accepted(first.view(), negatives);
-    return ChainedAnd(std::move(first), TRY(exact_bloomier<ways>(positives, left, layer + 1, seed)));
+    return ChainedOf(std::move(first), TRY(exact(positives, left, layer + 1, seed)));
   }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return view().contains(key); }
@@ -44,8 +44,16 @@ public:
   [[nodiscard]] const Second &second() const noexcept { return second_; }
 
 private:
-  ChainedAnd(std::optional<First> first, Second second)
+  ChainedOf(std::optional<First> first, Second second)
       : first_(std::move(first)), second_(std::move(second)) {}
+
+  [[nodiscard]] static Result<Second> exact(std::span<const KeyHash> positives,
+                                            std::span<const KeyHash> negatives, std::uint64_t layer,
+                                            std::uint64_t seed) {
+    const auto shape = Second::Shape::for_keys(static_cast<double>(positives.size() + negatives.size()), 1);
+    if (!shape) return fail(Errc::usage, "a chained filter: more keys than 2^32 slots take");
+    return Second::build({{positives, 1}, {negatives, 0}}, *shape, layer, seed);
+  }
 
   [[nodiscard]] static std::vector<KeyHash> accepted(const typename View::First &first,
                                                      std::span<const KeyHash> keys) {
@@ -61,5 +69,9 @@ private:
   std::optional<First> first_; // nothing: the second stage alone
   Second second_;
 };
+
+template <unsigned ways>
+using ChainedAnd = ChainedOf<PeeledFilter<filter::PeeledView<filter::FuseShape<ways>>>, Retrieval<ways>>;
+using ChainedAndRibbon = ChainedOf<RibbonFilter, RibbonRetrieval>;
 
 } // namespace weir::build

@@ -7,6 +7,7 @@
 #include "weir/filter/counting_bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/quotient_filter.hpp"
+#include "weir/filter/ribbon.hpp"
 #include "weir/filter/split_block_filter.hpp"
 #include "weir/filter/xor_filter.hpp"
 
@@ -21,7 +22,8 @@ constexpr std::array rows{ops_of<BloomView>(),         ops_of<SplitBlockView>(),
                           ops_of<CountingBloomView>(), ops_of<CuckooLayerView>(),
                           ops_of<QuotientView>(),      ops_of<XorView>(),
                           ops_of<BinaryFuseView>(),    ops_of<BinaryFuse4View>(),
-                          ops_of<ChainedFilterView>(), ops_of<ChainedSharedFilterView>()};
+                          ops_of<ChainedFilterView>(), ops_of<ChainedSharedFilterView>(),
+                          ops_of<RibbonFilterView>()};
 static_assert(std::ranges::all_of(rows, [](auto &row) { return row.view_bytes <= any_view_bytes; }));
 
 } // namespace

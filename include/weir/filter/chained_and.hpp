@@ -9,7 +9,7 @@
 //
 //   errors    none for keys of the universe; another key is accepted with 2^-(f + 1)
 //   bits      C (f + 1 + lambda / 2^f) a positive with f = floor(log2 lambda), for lambda negatives a positive; C is the
-//             slots a key of a binary fuse filter. At most 1.108 C times the bound (build/chained_model.hpp)
+//             slots a key of the tables. At most 1.108 C times the bound (build/chained_model.hpp)
 //   cost      three or four lines, and as many again for what the first accepts
 //
 // Without a first stage (lambda below 2) it is the exact filter alone. Built by build/chained_and_builder.hpp.
@@ -17,16 +17,17 @@
 
 #include "weir/filter/binary_fuse.hpp"
 #include "weir/filter/retrieval.hpp"
+#include "weir/filter/ribbon.hpp"
 
 namespace weir::filter {
 
-template <unsigned ways> class ChainedAndView {
+template <class FirstView, class SecondView> class ChainedView {
 public:
-  using First = PeeledView<FuseShape<ways>>;
-  using Second = RetrievalView<ways>;
+  using First = FirstView;
+  using Second = SecondView;
 
-  ChainedAndView() = default;
-  ChainedAndView(std::optional<First> first, const Second &second) noexcept
+  ChainedView() = default;
+  ChainedView(std::optional<First> first, const Second &second) noexcept
       : has_first_(first.has_value()), first_(first.value_or(First())), second_(second) {}
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept {
@@ -59,5 +60,9 @@ private:
   First first_;
   Second second_;
 };
+
+// Of fuse tables; of bumped ribbon tables, the smallest (ribbon.hpp).
+template <unsigned ways> using ChainedAndView = ChainedView<PeeledView<FuseShape<ways>>, RetrievalView<ways>>;
+using ChainedAndRibbonView = ChainedView<RibbonFilterView, RibbonRetrievalView>;
 
 } // namespace weir::filter

@@ -54,8 +54,8 @@ template <class C> void expect_right_for_the_universe(std::uint64_t seed) {
 }
 
 template <class C> class ChainedAnds : public ::testing::Test {};
-using Both = ::testing::Types<ChainedAnd<3>, ChainedAnd<4>>;
-TYPED_TEST_SUITE(ChainedAnds, Both);
+using All = ::testing::Types<ChainedAnd<3>, ChainedAnd<4>, ChainedAndRibbon>;
+TYPED_TEST_SUITE(ChainedAnds, All);
 
 TYPED_TEST(ChainedAnds, are_right_for_every_key_of_the_universe) {
   expect_right_for_the_universe<TypeParam>(test::seed_or(81));

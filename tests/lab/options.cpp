@@ -155,7 +155,9 @@ void add_membership(CLI::App &app, MembershipTask &t) {
       ->delimiter(',');
   app.add_option("--seed", t.seed, "of keys and filters")->capture_default_str();
   app.footer(membership_footer);
-  constexpr const char *huffman_footer = R"(
+}
+
+constexpr const char *huffman_footer = R"(
 Random access Huffman coding: symbols that are drawn with probabilities proportional to 1, 1/omega, 1/omega^2 ..., or as often
 as --counts says, or the countries of a file, in a Huffman map. `bits_per_symbol` are real bits, `over_entropy` is what
 they are above the entropy, `over_entropy_bound` the most that they may be in large tables. Beside it one filter for the bits of all
@@ -169,28 +171,27 @@ Examples:
   weir-lab huffman --countries build/geo/usr/share/tor/geoip
 )";
 
-  void add_huffman(CLI::App & app, HuffmanTask & t) {
-    app.add_option("--omega", t.omega, "each symbol is so many times as frequent as the next one")
-        ->check(between(2.0, 64.0))
-        ->capture_default_str();
-    app.add_option("--positives", t.positives,
-                   "bits of the codes that are 1, about; omega - 1 symbols for each")
-        ->check(between<std::uint64_t>(100, std::uint64_t{1} << 24))
-        ->capture_default_str();
-    app.add_option("--counts", t.counts, "of each symbol, with commas between them")
-        ->delimiter(',')
-        ->check(between<std::uint64_t>(1, std::uint64_t{1} << 27));
-    app.add_option("--countries", t.countries,
-                   "file of ranges of addresses by country, as tor-geoipdb has it");
-    app.add_option("--ways", t.ways, "slots of a key in the fuse tables, 3 or 4")
-        ->check(between(3u, 4u))
-        ->capture_default_str();
-    app.add_option("--rounds", t.rounds, "of building and decoding, each with a seed of its own")
-        ->check(between(1u, 1'000u))
-        ->capture_default_str();
-    app.add_option("--seed", t.seed, "of symbols and of the first round")->capture_default_str();
-    app.footer(huffman_footer);
-  }
+void add_huffman(CLI::App &app, HuffmanTask &t) {
+  app.add_option("--omega", t.omega, "each symbol is so many times as frequent as the next one")
+      ->check(between(2.0, 64.0))
+      ->capture_default_str();
+  app.add_option("--positives", t.positives,
+                 "bits of the codes that are 1, about; omega - 1 symbols for each")
+      ->check(between<std::uint64_t>(100, std::uint64_t{1} << 24))
+      ->capture_default_str();
+  app.add_option("--counts", t.counts, "of each symbol, with commas between them")
+      ->delimiter(',')
+      ->check(between<std::uint64_t>(1, std::uint64_t{1} << 27));
+  app.add_option("--countries", t.countries, "file of ranges of addresses by country, as tor-geoipdb has it");
+  app.add_option("--ways", t.ways, "slots of a key in the fuse tables, 3 or 4")
+      ->check(between(3u, 4u))
+      ->capture_default_str();
+  app.add_option("--rounds", t.rounds, "of building and decoding, each with a seed of its own")
+      ->check(between(1u, 1'000u))
+      ->capture_default_str();
+  app.add_option("--seed", t.seed, "of symbols and of the first round")->capture_default_str();
+  app.footer(huffman_footer);
+}
 
 } // namespace
 

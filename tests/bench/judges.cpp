@@ -63,7 +63,7 @@ public:
     config_.compact->judge = word;
     const auto plan = TRY(plan::plan_deny_filter({input_, config_, negatives_, calibration, 0.1}));
     const auto section = TRY(build::make_deny_filter(input_, plan));
-    Judged judged{.name = plan::name_of(plan.form), .mlookups = {}};
+    Judged judged{.name = plan::name_of(plan.form), .region = {}, .lookup = {}, .mlookups = {}};
     judged.predicted_ns = plan.ns;
     judged.bits_per_key = 8 * static_cast<double>(section.bytes.size()) / static_cast<double>(deny_.size());
     build::BuildInput with = input_;

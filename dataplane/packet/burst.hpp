@@ -38,7 +38,8 @@ struct Burst : Packets {
   bool by_lists = false;
   // Values of the lookup, of a burst by_lists while its decisions[] are not written: hardly anybody asks for them. Null:
   // they are.
-  const std::uint32_t *denials = nullptr, *allowances = nullptr;
+  std::uint32_t *denials = nullptr;
+  const std::uint32_t *allowances = nullptr;
   Decision otherwise;
   Decision decisions[burst_packets_max];
 
@@ -48,6 +49,13 @@ struct Burst : Packets {
     if ((dropped >> packet & 1) != 0)
       return {Verdict::drop, Reason::deny, otherwise.family, 0, table::value::list_of(denials[packet])};
     return {Verdict::pass, Reason::allow, otherwise.family, 0, table::value::list_of(allowances[packet])};
+  }
+  // Of a packet that a list denied: another list did.
+  void name_denial(unsigned packet, ListId list) noexcept {
+    if (denials == nullptr)
+      decisions[packet].list = list;
+    else
+      denials[packet] = table::value::make(list, table::value::length_of(denials[packet]));
   }
   // For who changes some.
   void write_decisions() noexcept {

@@ -62,7 +62,7 @@ template <FamilySlot family> void judge_plain(Burst &burst) noexcept {
   const Verdict fallthrough = burst.image->view.policy.fallthrough;
   constexpr bool v4 = family == FamilySlot::ipv4;
   const std::uint32_t *allow = v4 ? burst.lookup.allow_v4() : burst.lookup.allow_v6();
-  const std::uint32_t *deny = v4 ? burst.lookup.deny_v4() : burst.lookup.deny_v6();
+  std::uint32_t *const deny = v4 ? burst.lookup.deny_v4() : burst.lookup.deny_v6();
   const lookup::Kernels &kernels = lookup::best_kernels();
   const PacketMask allowed = kernels.listed(allow, burst.count);
   const PacketMask denied = kernels.listed(deny, burst.count) & ~allowed;

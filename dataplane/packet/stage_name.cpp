@@ -6,30 +6,37 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 namespace weir::dataplane {
 namespace {
 
-[[nodiscard]] KeyHash host_hash(const image::ImageView &view, const Address &address) noexcept {
-  return view.hash(Prefix{address, static_cast<std::uint8_t>(address_bits(address.family))});
+// The hash of the address for whose sake the judge denied the packet.
+[[nodiscard]] KeyHash denied_host(const image::ImageView &view, const Burst &burst,
+                                  unsigned packet) noexcept {
+  if (burst.questions() == 1) { // without an Address in between, which has to be stored and loaded again
+    const ParsedPacket &parsed = burst.parsed_as(packet);
+    const std::uint8_t *at = frame_of(burst.packets[packet]) +
+                             (burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
+    return parsed.kind == PacketKind::ipv6
+               ? view.hash(table::KeyV6::load(at), address_bits(Family::ipv6))
+               : view.hash(load_unaligned<std::uint32_t>(at), address_bits(Family::ipv4));
+  }
+  const Address denied = denied_by_the_judge(burst, packet);
+  return view.hash(Prefix{denied, static_cast<std::uint8_t>(address_bits(denied.family))});
 }
 
-// Decisions of packets that nothing but the judge has denied.
-[[nodiscard]] PacketMask denied_by_judge(const Burst &burst) noexcept {
-  PacketMask denied = 0;
-  for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1)
-    if (burst.decision(static_cast<unsigned>(std::countr_zero(rest))).list == compact_list)
-      denied |= rest & -rest;
-  return denied;
-}
+// What the judge alone denied in a burst. Nothing is cleared beforehand: a burst has few of them.
+struct Denied {
+  std::array<std::uint8_t, burst_packets_max> packet;
+  alignas(KeyHash) std::array<std::byte, burst_packets_max * sizeof(KeyHash)> hosts;
+  std::array<std::uint32_t, burst_packets_max> numbers; // of lists
+  std::size_t count = 0;
+
+  [[nodiscard]] KeyHash *host() noexcept { return reinterpret_cast<KeyHash *>(hosts.data()); }
+};
 
 } // namespace
-
-Address judged_first(const Burst &burst, unsigned packet) noexcept {
-  const ParsedPacket &parsed = burst.parsed_as(packet);
-  return address_at(parsed, frame_of(burst.packets[packet]),
-                    burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
-}
 
 Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept {
   if (burst.questions() == 1) return judged_first(burst, packet);
@@ -45,20 +52,19 @@ Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept {
 void name_denied(Burst &burst) noexcept {
   burst.by_judge = 0;
   if (burst.image == nullptr || !burst.image->view.deny_filter.judges()) return;
-  burst.by_judge = denied_by_judge(burst);
   const image::ImageView &view = burst.image->view_of(burst.image_copy);
-  if (burst.by_judge == 0 || view.class_map.empty()) return;
-  std::array<KeyHash, burst_packets_max> hosts;
-  std::array<ListId, burst_packets_max> lists;
-  std::size_t count = 0;
-  for (PacketMask rest = burst.by_judge; rest != 0; rest &= rest - 1)
-    hosts[count++] =
-        host_hash(view, denied_by_the_judge(burst, static_cast<unsigned>(std::countr_zero(rest))));
-  view.class_map.lists_of(std::span(hosts).first(count), lists.data());
-  burst.write_decisions();
-  count = 0;
-  for (PacketMask rest = burst.by_judge; rest != 0; rest &= rest - 1)
-    burst.decisions[std::countr_zero(rest)].list = lists[count++];
+  Denied denied;
+  for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    if (burst.decision(i).list != compact_list) continue; // an entry of a table or of the overlay
+    burst.by_judge |= PacketMask{1} << i;
+    denied.host()[denied.count] = denied_host(view, burst, i);
+    denied.packet[denied.count++] = static_cast<std::uint8_t>(i);
+  }
+  if (denied.count == 0 || view.class_map.empty()) return;
+  view.class_map.numbers_of({denied.host(), denied.count}, denied.numbers.data());
+  for (std::size_t n = 0; n < denied.count; ++n)
+    burst.name_denial(denied.packet[n], image::ClassMapView::list_at(denied.numbers[n]));
 }
 
 } // namespace weir::dataplane

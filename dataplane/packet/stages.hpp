@@ -23,7 +23,11 @@ void judge_burst(Burst &burst, Verdict without_image) noexcept;
 void name_denied(Burst &burst) noexcept;
 // The address by which a packet is judged: under `either` its source, and of the outermost header where what is inside
 // counts too. The other one is that for whose sake the judge denied the packet.
-[[nodiscard]] Address judged_first(const Burst &burst, unsigned packet) noexcept;
+[[nodiscard]] inline Address judged_first(const Burst &burst, unsigned packet) noexcept {
+  const ParsedPacket &parsed = burst.parsed_as(packet);
+  return address_at(parsed, frame_of(burst.packets[packet]),
+                    burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
+}
 [[nodiscard]] Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept;
 
 // decision() -> the peer's queue, the denied ring or back to the pool; what a queue refuses is decided anew

@@ -59,7 +59,7 @@ Built build_compact(std::span<const build::EntryV4> entries, bool named,
   Built out{.image = nullptr, .bytes = build::image_bytes(input), .map_bytes = map.size()};
   Region region(out.bytes);
   if (const auto report = build::build_image(input, region.bytes()); !report) give_up(report.error().message);
-  out.image = attached_copy(region.bytes(), named ? 2 : 1, context);
+  out.image = attached_copy(region.bytes(), Generation(named ? 2u : 1u), context);
   return out;
 }
 

@@ -13,8 +13,8 @@ import sys
 ARMS = ("shared_slots", "strawman")
 
 
-def run(lab, omega, ways):
-    done = subprocess.run([lab, "huffman", "--omega", str(omega), "--positives", "250000", "--rounds", "3",
+def run(lab, omega, ways, rounds):
+    done = subprocess.run([lab, "huffman", "--omega", str(omega), "--positives", "250000", "--rounds", str(rounds),
                            "--ways", str(ways)], capture_output=True, check=True)
     return json.loads(done.stdout)
 
@@ -22,7 +22,7 @@ def run(lab, omega, ways):
 def main(lab, out):
     with open(f"{out}/huffman.dat", "w", encoding="utf-8") as file:
         for omega in range(3, 11):
-            four, three = run(lab, omega, 4), run(lab, omega, 3)
+            four, three = run(lab, omega, 4, 3), run(lab, omega, 3, 1)
             print(omega, four["entropy"], four["huffman_bits_per_symbol"], four["bits_per_symbol"],
                   three["bits_per_symbol"], *(four[arm]["bits_per_symbol"] for arm in ARMS),
                   four["decode_batch_ns"], *(four[arm]["decode_batch_ns"] for arm in ARMS), four["sequential_ns"],

@@ -131,24 +131,11 @@ public:
     return std::span(seconds_).first(shape_.seconds);
   }
 
-  [[nodiscard]] std::uint32_t value(KeyHash key) const noexcept {
-    std::uint32_t at = shape_.root;
-    for (unsigned depth = 0; (at & huffman_leaf) == 0 && depth < huffman_depth_max; ++depth) {
-      const Step step(*this, at);
-      const KeyHash salted = at_node(key, step.number);
-      const bool one =
-          (step.first == nullptr || step.first->contains(salted)) && step.second->contains(salted);
-      at = step.child(one);
-    }
-    return at & huffman_target_mask;
-  }
+  [[nodiscard]] std::uint32_t value(KeyHash key) const noexcept { return walk(key, shape_.root, 0); }
 
   // values[i] of keys[i]; up to batch_max keys. A bit of code of all keys at a time: prefetch the lines of all, then read.
   void values(std::span<const KeyHash> keys, std::uint32_t *values) const noexcept {
-    if (near_ || keys.size() <= few_keys) {
-      for (std::size_t i = 0; i < keys.size(); ++i) values[i] = value(keys[i]);
-      return;
-    }
+    if (near_ || keys.size() <= few_keys) return values_by_root(keys, values);
     Open open;
     if ((shape_.root & huffman_leaf) == 0)
       for (std::size_t i = 0; i < keys.size(); ++i) open.place[open.count++] = static_cast<std::uint8_t>(i);
@@ -181,6 +168,36 @@ private:
       return HuffmanNode::target_of(one ? node.one : node.zero);
     }
   };
+
+  [[nodiscard]] std::uint32_t walk(KeyHash key, std::uint32_t at, unsigned depth) const noexcept {
+    for (; (at & huffman_leaf) == 0 && depth < huffman_depth_max; ++depth) {
+      const Step step(*this, at);
+      const KeyHash salted = at_node(key, step.number);
+      const bool one =
+          (step.first == nullptr || step.first->contains(salted)) && step.second->contains(salted);
+      at = step.child(one);
+    }
+    return at & huffman_target_mask;
+  }
+
+  // The first stage of the root, which most keys end with, is asked about all keys without a branch.
+  void values_by_root(std::span<const KeyHash> keys, std::uint32_t *values) const noexcept {
+    if (keys.empty()) return;
+    if ((shape_.root & huffman_leaf) != 0)
+      return void(std::fill_n(values, keys.size(), shape_.root & huffman_target_mask));
+    const Step root(*this, shape_.root);
+    const std::uint32_t rejected = root.child(false);
+    static_assert(at_node({1}, 0) == KeyHash{1});
+    if (root.first == nullptr || (rejected & huffman_leaf) == 0) {
+      for (std::size_t i = 0; i < keys.size(); ++i) values[i] = value(keys[i]);
+      return;
+    }
+    std::fill_n(values, keys.size(), rejected & huffman_target_mask);
+    for (HitMask left = root.first->contains_batch(keys); left != 0; left &= left - 1) {
+      const auto i = static_cast<std::size_t>(std::countr_zero(left));
+      values[i] = walk(keys[i], root.child(root.second->contains(keys[i])), 1);
+    }
+  }
 
   struct Open { // keys that are not at a leaf yet
     std::array<std::uint8_t, batch_max> place{};

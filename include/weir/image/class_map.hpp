@@ -12,8 +12,6 @@
 #include "weir/filter/huffman_map.hpp"
 #include "weir/image/lists.hpp"
 
-#include <algorithm>
-#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,19 +46,17 @@ public:
   [[nodiscard]] bool empty() const noexcept { return map_.bytes() == 0; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return map_.bytes(); } // of the section
 
-  [[nodiscard]] ListId list_of(KeyHash host) const noexcept { return id(map_.value(host)); }
-  // lists[i] of hosts[i], up to filter::batch_max of them.
-  void lists_of(std::span<const KeyHash> hosts, ListId *lists) const noexcept {
-    std::array<std::uint32_t, filter::batch_max> symbols;
-    map_.values(hosts, symbols.data());
-    std::transform(symbols.begin(), symbols.begin() + static_cast<std::ptrdiff_t>(hosts.size()), lists, id);
+  [[nodiscard]] ListId list_of(KeyHash host) const noexcept { return list_at(map_.value(host)); }
+  // numbers[i] is that of the list of hosts[i], up to filter::batch_max of them; list_at() makes it one.
+  void numbers_of(std::span<const KeyHash> hosts, std::uint32_t *numbers) const noexcept {
+    map_.values(hosts, numbers);
+  }
+  [[nodiscard]] static constexpr ListId list_at(std::uint32_t number) noexcept {
+    return ListId(static_cast<std::uint16_t>(number));
   }
 
 private:
   using Map = filter::HuffmanMapView<4>;
-  [[nodiscard]] static constexpr ListId id(std::uint32_t symbol) noexcept {
-    return ListId(static_cast<std::uint16_t>(symbol));
-  }
   Map map_;
 };
 

@@ -10,6 +10,7 @@
 #include "tests/lab/lsm.hpp"
 #include "tests/lab/membership.hpp"
 #include "tests/lab/predictor.hpp"
+#include "tests/lab/slbf.hpp"
 #include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
 
@@ -108,7 +109,8 @@ struct CommandLine {
     predictor,
     learned,
     learned_rival,
-    huffman
+    huffman,
+    slbf
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
@@ -120,6 +122,7 @@ struct CommandLine {
   LearnedTask learned;
   RivalTask rival;
   HuffmanTask huffman;
+  SlbfTask slbf;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

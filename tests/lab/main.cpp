@@ -30,6 +30,7 @@ int main(int argc, char **argv) {
   case lsm: return show(weir::lab::run_lsm(line.lsm));
   case predictor: return show(weir::lab::run_predictor(line.predictor));
   case learned_rival: return show(weir::lab::run_rival(line.rival));
+  case slbf: return show(weir::lab::run_slbf(line.slbf));
   case learned: return show(weir::lab::run_learned(line.learned));
   case huffman: return show(weir::lab::run_huffman(line.huffman));
   case stacking: fmt::print("{}\n", weir::lab::stacking_json(line.stacking_parts)); return 0;

@@ -3,6 +3,7 @@
 #include "tests/lab/lsm_options.hpp"
 #include "tests/lab/predictor_options.hpp"
 #include "tests/lab/rivals.hpp"
+#include "tests/lab/slbf_options.hpp"
 #include "tests/lab/stacked_options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -225,6 +226,9 @@ CommandLine read_command_line(int argc, char **argv) {
   add_rival(rival, line.rival);
   CLI::App &huffman = *app.add_subcommand("huffman", "Huffman codes in ChainedFilters, read anywhere");
   add_huffman(huffman, line.huffman);
+  CLI::App &slbf =
+      *app.add_subcommand("slbf", "filters of an endless stream, stable ones and pairs that take turns");
+  add_slbf(slbf, line.slbf);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
@@ -237,6 +241,7 @@ CommandLine read_command_line(int argc, char **argv) {
                       : learned.parsed()    ? CommandLine::Experiment::learned
                       : rival.parsed()      ? CommandLine::Experiment::learned_rival
                       : huffman.parsed()    ? CommandLine::Experiment::huffman
+                      : slbf.parsed()       ? CommandLine::Experiment::slbf
                                             : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

@@ -1,0 +1,153 @@
+// weir-lab slbf: stable filters keep their rate on a stream that does not end, miss as predicted, and need the bits said.
+#include "tests/support/process.hpp"
+#include "tests/support/seed.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+namespace weir::test {
+namespace {
+
+using Json = nlohmann::json;
+
+Json slbf(std::vector<std::string> arguments, const char *gap = "8000", const char *samples = "50000") {
+  arguments.insert(arguments.begin(),
+                   {program("weir-lab").string(), "slbf", "--gap", gap, "--samples", samples});
+  const Outcome outcome = run(arguments);
+  EXPECT_TRUE(outcome.ok()) << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
+const Json &named(const Json &list, const std::string &name) {
+  for (const Json &one : list)
+    if (one.at("name") == name) return one;
+  throw std::out_of_range(name);
+}
+
+TEST(WeirLabSlbf, keeps_rates_and_misses_as_predicted_in_the_bits_that_it_says) {
+  const std::uint64_t seed = seed_or(7);
+  WEIR_TRACE_SEED(seed);
+  const Json json = slbf({"--no-timing", "--seed", std::to_string(seed)});
+  EXPECT_NEAR(json.at("auc"), 0.91, 0.003);
+  ASSERT_EQ(json.at("filters").size(), 7u);
+  for (const char *name : {"sbf", "s-slbf", "g-slbf"}) {
+    SCOPED_TRACE(name);
+    const Json &filter = named(json.at("filters"), name);
+    EXPECT_LT(filter.at("fpr"), 0.05 * 1.04);
+    EXPECT_LT(filter.at("fpr_most"), 0.05 * 1.10); // at any of the looks
+    const double fnr = filter.at("fnr"), predicted = filter.at("predicted").at("fnr");
+    EXPECT_NEAR(predicted, 0.1, 0.002);
+    EXPECT_NEAR(fnr, predicted, 0.05 * predicted);
+  }
+  for (const char *name : {"rotating", "rotating_learned"}) {
+    SCOPED_TRACE(name);
+    const Json &filter = named(json.at("filters"), name);
+    EXPECT_EQ(filter.at("fnr"), 0);
+    EXPECT_LT(filter.at("fpr_most"), 0.05 * 1.10);
+    const double predicted = filter.at("predicted").at("fpr");
+    EXPECT_NEAR(filter.at("fpr"), predicted, 0.05 * predicted);
+  }
+  for (const char *name : {"bf", "lbf"})
+    EXPECT_GT(named(json.at("filters"), name).at("fpr"), 0.15) << "fills up: " << name;
+  // What six groups take of a stable filter's bits, for equal errors.
+  const auto bits = [&](const char *name) {
+    return named(json.at("filters"), name).at("bits").get<double>();
+  };
+  EXPECT_LT(bits("g-slbf") / bits("sbf"), 0.42);
+  EXPECT_LT(bits("g-slbf"), bits("s-slbf"));
+  EXPECT_NEAR(bits("rotating") / 8000, 15.3, 0.1);
+  EXPECT_NEAR(bits("sbf") / 8000, 42.6, 0.2);
+}
+
+TEST(WeirLabSlbf, misses_least_in_the_best_setting_and_most_in_the_printed_one) {
+  double last = 0;
+  for (const char *setting : {"", "--corrected", "--printed"}) {
+    std::vector<std::string> arguments{"--bits", "150000", "--no-timing", "--model-bits", "10000"};
+    if (*setting != '\0') arguments.emplace_back(setting);
+    const Json json = slbf(arguments), &filter = named(json.at("filters"), "g-slbf");
+    const Json &model = named(json.at("settings"), json.at("setting"));
+    const double fnr = filter.at("fnr");
+    EXPECT_NEAR(fnr, model.at("fnr"), 0.05 * fnr);
+    EXPECT_GT(fnr, last);
+    EXPECT_LE(filter.at("fpr"), 0.0525);
+    EXPECT_LE(filter.at("bits"), 150000); // with the classifier's
+    EXPECT_GT(filter.at("bits"), 149000);
+    last = fnr;
+  }
+}
+
+TEST(WeirLabSlbf, forgets_a_part_of_the_gap_by_turns_where_bits_are_too_few_for_it) {
+  const Json json = slbf({"--bits", "80000", "--no-timing", "--groups", "auto"});
+  for (const char *name : {"rotating", "rotating_learned"}) {
+    const Json &filter = named(json.at("filters"), name);
+    EXPECT_LE(filter.at("bits"), 80000);
+    const double predicted = filter.at("predicted").at("fnr");
+    EXPECT_NEAR(filter.at("fnr"), predicted, 0.05 * predicted + 0.002) << name;
+    EXPECT_LT(filter.at("fpr_most"), 0.055);
+  }
+  EXPECT_GT(named(json.at("filters"), "rotating").at("fnr"), 0.1);
+  EXPECT_GT(json.at("groups").size(), 6u);
+}
+
+TEST(WeirLabSlbf, needs_fewer_bits_the_more_a_score_says) {
+  double last = 1;
+  for (const char *auc : {"0.82", "0.87", "0.91"}) {
+    const Json json =
+        slbf({"--auc", auc, "--no-timing", "--epsilon", "0.01", "--insertions", "30000", "--others", "1000"});
+    const Json &least = json.at("least_bits_a_gap");
+    EXPECT_LT(least.at("g_slbf_of_stable"), last) << auc;
+    EXPECT_LE(least.at("g_slbf_auto"), least.at("g_slbf").get<double>() * 1.001) << auc;
+    last = least.at("g_slbf_of_stable");
+  }
+  EXPECT_LT(last, 0.62);
+}
+
+TEST(WeirLabSlbf, reads_labels_and_scores_and_says_which_line_has_none) {
+  const auto file = std::filesystem::temp_directory_path() / ("weir-slbf-" + std::to_string(getpid()));
+  {
+    std::ofstream out(file);
+    for (int i = 0; i < 90'000; ++i)
+      out << i % 3 % 2 << ' ' << (i % 3 % 2 == 1 ? 0.2 + i % 7 * 0.1 : 0.1 + i % 7 * 0.1) << '\n';
+  }
+  const Json json = slbf({"--data", file.string(), "--groups", "3", "--no-timing"}, "2000");
+  EXPECT_NEAR(json.at("auc"), 0.633, 0.01);
+  EXPECT_EQ(json.at("groups").size(), 3u);
+  std::ofstream(file, std::ios::app) << "1 1.5\n";
+  const Outcome refused = run({program("weir-lab").string(), "slbf", "--data", file.string()});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("line 90001"), std::string::npos) << refused.err;
+  std::filesystem::remove(file);
+}
+
+TEST(WeirLabSlbf, repeats_itself_for_the_same_seed_and_times_every_filter) {
+  const auto errors = [](const char *seed) {
+    Json filters = slbf({"--seed", seed}, "1000", "5000").at("filters");
+    for (Json &filter : filters) {
+      EXPECT_GT(filter.at("insert_mops"), 0);
+      EXPECT_GT(filter.at("query_mops"), 0);
+      filter.erase("insert_mops");
+      filter.erase("query_mops");
+    }
+    return filters;
+  };
+  EXPECT_EQ(errors("3"), errors("3"));
+  EXPECT_NE(errors("3"), errors("4"));
+}
+
+TEST(WeirLabSlbf, refuses_what_it_cannot_do) {
+  const auto refused = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {program("weir-lab").string(), "slbf"});
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_NE(refused({"--groups", "many"}).find("--groups"), std::string::npos);
+  EXPECT_NE(refused({"--bits", "5000", "--model-bits", "4000"}).find("--bits"), std::string::npos);
+  EXPECT_NE(refused({"--insertions", "5000"}).find("three times"), std::string::npos);
+  EXPECT_NE(refused({"--printed", "--corrected"}).find("excludes"), std::string::npos);
+}
+
+} // namespace
+} // namespace weir::test

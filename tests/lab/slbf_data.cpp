@@ -1,0 +1,98 @@
+#include "tests/lab/slbf_data.hpp"
+
+#include "tests/lab/learnable.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <numbers>
+
+namespace weir::lab {
+namespace {
+
+// x with Phi(x) = p, by bisection.
+double normal_quantile(double p) {
+  double low = -10, high = 10;
+  for (int i = 0; i < 80; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::numbers::sqrt2) / 2 < p ? low : high) = middle;
+  }
+  return low;
+}
+
+class Scores {
+public:
+  explicit Scores(const StreamTask &task)
+      : spread_(std::numbers::sqrt2 * normal_quantile(task.auc)), seed_(remix({task.seed}, 0x51BF)) {}
+
+  [[nodiscard]] KeyHash key(std::uint64_t number, std::uint64_t kind) const {
+    return {remix({number << 3 | kind}, seed_)};
+  }
+  // Of the key itself, as scores have to be.
+  [[nodiscard]] float score(KeyHash key, bool told) const {
+    const auto uniform = [&](std::uint64_t view) {
+      return (static_cast<double>(remix(key, view) >> 11) + 0.5) * 0x1.0p-53;
+    };
+    const double normal =
+        std::sqrt(-2 * std::log(uniform(0xA11))) * std::cos(2 * std::numbers::pi * uniform(0xB22));
+    const double odds = spread_ * normal + (told ? 0.5 : -0.5) * spread_ * spread_;
+    return static_cast<float>(1 / (1 + std::exp(-odds)));
+  }
+  [[nodiscard]] ScoredKeysOf keys(std::uint64_t count, std::uint64_t kind, bool told) const {
+    ScoredKeysOf out;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      out.keys.push_back(key(i, kind));
+      out.scores.push_back(score(out.keys.back(), told));
+    }
+    return out;
+  }
+
+private:
+  double spread_;
+  std::uint64_t seed_;
+};
+
+Result<ScoredStream> read_stream(const StreamTask &task) {
+  std::ifstream file(task.data);
+  if (!file) return fail(Errc::io, task.data + ": cannot be read");
+  ScoredStream stream;
+  int label = 0;
+  float score = 0;
+  std::uint64_t line = 0;
+  for (; file >> label >> score; ++line) {
+    if ((label != 0 && label != 1) || !(score >= 0 && score <= 1))
+      return fail(Errc::parse, task.data + ": line " + std::to_string(line + 1) +
+                                   ": a label 0 or 1 and a score between 0 and 1 are wanted");
+    if (line % 5 == 0) {
+      (label == 1 ? stream.sample_told : stream.sample_others).push_back(score);
+      continue;
+    }
+    ScoredKeysOf &side = label == 1 ? stream.told : stream.others;
+    side.keys.push_back({remix({line}, task.seed)});
+    side.scores.push_back(score);
+  }
+  if (!file.eof())
+    return fail(Errc::parse, task.data + ": line " + std::to_string(line + 1) + ": no label and score");
+  if (stream.told.keys.empty() || stream.others.keys.empty() || stream.sample_told.empty() ||
+      stream.sample_others.empty())
+    return fail(Errc::parse, task.data + ": lines of both labels are wanted, five and more");
+  return stream;
+}
+
+} // namespace
+
+Result<ScoredStream> make_stream(const StreamTask &task) {
+  ScoredStream stream;
+  if (task.data != "synthetic") {
+    stream = TRY(read_stream(task));
+  } else {
+    const Scores scores(task);
+    stream.told = scores.keys(task.insertions, 0, true);
+    stream.others = scores.keys(task.others, 1, false);
+    stream.sample_told = scores.keys(task.samples, 2, true).scores;
+    stream.sample_others = scores.keys(task.samples, 3, false).scores;
+  }
+  stream.auc = auc_of(stream.sample_told, stream.sample_others);
+  return stream;
+}
+
+} // namespace weir::lab

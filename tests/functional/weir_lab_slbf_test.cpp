@@ -138,7 +138,7 @@ TEST(WeirLabSlbf, repeats_itself_for_the_same_seed_and_times_every_filter) {
 
 TEST(WeirLabSlbf, refuses_what_it_cannot_do) {
   const auto refused = [](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {program("weir-lab").string(), "slbf"});
+    arguments.insert(arguments.begin(), {program("weir-lab").string(), "slbf", "--samples", "1000"});
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     return outcome.err;

@@ -88,6 +88,8 @@ SlbfSetting model_of(build::Setting setting, std::span<const build::ScoreGroup> 
 } // namespace
 
 Result<SlbfReport> run_slbf(const SlbfTask &task) {
+  if (task.bits != 0 && task.bits < task.model_bits + 64 * 64)
+    return fail(Errc::usage, "--bits must be 4096 more than the classifier's at least");
   const ScoredStream stream = TRY(make_stream(task.stream));
   if (stream.told.keys.size() < 3 * task.gap)
     return fail(Errc::usage, "the stream must have three times as many insertions as the gap");

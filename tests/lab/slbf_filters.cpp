@@ -215,8 +215,6 @@ Result<std::vector<Contender>> make_contenders(const SlbfTask &task, const Score
                                                const SlbfLeast &least) {
   const auto gap = static_cast<double>(task.gap), told = static_cast<double>(stream.told.keys.size());
   const auto given = static_cast<double>(task.bits), model = static_cast<double>(task.model_bits);
-  if (task.bits != 0 && given < model + 64 * 64)
-    return fail(Errc::usage, "--bits must be 4096 more than the classifier's at least");
   const auto bits = [&](double own, double of_model) {
     return task.bits != 0 ? given - of_model : own * gap;
   };

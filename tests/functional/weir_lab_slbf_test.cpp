@@ -121,6 +121,25 @@ TEST(WeirLabSlbf, reads_labels_and_scores_and_says_which_line_has_none) {
   std::filesystem::remove(file);
 }
 
+// Scores of trees are neither binormal nor quite calibrated: models go by the p and q that samples show.
+TEST(WeirLabSlbf, predicts_behind_trained_trees_as_well_and_counts_their_bits_and_time) {
+  const std::uint64_t seed = seed_or(9);
+  WEIR_TRACE_SEED(seed);
+  const Json json =
+      slbf({"--data", "addresses", "--auc", "0.97", "--trees", "60", "--seed", std::to_string(seed)});
+  EXPECT_GT(json.at("auc"), 0.8);
+  EXPECT_LT(json.at("auc"), 0.97);
+  const Json &filter = named(json.at("filters"), "g-slbf");
+  const double predicted = filter.at("predicted").at("fnr");
+  EXPECT_NEAR(filter.at("fnr"), predicted, 0.05 * predicted);
+  EXPECT_LT(filter.at("fpr_most"), 0.055);
+  EXPECT_EQ(named(json.at("filters"), "rotating_learned").at("fnr"), 0);
+  EXPECT_GT(json.at("model_bits"), 10'000);
+  EXPECT_GT(filter.at("bits"), json.at("model_bits"));
+  EXPECT_LT(filter.at("insert_mops_with_model"), filter.at("insert_mops"));
+  EXPECT_LT(json.at("least_bits_a_gap").at("g_slbf_of_stable"), 0.8);
+}
+
 TEST(WeirLabSlbf, repeats_itself_for_the_same_seed_and_times_every_filter) {
   const auto errors = [](const char *seed) {
     Json filters = slbf({"--seed", seed}, "1000", "5000").at("filters");

@@ -87,15 +87,21 @@ SlbfSetting model_of(build::Setting setting, std::span<const build::ScoreGroup> 
 
 } // namespace
 
-Result<SlbfReport> run_slbf(const SlbfTask &task) {
-  if (task.bits != 0 && task.bits < task.model_bits + 64 * 64)
+Result<SlbfReport> run_slbf(const SlbfTask &given) {
+  SlbfTask task = given;
+  if (task.bits != 0 && task.bits < task.model_bits + 64 * 64) // before a stream is made in vain
     return fail(Errc::usage, "--bits must be 4096 more than the classifier's at least");
   const ScoredStream stream = TRY(make_stream(task.stream));
+  if (task.model_bits == 0) task.model_bits = stream.model_bits;
+  if (task.bits != 0 && task.bits < task.model_bits + 64 * 64)
+    return fail(Errc::usage, "--bits must be 4096 more than the classifier's " +
+                                 std::to_string(task.model_bits) + " at least");
   if (stream.told.keys.size() < 3 * task.gap)
     return fail(Errc::usage, "the stream must have three times as many insertions as the gap");
   SlbfReport report;
   report.task = task;
   report.auc = stream.auc;
+  report.model_mops = stream.model_mops;
   const auto thresholds = thresholds_of(task, stream);
   report.groups = static_cast<unsigned>(thresholds.size() + 1);
   report.estimated = build::estimate_groups(thresholds, stream.sample_told, stream.sample_others);
@@ -111,6 +117,7 @@ Result<SlbfReport> run_slbf(const SlbfTask &task) {
   for (Contender &one : contenders) {
     SlbfFilter out;
     out.name = one.name;
+    out.learned = one.learned;
     std::visit([&](auto &filter) { watch(filter, task, stream, one.fills_up, out); }, one.filter);
     out.bits = std::visit([](const auto &filter) { return filter.bits(); }, one.filter) +
                (one.learned ? task.model_bits : 0);

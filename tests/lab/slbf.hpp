@@ -31,6 +31,7 @@ struct Errors {
 
 struct SlbfFilter {
   std::string name;
+  bool learned = false;
   std::uint64_t bits = 0;                 // of cells, and of the classifier where there is one
   Errors measured, predicted;             // bf and lbf: at the end of the stream; others: mean once settled
   double fpr_most = 0;                    // of one look, of some tens
@@ -53,7 +54,8 @@ struct SlbfLeast {
 
 struct SlbfReport {
   SlbfTask task;
-  double auc = 0; // measured
+  double auc = 0;        // measured
+  double model_mops = 0; // of the trees; 0: there are none
   unsigned groups = 0;
   std::vector<build::ScoreGroup> estimated;
   std::vector<SlbfFilter> filters;
@@ -61,7 +63,7 @@ struct SlbfReport {
   SlbfLeast least;
 };
 
-// Errors: io and parse, of a file with data; usage, where bits do not hold the classifier.
+// Errors: io and parse, of a file with data; those of training; usage, where bits do not hold the classifier.
 [[nodiscard]] Result<SlbfReport> run_slbf(const SlbfTask &task);
 [[nodiscard]] std::string json_of(const SlbfReport &report);
 

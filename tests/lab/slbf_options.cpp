@@ -1,5 +1,7 @@
 #include "tests/lab/slbf_options.hpp"
 
+#include "control/learn/trees.hpp"
+
 #include <CLI/CLI.hpp>
 
 namespace weir::lab {
@@ -10,12 +12,14 @@ Filters that remember an endless stream [SLBF]. Every key told is asked for agai
 37 looks while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
 filter takes what its model says it needs for --epsilon and --missed; with --bits all take as much, the classifier's --model-bits included.
 Synthetic scores are those of the best classifier there can be with an AUC of --auc; a file has a label (1: told) and a score between
-0 and 1 a line, and every fifth line is a sample to estimate p and q from. Rates are without the classifier's time.
+0 and 1 a line, and every fifth line is a sample to estimate p and q from. Rates are without the classifier's time, but for those
+"with_model", where trees score the keys first.
 
 Examples:
   weir-lab slbf                                   equal errors: epsilon 5 %, 10 % missed, six groups
   weir-lab slbf --groups auto --epsilon 0.01 --auc 0.82
   weir-lab slbf --bits 600000 --printed
+  weir-lab slbf --data addresses --gap 200000 --insertions 2000000
 )";
 
 template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
@@ -23,8 +27,10 @@ template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low
 } // namespace
 
 void add_slbf(CLI::App &app, SlbfTask &t) {
-  app.add_option("--data", t.stream.data, "synthetic, or a file of labels and scores")->capture_default_str();
-  app.add_option("--auc", t.stream.auc, "of synthetic scores")
+  app.add_option("--data", t.stream.data,
+                 "synthetic; urls or addresses, scored by trees; or a file of labels and scores")
+      ->capture_default_str();
+  app.add_option("--auc", t.stream.auc, "of synthetic scores; with trees: of the best of all classifiers")
       ->check(between(0.5001, 0.9999))
       ->capture_default_str();
   app.add_option_function<std::string>(
@@ -44,8 +50,11 @@ void add_slbf(CLI::App &app, SlbfTask &t) {
   app.add_option("--bits", t.bits, "of each filter; 0: what each needs")
       ->check(between<std::uint64_t>(0, std::uint64_t{1} << 33))
       ->capture_default_str();
-  app.add_option("--model-bits", t.model_bits, "of the classifier")
+  app.add_option("--model-bits", t.model_bits, "of the classifier; trees count theirs themselves")
       ->check(between<std::uint64_t>(0, std::uint64_t{1} << 33))
+      ->capture_default_str();
+  app.add_option("--trees", t.stream.trees, "of four levels, with urls or addresses")
+      ->check(between(1u, learn::trees_max))
       ->capture_default_str();
   app.add_option("--gap", t.gap, "insertions between telling and asking")
       ->check(between<std::uint64_t>(10, 10'000'000))

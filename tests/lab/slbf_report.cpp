@@ -18,7 +18,7 @@ const char *name_of(build::Setting setting) {
 
 Json json_of(const Errors &errors) { return {{"fpr", errors.fpr}, {"fnr", errors.fnr}}; }
 
-Json json_of(const SlbfFilter &filter, bool timing) {
+Json json_of(const SlbfFilter &filter, const SlbfReport &report) {
   Json json{{"name", filter.name},
             {"bits", filter.bits},
             {"fpr", filter.measured.fpr},
@@ -26,9 +26,13 @@ Json json_of(const SlbfFilter &filter, bool timing) {
             {"predicted", json_of(filter.predicted)},
             {"fpr_most", filter.fpr_most},
             {"fpr_by_look", filter.fpr_by_look}};
-  if (!timing) return json;
+  if (!report.task.timing) return json;
   json["insert_mops"] = filter.insert_mops;
   json["query_mops"] = filter.query_mops;
+  if (report.model_mops == 0 || !filter.learned) return json;
+  const auto with_model = [&](double mops) { return 1 / (1 / mops + 1 / report.model_mops); };
+  json["insert_mops_with_model"] = with_model(filter.insert_mops);
+  json["query_mops_with_model"] = with_model(filter.query_mops);
   return json;
 }
 
@@ -71,6 +75,7 @@ std::string json_of(const SlbfReport &report) {
   json["epsilon"] = report.task.rate;
   json["gap"] = report.task.gap;
   json["model_bits"] = report.task.model_bits;
+  if (report.model_mops > 0) json["model_mops"] = report.model_mops;
   json["setting"] = name_of(report.task.setting);
   json["seed"] = report.task.stream.seed;
   Json groups = Json::array();
@@ -78,8 +83,7 @@ std::string json_of(const SlbfReport &report) {
     groups.push_back({{"p", group.other}, {"q", group.told}});
   json["groups"] = std::move(groups);
   json["filters"] = Json::array();
-  for (const SlbfFilter &filter : report.filters)
-    json["filters"].push_back(json_of(filter, report.task.timing));
+  for (const SlbfFilter &filter : report.filters) json["filters"].push_back(json_of(filter, report));
   json["settings"] = Json::array();
   for (const SlbfSetting &setting : report.settings) json["settings"].push_back(json_of(setting));
   json["least_bits_a_gap"] = json_of(report.least);

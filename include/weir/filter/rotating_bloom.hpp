@@ -20,9 +20,10 @@
 #include "weir/filter/batch.hpp"
 #include "weir/filter/bloom.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace weir::filter {

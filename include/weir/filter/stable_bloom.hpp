@@ -25,9 +25,12 @@
 #include "weir/filter/batch.hpp"
 #include "weir/filter/packed_cells.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace weir::filter {

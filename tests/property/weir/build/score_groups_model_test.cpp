@@ -137,7 +137,7 @@ TEST(GroupsModel, lemma_1_and_theorem_1_hold_for_rates_that_rise_as_p_falls) {
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);
-  for (int draw = 0; draw < 300; ++draw) {
+  for (std::size_t draw = 0; draw < 300; ++draw) {
     const auto groups = drawn_groups(random, 2 + draw % 5);
     ASSERT_TRUE(groups_are_ordered(groups));
     std::vector<double> rates;
@@ -162,7 +162,7 @@ TEST(GroupsModel, shares_out_the_whole_rate_and_more_of_it_where_told_keys_are_d
   const std::uint64_t seed = seed_or(32);
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
-  for (int draw = 0; draw < 200; ++draw) {
+  for (std::size_t draw = 0; draw < 200; ++draw) {
     const auto groups = drawn_groups(random, 2 + draw % 9);
     for (const double rate : {0.001, 0.05, 0.4}) {
       const auto best = group_rates(groups, rate, Setting::best),

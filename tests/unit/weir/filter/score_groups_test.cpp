@@ -111,7 +111,7 @@ TEST(RotatingBloom, misses_none_of_the_last_turn_and_forgets_after_two) {
 TEST(RotatingBloom, accepts_no_more_than_its_bound_at_any_time) {
   const std::uint64_t seed = seed_or(24), turn = 20'000;
   WEIR_TRACE_SEED(seed);
-  const auto shape = RotatingBloomShape::for_bits(turn, 15.3 * turn);
+  const auto shape = RotatingBloomShape::for_bits(turn, 153 * turn / 10);
   EXPECT_NEAR(shape.rate(turn, turn), 0.05, 0.001); // 15.3 bits for each key of a turn at 5 %
   auto filter = RotatingBloom::make(shape, seed).value();
   for (std::uint64_t i = 1; i <= 3 * turn; ++i) {

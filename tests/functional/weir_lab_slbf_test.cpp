@@ -140,6 +140,16 @@ TEST(WeirLabSlbf, predicts_behind_trained_trees_as_well_and_counts_their_bits_an
   EXPECT_LT(json.at("least_bits_a_gap").at("g_slbf_of_stable"), 0.8);
 }
 
+// [SLBF appendix E]: who trusts a classifier less is let down less by it.
+TEST(WeirLabSlbf, is_hurt_less_in_groups_than_behind_one_cut_when_the_stream_is_not_what_was_learned) {
+  const Json filters = slbf({"--bits", "200000", "--flipped", "0.3", "--no-timing"}).at("filters");
+  const auto fpr = [&](const char *name) { return named(filters, name).at("fpr").get<double>(); };
+  EXPECT_GT(fpr("g-slbf"), 0.06);
+  EXPECT_LT(fpr("g-slbf"), fpr("s-slbf"));
+  EXPECT_LT(fpr("sbf"), 0.053); // sees no scores
+  EXPECT_EQ(named(filters, "rotating_learned").at("fnr"), 0);
+}
+
 TEST(WeirLabSlbf, repeats_itself_for_the_same_seed_and_times_every_filter) {
   const auto errors = [](const char *seed) {
     Json filters = slbf({"--seed", seed}, "1000", "5000").at("filters");

@@ -3,9 +3,11 @@
 #include "tests/lab/clock.hpp"
 #include "tests/lab/learned_model.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <numbers>
+#include <utility>
 
 namespace weir::lab {
 namespace {
@@ -117,6 +119,14 @@ Result<ScoredStream> trained_stream(const StreamTask &task) {
   return stream;
 }
 
+void flip(ScoredStream &stream, double share, std::uint64_t seed) {
+  for (std::size_t i = 0; i < std::min(stream.told.keys.size(), stream.others.keys.size()); ++i)
+    if (static_cast<double>(remix({i}, seed ^ 0xF11B)) * 0x1p-64 < share) {
+      std::swap(stream.told.keys[i], stream.others.keys[i]);
+      std::swap(stream.told.scores[i], stream.others.scores[i]);
+    }
+}
+
 } // namespace
 
 Result<ScoredStream> make_stream(const StreamTask &task) {
@@ -132,6 +142,7 @@ Result<ScoredStream> make_stream(const StreamTask &task) {
     stream.sample_told = scores.keys(task.samples, 2, true).scores;
     stream.sample_others = scores.keys(task.samples, 3, false).scores;
   }
+  flip(stream, task.flipped, task.seed);
   stream.auc = auc_of(stream.sample_told, stream.sample_others);
   return stream;
 }

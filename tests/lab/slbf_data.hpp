@@ -15,6 +15,7 @@ struct StreamTask {
       "synthetic";   // urls, addresses: trees; or a file with a label (1: told) and a score a line
   double auc = 0.91; // of synthetic scores; that the best of all classifiers has, in front of trees
   unsigned trees = 128;
+  double flipped = 0; // share of the stream that changes sides, but not of the samples [SLBF appendix E]
   std::uint64_t insertions = 600'000, others = 400'000,
                 samples = 200'000; // samples: of either side, to estimate p and q from
   std::uint64_t seed = 1;

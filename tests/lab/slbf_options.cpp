@@ -56,6 +56,10 @@ void add_slbf(CLI::App &app, SlbfTask &t) {
   app.add_option("--trees", t.stream.trees, "of four levels, with urls or addresses")
       ->check(between(1u, learn::trees_max))
       ->capture_default_str();
+  app.add_option("--flipped", t.stream.flipped,
+                 "share of the stream that changes sides after p and q were estimated")
+      ->check(between(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--gap", t.gap, "insertions between telling and asking")
       ->check(between<std::uint64_t>(10, 10'000'000))
       ->capture_default_str();

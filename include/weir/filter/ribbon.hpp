@@ -170,7 +170,8 @@ private:
       starts[i] = RibbonPlace(hashes[i], shape_.width).start(0, layers_[0].starts);
       if (near_) continue;
       const std::uint64_t *const words = layers_[0].rows + std::uint64_t{starts[i] / 64} * shape_.width;
-      for (unsigned word = 0; word < 2 * shape_.width; word += 7) __builtin_prefetch(words + word, 0, into_l2);
+      for (unsigned word = 0; word < 2 * shape_.width; word += 7)
+        __builtin_prefetch(words + word, 0, into_l2);
     }
     for (std::size_t i = 0; i < keys.size(); ++i)
       take(i, hashes[i], value_at(RibbonPlace(hashes[i], shape_.width), starts[i]));

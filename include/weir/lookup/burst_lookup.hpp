@@ -143,7 +143,9 @@ public:
   }
   // Of the questions of a family, in the order in which they were asked.
   [[nodiscard]] const std::uint32_t *deny_v4() const noexcept { return v4_.answers(burst_, Side::deny); }
-  [[nodiscard]] std::uint32_t *deny_v4() noexcept { return v4_.answers(burst_, Side::deny); } // to name lists in
+  [[nodiscard]] std::uint32_t *deny_v4() noexcept {
+    return v4_.answers(burst_, Side::deny);
+  } // to name lists in
   [[nodiscard]] const std::uint32_t *allow_v4() const noexcept { return v4_.answers(burst_, Side::allow); }
   [[nodiscard]] const std::uint32_t *deny_v6() const noexcept { return v6_.answers(burst_, Side::deny); }
   [[nodiscard]] std::uint32_t *deny_v6() noexcept { return v6_.answers(burst_, Side::deny); }

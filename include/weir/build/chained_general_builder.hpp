@@ -23,35 +23,37 @@ public:
                                                     std::uint64_t layer = 0, std::uint64_t seed = 0) {
     const auto n = static_cast<double>(positives.size());
     const double lambda = positives.empty() ? 0 : static_cast<double>(negatives.size()) / n;
-    ChainedGeneral made(general_form(rate, lambda, coin));
-    if (made.form_.alpha > 0) {
-      const auto shape = First::Shape::for_keys(n, made.form_.alpha);
+    const GeneralForm form = general_form(rate, lambda, coin);
+    std::optional<First> first;
+    if (form.alpha > 0) {
+      const auto shape = First::Shape::for_keys(n, form.alpha);
       if (!shape) return fail(Errc::usage, "a chained filter: more positives than 2^32 slots take");
-      made.first_ = TRY(First::build(positives, *shape, layer, seed));
+      first = TRY(First::build(positives, *shape, layer, seed));
     }
-    if (!made.form_.has_second) return made;
+    if (!form.has_second) return ChainedGeneral(form, std::move(first));
 
-    std::array<std::vector<KeyHash>, 2> of_value; // by the bit that is stored
-    const std::uint64_t coins = remix({seed}, layer + 1);
-    const auto store = [&](KeyHash key, std::uint32_t side) {
-      of_value[side ^ (coin == UnseenCoin::fair ? View::side_of(key, coins) : 0)].push_back(key);
-    };
-    if (coin == UnseenCoin::fair) made.coins_ = coins;
-    for (const KeyHash key : positives) store(key, 1);
     std::vector<KeyHash> passed;
     for (const KeyHash key : negatives)
-      if (!made.first_ || made.first_->contains(key)) passed.push_back(key);
+      if (!first || first->contains(key)) passed.push_back(key);
     // As many as came are drawn: what may be left out, twice as many as may be accepted, is not.
     const double all = static_cast<double>(passed.size());
-    const double wanted = coin == UnseenCoin::fair ? all - 2 * rate * static_cast<double>(negatives.size())
-                                                   : made.form_.beta * n;
-    made.stored_negatives_ = static_cast<std::uint64_t>(std::clamp(std::ceil(wanted), 0.0, all));
-    for (const KeyHash key : std::span(passed).first(made.stored_negatives_)) store(key, 0);
-    const auto keys = static_cast<double>(positives.size() + made.stored_negatives_);
-    const auto shape = Second::Shape::for_keys(keys, 1);
+    const double wanted =
+        coin == UnseenCoin::fair ? all - 2 * rate * static_cast<double>(negatives.size()) : form.beta * n;
+    passed.resize(static_cast<std::uint64_t>(std::clamp(std::ceil(wanted), 0.0, all)));
+
+    const std::uint64_t coins = remix({seed}, layer + 1);
+    std::array<std::vector<KeyHash>, 2> of_value; // by the bit that is stored
+    const auto store = [&](std::span<const KeyHash> keys, std::uint32_t side) {
+      for (const KeyHash key : keys)
+        of_value[side ^ (coin == UnseenCoin::fair ? View::side_of(key, coins) : 0)].push_back(key);
+    };
+    store(positives, 1);
+    store(passed, 0);
+    const auto shape = Second::Shape::for_keys(static_cast<double>(positives.size() + passed.size()), 1);
     if (!shape) return fail(Errc::usage, "a chained filter: more keys than 2^32 slots take");
-    made.second_ = TRY(Second::build({{of_value[0], 0}, {of_value[1], 1}}, *shape, layer + 1, seed));
-    return made;
+    Second second = TRY(Second::build({{of_value[0], 0}, {of_value[1], 1}}, *shape, layer + 1, seed));
+    return ChainedGeneral(form, std::move(first), std::move(second), passed.size(),
+                          coin == UnseenCoin::fair ? std::optional(coins) : std::nullopt);
   }
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return view().contains(key); }
@@ -67,7 +69,12 @@ public:
   [[nodiscard]] const std::optional<First> &first() const noexcept { return first_; }
 
 private:
-  explicit ChainedGeneral(const GeneralForm &form) noexcept : form_(form) {}
+  ChainedGeneral(const GeneralForm &form, std::optional<First> first)
+      : form_(form), first_(std::move(first)) {}
+  ChainedGeneral(const GeneralForm &form, std::optional<First> first, Second second, std::uint64_t negatives,
+                 std::optional<std::uint64_t> coins)
+      : form_(form), stored_negatives_(negatives), coins_(coins), first_(std::move(first)),
+        second_(std::move(second)) {}
 
   GeneralForm form_;
   std::uint64_t stored_negatives_ = 0;

@@ -85,7 +85,9 @@ TYPED_TEST(GeneralMembership, is_not_to_be_had_by_storing_what_is_asked) {
     const double promised = 1 / (built->form().beta + 1);
     ASSERT_GT(unseen, 500);
     EXPECT_NEAR(accepted, 0.49, 0.06) << "beta " << built->form().beta;
-    if (promised < 0.4) EXPECT_GT(accepted, 1.2 * promised) << "the premise holds after all";
+    if (promised < 0.4) {
+      EXPECT_GT(accepted, 1.2 * promised) << "the premise holds after all";
+    }
   }
 }
 

@@ -184,7 +184,8 @@ double front_stack_ns(const StackPlan &stack, Family family, const Sizes &sizes,
   const auto cost_of_layers = [&](auto reaches_next) {
     double reaching = 1, ns = 0;
     for (std::size_t i = 0; i < rates.size(); ++i) {
-      const double functions = std::max(2.0, std::round(-std::log2(rates[i]))), accepts = reaches_next(i);
+      const double functions = std::max(2.0, std::round(-std::log2(std::max(rates[i], 1e-9)))),
+                   accepts = reaches_next(i);
       ns += reaching * (layer_work + line * (accepts * functions + (1 - accepts) * 2));
       reaching *= accepts;
     }

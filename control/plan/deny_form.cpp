@@ -13,7 +13,8 @@ constexpr double view_work_factor = 2.5;
 double lines_of(DenyForm form, double rate, bool accepts) {
   switch (form) {
   case DenyForm::split_block: return 1;
-  case DenyForm::bloom: return accepts ? std::max(1.0, std::round(-std::log2(rate))) : 2;
+  case DenyForm::bloom: // a layer of known sources alone may have the rate 0
+    return accepts ? std::max(1.0, std::round(-std::log2(std::max(rate, 1e-9)))) : 2;
   case DenyForm::fuse: return 3;
   case DenyForm::cuckoo:
   case DenyForm::quotient: return 2;

@@ -107,7 +107,7 @@ TEST_P(CompactJudges, deny_whom_the_rules_deny_while_a_dynamic_list_changes_and_
     case Kind::listed:
       missed += !drops;
       if (drops) {
-        EXPECT_EQ(row.list, "compact");
+        EXPECT_EQ(row.list, "hosts") << "the class map names it";
       }
       break;
     case Kind::stranger:

@@ -83,7 +83,7 @@ private:
     dataplane::ask_burst(burst, nullptr);
     dataplane::probe_burst(burst);
     dataplane::judge_burst(burst, Verdict::pass);
-    const Decision &decision = burst.decisions[0];
+    const Decision decision = burst.decision(0);
     return {{decision.verdict, decision.reason}, decision.list};
   }
 

@@ -66,7 +66,7 @@ TEST(FilterKinds, have_a_row_each) {
     kinds.insert(ops.kind);                    // that change beside readers
   kinds.insert(FilterKind::chained_predictor); // asked for a line, and of no use without its table
   kinds.insert({FilterKind::retrieval_3, FilterKind::retrieval_4, FilterKind::othello,
-                FilterKind::ribbon}); // asked for values
+                FilterKind::huffman_map, FilterKind::ribbon}); // asked for values
   for (std::uint32_t kind = 1; kind <= 32; ++kind) {
     const auto known = static_cast<FilterKind>(kind);
     EXPECT_EQ(kinds.contains(known), name_of(known) != std::string_view("unknown filter")) << kind;

@@ -6,6 +6,7 @@
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include <random>

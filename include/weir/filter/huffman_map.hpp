@@ -262,9 +262,9 @@ private:
 
   [[nodiscard]] Status attach_tables(Bytes section) {
     std::uint64_t at = shape_.cells_offset();
-    const auto cells_of = [&](const auto &of, std::uint64_t bits) -> Result<const std::byte *> {
-      if (const char *objection = of.objection()) return bad(objection);
-      const std::uint64_t bytes = bits / 8;
+    const auto cells_of = [&](const auto &of) -> Result<const std::byte *> {
+      if (const char *objection = of.objection()) return bad(objection); // before its size is computed
+      const std::uint64_t bytes = of.bits() / 8;
       if (bytes > section.size() - at) return bad("a table ends beyond the section");
       at += bytes;
       return section.data() + at - bytes;
@@ -279,11 +279,11 @@ private:
       const FuseShape<ways> fuse{table.segments, table.segment_log, table.bits};
       if (i < shape_.firsts) {
         if (table.bits > huffman_fingerprint_bits_max) return bad("fingerprints are not of 1 to 16 bits");
-        firsts_[i] = First(fuse, header, TRY(cells_of(fuse, fuse.bits())));
+        firsts_[i] = First(fuse, header, TRY(cells_of(fuse)));
       } else {
         const RetrievalShape<ways> shape{fuse};
         if (table.bits != 1) return bad("its exact tables have values of more than one bit");
-        seconds_[i - shape_.firsts] = Second(shape, header, TRY(cells_of(shape, shape.bits())));
+        seconds_[i - shape_.firsts] = Second(shape, header, TRY(cells_of(shape)));
       }
     }
     if (at != section.size()) return bad("the section goes on after its last table");

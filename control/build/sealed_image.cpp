@@ -89,8 +89,12 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     plan->deny_filter.built = std::move(made.built);
     input.deny_filter = {.role = made.role, .section = stack, .known = plan->deny_filter.known};
     if (made.role == image::DenyFilterRole::judge) {
-      class_map = TRY(make_class_map(input));
-      input.deny_filter.class_map = class_map;
+      input.deny_filter.overlay_lines_least = plan::judged_overlay_lines_least;
+      auto map = make_class_map(input);
+      if (map)
+        input.deny_filter.class_map = class_map = std::move(*map);
+      else // the rules are enforced all the same
+        plan->deny_filter.why += "; lists of what it denies have no names: " + map.error().message;
       plan->deny_filter.class_map_bytes = class_map.size();
     }
   }

@@ -40,6 +40,9 @@ namespace weir::plan {
 // Samples of negative questions before they say anything of the workload.
 inline constexpr std::uint64_t workload_samples_min = 256;
 
+// Room for 4,096 additions of IPv4 hosts, or 1,536 of IPv6, beside a judge: 32 KiB.
+inline constexpr std::uint32_t judged_overlay_lines_least = 512;
+
 struct DenyFilterPlan {
   std::string chosen = "none", why; // "none", "stacked"; of compact mode the word of the judge
   bool compact = false;

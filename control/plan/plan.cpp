@@ -41,10 +41,12 @@ double probes_v4(std::span<const EntryV4> entries) {
 }
 
 // `range_bytes`: of the map that has the prefixes; 0: they stand in the table. `hosts_in_map`: hosts too.
-// `hosts_in_words`: hosts have lines of words, and the table what is behind them.
+// `hosts_in_words`: hosts have lines of words, and the table what is behind them. `judged`: hosts of the family that
+// a judge has in place of the table; nothing where there is no judge.
 template <class Line, class Entry>
 TablePlan plan_table(const std::string &name, std::span<const Entry> entries, build::Target target,
-                     std::uint64_t range_bytes, bool hosts_in_map, bool hosts_in_words = false) {
+                     std::uint64_t range_bytes, bool hosts_in_map, bool hosts_in_words = false,
+                     std::optional<std::uint64_t> judged = {}) {
   const unsigned bits = address_bits(Line::family);
   const bool p4 = target == build::Target::p4;
   const build::SizeRule rule{family_of(target)};
@@ -69,9 +71,10 @@ TablePlan plan_table(const std::string &name, std::span<const Entry> entries, bu
   const build::TableSize size =
       build::table_size<Line>(t.keys + (hosts_in_map ? build::room_beside_map(t.hosts) : 0),
                               p4 ? Predictor::chained : Predictor::inline_bits, rule);
-  t.bytes =
-      size.bytes() + sizeof(table::OverlayHeader) +
-      std::uint64_t{build::overlay_lines<Line>(hosts_in_words ? t.hosts : t.keys, rule)} * cache_line_bytes;
+  t.bytes = size.bytes() + sizeof(table::OverlayHeader) +
+            std::uint64_t{build::overlay_lines<Line>((hosts_in_words ? t.hosts : t.keys) + judged.value_or(0),
+                                                     rule, judged ? judged_overlay_lines_least : 0)} *
+                cache_line_bytes;
   if (range_bytes != 0) {
     t.bytes += range_bytes + words_bytes;
     t.probes = t.keys != 0 ? 1 : 0;
@@ -445,12 +448,17 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
   const auto bytes_of = [](const auto &ranges) { return ranges ? ranges->footprint().bytes : 0; };
   const auto &ranges4 = input.ranges->v4;
   const auto &ranges6 = input.ranges->v6;
+  const auto judged = [&](std::uint64_t all, std::uint64_t tabled) {
+    return config.compact ? std::optional(all - tabled) : std::nullopt;
+  };
   plan.tables = {
       plan_table<table::LineV4>("deny ipv4", deny.v4, plan.target, bytes_of(ranges4[Side::deny]),
                                 input.ranges->hosts_in_v4[Side::deny],
-                                build::hosts_in_words(input, *input.ranges)),
+                                build::hosts_in_words(input, *input.ranges),
+                                judged(input.deny.v4.size(), deny.v4.size())),
       plan_table<table::LineV6>("deny ipv6", deny.v6, plan.target, bytes_of(ranges6[Side::deny]),
-                                input.ranges->hosts_in_v6[Side::deny]),
+                                input.ranges->hosts_in_v6[Side::deny], false,
+                                judged(input.deny.v6.size(), deny.v6.size())),
       plan_table<table::LineV4>("allow ipv4", input.allow.v4, plan.target, bytes_of(ranges4[Side::allow]),
                                 input.ranges->hosts_in_v4[Side::allow]),
       plan_table<table::LineV6>("allow ipv6", input.allow.v6, plan.target, bytes_of(ranges6[Side::allow]),

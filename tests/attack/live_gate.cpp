@@ -70,9 +70,8 @@ double LiveGate::packets_per_s(std::chrono::milliseconds during) const {
   return static_cast<double>(feeder_->written() - before) / Seconds(Clock::now() - begin).count();
 }
 
-// The judge that takes hosts in place: the others bring images, which control builds while it is asked.
 std::string compact_mode(std::size_t hosts, double bits) {
-  return fmt::format("mode: {{compact: {{unknown_budget: 0.5, memory: {:.0f}, judge: stacked}}}}\n",
+  return fmt::format("mode: {{compact: {{unknown_budget: 0.5, memory: {:.0f}}}}}\n",
                      static_cast<double>(hosts) * bits / 8);
 }
 

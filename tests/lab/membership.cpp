@@ -4,12 +4,14 @@
 #include "tests/lab/keys.hpp"
 #include "tests/lab/peak_memory.hpp"
 #include "weir/build/chained_and_builder.hpp"
+#include "weir/build/chained_and_not_builder.hpp"
 #include "weir/build/chained_general_builder.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <numbers>
 #include <optional>
 
 namespace weir::lab {
@@ -51,7 +53,7 @@ Status build_point(const MembershipTask &task, MembershipPoint &point) {
 }
 
 Result<std::vector<MembershipPoint>> points_of(const MembershipTask &task) {
-  constexpr double ln2 = 0.6931471805599453;
+  using std::numbers::ln2;
   constexpr std::array built_at{2.0, 4.0, 8.0, 16.0, 32.0};
   std::vector<MembershipPoint> points;
   for (const double rate : task.rates)
@@ -98,6 +100,9 @@ Result<std::vector<ConstructionRow>> rows_of(const MembershipTask &task) {
     }));
     TRY(add_row(rows, "exact Bloomier", universe, true, [&](const Universe &u) {
       return build::exact_bloomier<4>(u.positives, u.negatives, 1, task.seed);
+    }));
+    TRY(add_row(rows, "& ~", universe, true, [&](const Universe &u) {
+      return build::ChainedAndNot<build::BinaryFuse4>::build(u.positives, u.negatives, {}, 1, task.seed);
     }));
     // Of so many bits that it accepts a hundredth of a negative a positive.
     TRY(add_row(rows, "approximate Bloomier", universe, false, [&](const Universe &u) {

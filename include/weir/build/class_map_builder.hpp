@@ -39,7 +39,7 @@ namespace weir::build {
                                     std::max(most, first_keys * peeled));
 }
 
-// The section. Errors: those of HuffmanMap::build().
+// The section; empty where there is no host. Errors: those of HuffmanMap::build().
 [[nodiscard]] inline Result<std::vector<std::byte>> build_class_map(const SideInput &deny,
                                                                     std::uint64_t seed) {
   std::vector<KeyHash> hosts;
@@ -52,6 +52,7 @@ namespace weir::build {
     if (e.length == 32) add(hash_v4(detail::key_of(e), length_seed(seed, 32)), e.list);
   for (const EntryV6 &e : deny.v6)
     if (e.length == 128) add(hash_v6(e.address.data(), length_seed(seed, 128)), e.list);
+  if (hosts.empty()) return std::vector<std::byte>();
   const auto map = TRY(HuffmanMap<4>::build(hosts, lists, seed));
   return std::vector<std::byte>(map.section().begin(), map.section().end());
 }

@@ -80,10 +80,16 @@ template <class Entry> [[nodiscard]] Tabled<Entry> tabled(std::span<const Entry>
   return out;
 }
 
-// Entries that an overlay has room for a share of: all that are changed through it.
-template <class Entry>
-[[nodiscard]] std::uint64_t overlaid_count(std::span<const Entry> all, bool hosts_alone) noexcept {
-  return tabled_count(all, {.hosts = true, .prefixes = !hosts_alone});
+// An overlay has room for a share of all entries that are changed through it.
+template <class Line, class Entry>
+[[nodiscard]] std::uint32_t overlay_lines_of(const BuildInput &in, Side side, std::span<const Entry> all,
+                                             bool has_ranges) noexcept {
+  const std::uint32_t least = side == Side::deny ? in.deny_filter.overlay_lines_least : 0;
+  return overlay_lines<Line>(tabled_count(all, {.hosts = true, .prefixes = !has_ranges}), in.size_rule(),
+                             least);
+}
+[[nodiscard]] std::uint64_t overlay_bytes(std::uint32_t lines) noexcept {
+  return sizeof(table::OverlayHeader) + std::uint64_t{lines} * cache_line_bytes;
 }
 
 // Of a front filter before a table of so many keys.
@@ -141,18 +147,14 @@ template <class Entry>
     const std::uint64_t keys4 = tabled_count(s.v4, in4), sized4 = sized_count(s.v4, in4);
     const std::uint64_t keys6 = tabled_count(s.v6, in6), sized6 = sized_count(s.v6, in6);
     per_family(side, Family::ipv4, keys4, table_size<table::LineV4>(sized4, s.predictor, rule).bytes(),
-               sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV4>(
-                                                  overlaid_count(s.v4, ranges4.has_value()), rule)} *
-                                                  cache_line_bytes,
-               front, chained ? chain_size<table::LineV4>(sized4, s.chain_words_v4, rule).bytes() : 0,
+               overlay_bytes(overlay_lines_of<table::LineV4>(in, side, s.v4, ranges4.has_value())), front,
+               chained ? chain_size<table::LineV4>(sized4, s.chain_words_v4, rule).bytes() : 0,
                ranges4 ? ranges4->footprint().bytes : 0);
     if (in4.hosts_in_words)
       out.push_back({SectionKind::deny_v4_hosts, section_mutable, word_bytes(word_size(s.v4).lines)});
     per_family(side, Family::ipv6, keys6, table_size<table::LineV6>(sized6, s.predictor, rule).bytes(),
-               sizeof(table::OverlayHeader) + std::uint64_t{overlay_lines<table::LineV6>(
-                                                  overlaid_count(s.v6, ranges6.has_value()), rule)} *
-                                                  cache_line_bytes,
-               front, chained ? chain_size<table::LineV6>(sized6, s.chain_words_v6, rule).bytes() : 0,
+               overlay_bytes(overlay_lines_of<table::LineV6>(in, side, s.v6, ranges6.has_value())), front,
+               chained ? chain_size<table::LineV6>(sized6, s.chain_words_v6, rule).bytes() : 0,
                ranges6 ? ranges6->footprint().bytes : 0);
   }
   if (!in.deny_filter.section.empty())
@@ -261,7 +263,7 @@ private:
     if (in_.family == HashFamily::jhash && (!report.chain.exact() || report.in_stash != 0)) return false;
     auto *overlay =
         reinterpret_cast<table::OverlayHeader *>(section(kind(SectionKind::deny_v4_overlay)).data());
-    overlay->lines = overlay_lines<Line>(overlaid_count(all, has_ranges<Line>(side)), rule);
+    overlay->lines = overlay_lines_of<Line>(in_, side, all, has_ranges<Line>(side));
     if (side == Side::deny && in_.deny.front_filter) write_front(kind(SectionKind::deny_v4_front), entries);
     return true;
   }
@@ -278,7 +280,7 @@ private:
     if (!builder.build(behind.size(), [&](std::uint64_t i) { return behind[i]; }, threads)) return false;
     report.deny_v4 = builder.report();
     auto *overlay = reinterpret_cast<table::OverlayHeader *>(section(SectionKind::deny_v4_overlay).data());
-    overlay->lines = overlay_lines<table::LineV4>(overlaid_count(all, true));
+    overlay->lines = overlay_lines_of<table::LineV4>(in_, Side::deny, all, true);
     return true;
   }
 

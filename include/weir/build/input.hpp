@@ -87,6 +87,8 @@ struct DenyFilterInput {
   // Of a judge: what build_class_map() has made of the same entries for the same seed (build/class_map_builder.hpp).
   // Empty: what it denies has no list.
   Bytes class_map{};
+  // Overlays of the deny side have so many lines at least: beside a judge no table takes what is added.
+  std::uint32_t overlay_lines_least = 0;
 };
 
 struct PrefixRanges; // build/prefix_ranges.hpp

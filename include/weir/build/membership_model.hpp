@@ -14,6 +14,7 @@
 #include "weir/build/chained_model.hpp"
 
 #include <cstdint>
+#include <numbers>
 #include <span>
 
 namespace weir::build {
@@ -51,7 +52,7 @@ struct GeneralForm {
 // The same where bits need not be whole: what Corollary 4.1 (a) has within its range, which is 1 / ln 2 < lambda and
 // 2 rate lambda ln 2 < 1.
 [[nodiscard]] inline double general_bits_unrounded(double rate, double lambda) noexcept {
-  constexpr double ln2 = 0.6931471805599453, e = 2.718281828459045;
+  using std::numbers::e, std::numbers::ln2;
   return std::log2(2 * e * lambda * ln2) - 2 * lambda * rate;
 }
 

@@ -134,11 +134,12 @@ template <class Line>
 inline constexpr unsigned front_bits_per_key = 10;
 inline constexpr std::uint32_t overlay_lines_min = 32;
 
-// An overlay holds about one entry in 64 of the table.
+// An overlay holds about one entry in 64 of the table, and has `least` lines.
 template <class Line>
-[[nodiscard]] constexpr std::uint32_t overlay_lines(std::uint64_t keys, SizeRule rule = {}) noexcept {
+[[nodiscard]] constexpr std::uint32_t overlay_lines(std::uint64_t keys, SizeRule rule = {},
+                                                    std::uint32_t least = 0) noexcept {
   rule.doublings = 0; // nothing that is built needs more of it
-  return rule(std::max(overlay_lines_min, static_cast<std::uint32_t>(keys / 64 / Line::slots + 1)));
+  return rule(std::max({overlay_lines_min, least, static_cast<std::uint32_t>(keys / 64 / Line::slots + 1)}));
 }
 
 } // namespace weir::build

@@ -221,7 +221,7 @@ TEST_P(EngineDenyStatic, serves_lists_that_are_dynamic_and_is_rebuilt_when_the_o
   ASSERT_TRUE(bench.add("bans", "13.0.0.1"));
   EXPECT_EQ(dataplane.denies("13.0.0.1"), "bans") << "of the overlay, which knows the list";
   unsigned added = 0;
-  while (dataplane.stages() == images && added < 2000) {
+  while (dataplane.stages() == images && added < 6000) {
     ASSERT_TRUE(bench.add("bans", fmt::format("13.1.{}.{}", added / 200, added % 200)));
     ++added;
   }

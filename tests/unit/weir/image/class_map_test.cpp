@@ -103,6 +103,16 @@ TEST(ClassMap, takes_no_bits_for_one_list) {
   EXPECT_EQ(denied_by(m.view(), address("10.1.0.7")), "drop");
 }
 
+// Prefixes stand in a table, which knows their lists.
+TEST(ClassMap, is_none_where_there_is_no_host) {
+  std::vector<build::EntryV4> prefixes{{0x0A000000, 8, 0, drop}};
+  build::SideInput deny;
+  deny.v4 = prefixes;
+  const auto map = build::build_class_map(deny, 3);
+  ASSERT_TRUE(map) << map.error().message;
+  EXPECT_TRUE(map->empty()) << "a symbol for nobody would be a list that may not be there";
+}
+
 TEST(ClassMap, is_not_built_without_a_judge_nor_with_other_lists_than_the_rules) {
   Example example;
   test::ImageMemory memory(0);

@@ -19,6 +19,7 @@
 #include "weir/build/input.hpp"
 #include "weir/build/keys.hpp"
 #include "weir/build/peeled_filter.hpp"
+#include "weir/build/spared_ranges.hpp"
 #include "weir/build/stacked_builder.hpp"
 #include "weir/image/deny_filter_view.hpp"
 #include "weir/image/family_limits.hpp"
@@ -63,34 +64,6 @@ struct DenyFilter {
 };
 
 namespace detail {
-
-[[nodiscard]] inline Address last_of(const Prefix &p) noexcept {
-  Address last = p.address;
-  for (unsigned bit = p.length; bit < address_bits(p.family()); ++bit)
-    last.bytes[bit / 8] = static_cast<std::uint8_t>(last.bytes[bit / 8] | 0x80u >> bit % 8);
-  return last;
-}
-
-struct SparedRanges {
-  std::vector<image::SparedV4> v4;
-  std::vector<image::SparedV6> v6;
-};
-// Prefixes are apart or within one another: of those the widest stays.
-[[nodiscard]] inline SparedRanges spared_ranges(std::span<const Prefix> spared) {
-  std::vector<Prefix> sorted(spared.begin(), spared.end());
-  std::ranges::sort(sorted);
-  SparedRanges out;
-  for (const Prefix &p : sorted) {
-    const Address last = last_of(p);
-    if (p.family() == Family::ipv4) {
-      if (out.v4.empty() || p.address.host() > out.v4.back().last)
-        out.v4.push_back({p.address.host(), last.host()});
-    } else if (out.v6.empty() || p.address.bytes > out.v6.back().last) {
-      out.v6.push_back({p.address.bytes, last.bytes});
-    }
-  }
-  return out;
-}
 
 [[nodiscard]] inline std::vector<KeyHash> host_hashes(const SideInput &deny, std::uint64_t seed,
                                                       HashFamily family) {

@@ -163,6 +163,7 @@ template <class Line, class Entry>
                    in.deny_filter.section.size()});
   if (!in.deny_filter.class_map.empty())
     out.push_back({SectionKind::deny_class_map, image::section_optional, in.deny_filter.class_map.size()});
+  if (!in.offenders.empty()) out.push_back({SectionKind::offender_model, 0, in.offenders.size()});
   if (in.allow_filter.params)
     out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
                    in.allow_filter.params.bytes().value_or(0)}); // impossible ones are refused before
@@ -206,6 +207,7 @@ public:
     if (!in_.deny_filter.section.empty())
       std::ranges::copy(in_.deny_filter.section, section(image::section_of(in_.deny_filter.role)).begin());
     std::ranges::copy(in_.deny_filter.class_map, section(SectionKind::deny_class_map).begin());
+    std::ranges::copy(in_.offenders, section(SectionKind::offender_model).begin());
     seal();
     return true;
   }

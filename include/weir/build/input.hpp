@@ -100,6 +100,8 @@ struct BuildInput {
   SideInput allow;
   AllowFilterInput allow_filter;
   DenyFilterInput deny_filter;
+  Bytes
+      offenders{}; // section offender_model, of build_offenders() (build/offenders_builder.hpp); empty: nothing is remembered
   image::ImageIdentity identity; // bytes: what comes of it
   std::uint64_t seed = 0;
   // jhash: chained predictors on both sides, and of filters those alone that image/family_check.hpp names.

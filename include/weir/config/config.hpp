@@ -6,6 +6,7 @@
 #include "weir/config/format.hpp"
 #include "weir/image/lists.hpp"
 #include "weir/key/address.hpp"
+#include "weir/key/offender.hpp"
 #include "weir/key/policy.hpp"
 #include "weir/key/verdict.hpp"
 
@@ -111,6 +112,28 @@ inline constexpr double budget_max = 0.5;
 inline constexpr std::uint64_t compact_bytes_min = 4096;
 inline constexpr unsigned sample_one_in_max = 1u << 20;
 
+// `offenders:`: what misbehaved lately is remembered in bounded memory [SLBF].
+struct Offenders {
+  enum class Filter : std::uint8_t { automatic, slbf, stable, rotating };
+  OffenderElement element = OffenderElement::source;
+  OffenderAction action = OffenderAction::count;
+  Filter filter = Filter::automatic;
+  std::uint64_t gap = 200'000;            // insertions that are remembered
+  double accepted = 0.01;                 // wrong accepts, of what was never told
+  double missed = 0.10;                   // of what was told a gap ago; filters that miss
+  unsigned groups = 6;                    // of scores; 0: as many as keep p falling and q rising
+  bool tells_denied = true;               // packets that a deny list drops
+  std::uint32_t tells_above = 0;          // packets a second of a source that no list decides about; 0: none
+  std::uint32_t limit = 100, burst = 200; // of rate_limit: packets a second of a group, and at once
+  std::string ban_list;                   // of ban: a dynamic deny list
+  std::chrono::seconds ban_ttl{600};
+  unsigned bans_a_minute = 60;
+  std::optional<std::chrono::seconds> train_every = std::chrono::hours(1); // none: on request alone
+  unsigned train_samples = 20'000;                                         // of either side
+  int line = 0;                                                            // where it stands
+};
+inline constexpr std::uint64_t offender_gap_max = 10'000'000;
+
 struct Paths {
   std::filesystem::path run = "/run/weir";       // sockets: dataplane.sock, control.sock
   std::filesystem::path state = "/var/lib/weir"; // store/ of control, last.image of the dataplane
@@ -127,7 +150,8 @@ struct Config {
   Guard guard;
   FrontFilter front_filter = FrontFilter::automatic;
   Predictor predictor = Predictor::automatic;
-  std::optional<Compact> compact;           // none: `mode: exact`
+  std::optional<Compact> compact; // none: `mode: exact`
+  std::optional<Offenders> offenders;
   std::chrono::seconds replan_interval{60}; // between images that the workload asks for, at least
   unsigned sample_one_in = 1024;            // packets that a worker tells of
   Paths paths;

@@ -99,8 +99,8 @@ enum class SectionKind : std::uint32_t {
   deny_class_map =
       39, // a Huffman map: which list a host is on that a judge denies [Chained §5.2]; only beside 44
 
-  // Reserved for what is to come; refused today unless flagged optional.
-  offender_model = 38, // stable learned filter [SLBF]
+  offender_model =
+      38, // OffendersHeader: the shape of the dataplane's memory of offenders, and its classifier [SLBF]
 };
 
 // What a kind is called in messages; empty for numbers that are none.
@@ -121,6 +121,7 @@ enum class SectionKind : std::uint32_t {
   if (kind == SectionKind::deny_judge) return "deny_judge";
   if (kind == SectionKind::deny_class_map) return "deny_class_map";
   if (kind == SectionKind::deny_v4_hosts) return "deny_v4_hosts";
+  if (kind == SectionKind::offender_model) return "offender_model";
   if (n >= 32 && n < 32 + predictors.size()) return predictors[n - 32];
   if (n >= 48 && n < 48 + ranges.size()) return ranges[n - 48];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};

@@ -249,6 +249,15 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
   return map;
 }
 
+// No section: an empty view.
+[[nodiscard]] Result<OffendersView> read_offenders(const Sections &s) {
+  const Bytes section = s.of(SectionKind::offender_model);
+  if (section.empty()) return OffendersView{};
+  auto offenders = OffendersView::attach(section);
+  if (!offenders) return bad_section(SectionKind::offender_model, offenders.error().message);
+  return offenders;
+}
+
 [[nodiscard]] Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<table::LengthMapHeader>(section);
   if (!h || section.size() != table::length_map_bytes)
@@ -368,6 +377,7 @@ Result<ImageView> attach(Bytes bytes, Check check, std::span<const AllowFilterOp
   view.allow_filter = TRY(read_allow_filter(sections, allow_kinds));
   view.deny_filter = TRY(read_deny_filter(sections));
   view.class_map = TRY(read_class_map(sections, view));
+  view.offenders = TRY(read_offenders(sections));
   for (const Side side : both_sides) {
     TRY(read_side(sections, side, view.family, view.v4[side]));
     TRY(read_side(sections, side, view.family, view.v6[side]));

@@ -8,6 +8,7 @@
 #include "weir/image/class_map.hpp"
 #include "weir/image/deny_filter_view.hpp"
 #include "weir/image/layout.hpp"
+#include "weir/image/offenders.hpp"
 #include "weir/key/address.hpp"
 #include "weir/key/side.hpp"
 #include "weir/table/chained_predictor.hpp"
@@ -82,6 +83,8 @@ struct ImageView {
   DenyFilterView deny_filter;
   // Which list a host is on that such a filter denies alone; empty(): nobody says.
   ClassMapView class_map;
+  // What the dataplane remembers of packets; empty(): nothing.
+  OffendersView offenders;
   // Of a side and family there is either a map of ranges, which has its prefixes while the table has hosts alone,
   // or there are the lengths at which the table is asked for prefixes and hosts alike.
   PerSide<table::RangeMapV4> ranges_v4;

@@ -21,12 +21,13 @@ enum class CounterGroup : std::uint8_t {
   lookups,      // questions to the tables
   allow_filter, // the filter in front of the allow tables
   deny_filter,  // the stacked filter of denied hosts
+  offenders,    // the memory of offenders
   worker,       // a row for each worker
 };
 // "": members of the report itself.
 [[nodiscard]] constexpr std::string_view name_of(CounterGroup group) noexcept {
-  constexpr std::array<std::string_view, 6> names{"",       "", "lookups", "allow_filter", "deny_filter",
-                                                  "workers"};
+  constexpr std::array<std::string_view, 7> names{
+      "", "", "lookups", "allow_filter", "deny_filter", "offenders", "workers"};
   return names[static_cast<std::size_t>(group)];
 }
 
@@ -49,6 +50,17 @@ enum class CounterId : std::uint8_t {
   deny_accepted,
   deny_false,
   deny_denied,
+  offender_asked,
+  offender_met,
+  offender_spared,
+  offender_marked,
+  offender_limited,
+  offender_told,
+  offender_over_rate,
+  shadow_told,
+  shadow_missed,
+  shadow_others,
+  shadow_accepted,
   judged,
   busy_cycles,
   idle_cycles,
@@ -61,7 +73,7 @@ enum class CounterId : std::uint8_t {
   send_cycles,
   count_cycles,
 };
-inline constexpr std::size_t counter_count = 28;
+inline constexpr std::size_t counter_count = 39;
 
 enum class PortCounterId : std::uint8_t {
   rx_packets,
@@ -126,6 +138,28 @@ inline constexpr std::array<CounterInfo, counter_count> counters{{
      "addresses of `accepted`, in front of a table, that no table has"},
     {CounterId::deny_denied, CounterGroup::deny_filter, "denied", CounterUnit::packets,
      "dropped on its word alone (compact mode)"},
+    {CounterId::offender_asked, CounterGroup::offenders, "asked", CounterUnit::packets,
+     "no list decided about, so the memory of offenders was asked"},
+    {CounterId::offender_met, CounterGroup::offenders, "met", CounterUnit::packets,
+     "packets of `asked` that it took for an offender's"},
+    {CounterId::offender_spared, CounterGroup::offenders, "spared", CounterUnit::packets,
+     "packets of `asked` that it would have, had guard.never_deny not named the address"},
+    {CounterId::offender_marked, CounterGroup::offenders, "marked", CounterUnit::packets,
+     "packets of `met` whose source is marked by weirctl offender mark"},
+    {CounterId::offender_limited, CounterGroup::offenders, "limited", CounterUnit::packets,
+     "packets of `met` dropped by a rate limit"},
+    {CounterId::offender_told, CounterGroup::offenders, "told", CounterUnit::packets,
+     "packets whose source or headers were told to the memory"},
+    {CounterId::offender_over_rate, CounterGroup::offenders, "over_rate", CounterUnit::packets,
+     "packets of `told` of a source beyond its rate"},
+    {CounterId::shadow_told, CounterGroup::offenders, "shadow_told", CounterUnit::packets,
+     "packets of `asked`, of one key in 64, that were told within the gap"},
+    {CounterId::shadow_missed, CounterGroup::offenders, "shadow_missed", CounterUnit::packets,
+     "packets of `shadow_told` that the memory did not know"},
+    {CounterId::shadow_others, CounterGroup::offenders, "shadow_others", CounterUnit::packets,
+     "packets of `asked`, of one key in 64, that were not told"},
+    {CounterId::shadow_accepted, CounterGroup::offenders, "shadow_accepted", CounterUnit::packets,
+     "packets of `shadow_others` that the memory took for an offender's"},
     {CounterId::judged, CounterGroup::worker, "packets", CounterUnit::packets, "left with a verdict"},
     {CounterId::busy_cycles, CounterGroup::worker, "busy_cycles", CounterUnit::cycles,
      "of rounds that brought packets"},

@@ -16,12 +16,14 @@
 //      | <--- learned {what could be done} ----- |   after a grace period
 //      | ---- relieve {generation, addresses} -> |   compact mode: no rule denies these hosts
 //      | <--- relieved {what could be done} ---- |   after a grace period
+//      | ---- mark {addresses} --------------> |   offenders by the operator's word, or no longer
+//      | <--- marked {what could be done} ---- |
 //      | ---- query {json} --------------------> |   stats, explain, info
 //      | <--- answer {json}, more flag --------- |
 //      | <--- samples {Sample...} -------------- |   unasked
 //
 // Every request is answered by exactly one message (answers to a query may span several) carrying
-// the request's id: staged, applied, committed, learned, relieved, answer, or refused with an Errc and a
+// the request's id: staged, applied, committed, learned, relieved, marked, answer, or refused with an Errc and a
 // sentence. Deltas, learn and relieve name the store that they come from: they are refused where the image
 // is of another one. What is staged belongs to the peer that staged it: deltas to it, commit and discard are
 // that peer's alone. After a commit every other peer is greeted anew, so that none takes its rules for those
@@ -39,7 +41,7 @@
 namespace weir::wire {
 
 inline constexpr std::uint32_t magic = 0x52494557; // "WEIR"
-inline constexpr std::uint16_t version = 5;
+inline constexpr std::uint16_t version = 6;
 inline constexpr std::size_t message_bytes_max = 128 * 1024;
 
 enum class Type : std::uint16_t {
@@ -59,6 +61,8 @@ enum class Type : std::uint16_t {
   learned = 14,
   relieve = 15,
   relieved = 16,
+  mark = 17,
+  marked = 18,
 };
 
 struct Header {
@@ -154,6 +158,22 @@ struct Relieved { // addresses
 };
 static_assert(sizeof(Relieved) == 24);
 
+// The memory of offenders: by address, whatever the element is. `forget`: not an offender until it is told again.
+struct Mark { // followed by `count` HostAddress
+  std::uint32_t forget = 0;
+  std::uint32_t count = 0;
+};
+static_assert(sizeof(Mark) == 8);
+inline constexpr std::size_t mark_max = 1024; // addresses a message
+
+struct Marked {                // addresses
+  std::uint32_t done = 0;      // marked or forgotten from now on
+  std::uint32_t no_room = 0;   // so many marks are there already
+  std::uint32_t in_memory = 0; // marks after this
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(Marked) == 16);
+
 struct Commit {
   Generation generation{};
   std::uint64_t sequence = 0; // the staged image must have reached it, else refused bad_sequence
@@ -182,6 +202,10 @@ inline constexpr std::uint16_t sample_by_stack = 2;   // denied by a stacked fil
 inline constexpr std::uint16_t sample_again = 4;      // the same, and the worker met this address of late
 inline constexpr std::uint16_t sample_judged = 8;     // of the traffic, denied by such a filter
 
+// Of the memory of offenders: what was told, what no list decided about and the memory did not know, what it knew.
+inline constexpr std::uint16_t sample_offender_told = 16, sample_offender_other = 32,
+                               sample_offender_met = 64;
+
 struct Sample {
   SampleKind kind = SampleKind::passed;
   Family family = Family::ipv4;
@@ -189,7 +213,9 @@ struct Sample {
   std::uint16_t flags = 0;  // sample_by_...
   std::uint16_t one_in = 0; // it stands for so many packets of its sort; 0: the configured samples.rate
   std::array<std::uint8_t, 16> address{};
+  std::array<std::uint8_t, 5> traits{}; // key/traits.hpp; of samples of offenders
+  std::array<std::uint8_t, 3> reserved{};
 };
-static_assert(sizeof(Sample) == 24);
+static_assert(sizeof(Sample) == 32);
 
 } // namespace weir::wire

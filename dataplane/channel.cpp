@@ -225,6 +225,7 @@ void Channel::dispatch(PeerId id, Bytes message, OwnedFd fd) {
   case wire::Type::deltas: return deltas(request, payload);
   case wire::Type::learn: return learn(request, payload);
   case wire::Type::relieve: return relieve(request, payload);
+  case wire::Type::mark: return mark(request, payload);
   case wire::Type::commit: return commit(request, payload);
   case wire::Type::discard: return discard(request);
   case wire::Type::query: return query(request, payload);
@@ -317,6 +318,14 @@ void Channel::relieve(Request request, Bytes payload) {
   generations_.after(done->token, [this, request, answer = done->relieved] {
     send(request, wire::Type::relieved, bytes_of(answer));
   });
+}
+
+void Channel::mark(Request request, Bytes payload) {
+  const auto asked = read_list<wire::Mark, wire::HostAddress>(payload, wire::mark_max);
+  if (!asked) return refuse(request, malformed("mark"));
+  const auto done = generations_.mark(asked->first, asked->second);
+  if (!done) return refuse(request, done.error());
+  send(request, wire::Type::marked, bytes_of(*done));
 }
 
 void Channel::commit(Request request, Bytes payload) {

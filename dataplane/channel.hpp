@@ -71,6 +71,7 @@ private:
   void deltas(Request request, std::span<const std::byte> payload);
   void learn(Request request, std::span<const std::byte> payload);
   void relieve(Request request, std::span<const std::byte> payload);
+  void mark(Request request, Bytes payload);
   void commit(Request request, std::span<const std::byte> payload);
   void discard(Request request);
   void query(Request request, std::span<const std::byte> payload);

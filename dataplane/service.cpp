@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto samples_every = 20ms;
-// By SampleSort: 102,000, 51,000 and 12,800 a second.
-constexpr std::array<std::size_t, sample_sorts> samples_at_once{2048, 1024, 256};
+// By SampleSort: 102,000, 51,000, 12,800 and 12,800 a second.
+constexpr std::array<std::size_t, sample_sorts> samples_at_once{2048, 1024, 256, 256};
 
 sigset_t stop_signals() {
   sigset_t set;
@@ -67,6 +67,11 @@ bool Service::turn(std::chrono::microseconds patience) {
   }
   dataplane_.generations.tick();
   forward_samples();
+  if (auto memory = dataplane_.generations.offenders().due_to_save())
+    dataplane_.background.submit([this, memory = std::move(memory)]() -> Background::Completion {
+      (void)dataplane_.generations.offenders().write(*memory); // it keeps what went wrong
+      return {};
+    });
   // A replay counts every packet of its capture itself.
   if (!dataplane_.replay) dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
   if (polled[0].revents != 0 && stop_was_asked()) {

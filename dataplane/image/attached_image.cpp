@@ -160,6 +160,14 @@ Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const image::ImageId
                       claim.generation, node, context.nodes.front(), copy.error().message));
     attached->further.push_back(copy ? std::make_unique<ImageCopy>(std::move(*copy)) : nullptr);
   }
+  if (!view.offenders.empty() && context.offenders != nullptr) {
+    auto memory = context.offenders->of(view.offenders);
+    if (memory)
+      attached->offenders = std::move(*memory);
+    else
+      attached->warnings.push_back(
+          fmt::format("generation {} remembers no offenders: {}", claim.generation, memory.error().message));
+  }
   attached->view = view;
   attached->mapping = std::move(mapping);
   attached->writer.emplace(std::move(writer));

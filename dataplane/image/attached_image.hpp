@@ -5,6 +5,7 @@
 
 #include "dataplane/count/counters.hpp"
 #include "dataplane/image/image_copies.hpp"
+#include "dataplane/sources/offender_memories.hpp"
 #include "weir/base/result.hpp"
 #include "weir/image/view.hpp"
 #include "weir/image/writer.hpp"
@@ -83,8 +84,10 @@ struct AttachedImage {
   std::bitset<image::lists_max> lists; // numbers that the image has
   std::vector<PaddedCounter> packets_by_worker;
 
+  std::shared_ptr<OffenderMemory> offenders; // null: the image asks for none, or there was no memory
+
   std::vector<std::unique_ptr<ImageCopy>> further; // one for each node but the first; null: no memory for it
-  std::vector<std::string> warnings;               // of copies that there are not
+  std::vector<std::string> warnings;               // of copies and memory that there are not
 
   // What a worker reads; `copy` as WorkerNodes::copy_of() has it.
   [[nodiscard]] const image::ImageView &view_of(unsigned copy) const noexcept {
@@ -109,8 +112,9 @@ struct AttachedImage {
 struct AttachContext {
   unsigned workers = 1;
   ListSlots *slots = nullptr;
-  std::function<void()> grace;         // waits until every worker has passed a quiescent state
-  std::vector<int> nodes = {any_node}; // NUMA nodes of the workers, each once
+  std::function<void()> grace;           // waits until every worker has passed a quiescent state
+  std::vector<int> nodes = {any_node};   // NUMA nodes of the workers, each once
+  OffenderMemories *offenders = nullptr; // null: nothing is remembered
 };
 
 // Takes a memfd from a peer, whose image must be what the peer claims: requires the seals SHRINK and GROW,

@@ -49,15 +49,16 @@ bool is_sound(const wire::HostAddress &a) {
 Generations::Generations(ImageSlot &slot, ListSlots &lists, Background &background, unsigned workers,
                          std::filesystem::path state_dir, bool keeps_images, std::vector<int> nodes)
     : slot_(slot), lists_(lists), background_(background), workers_(workers), nodes_(std::move(nodes)),
-      kept_(std::move(state_dir), keeps_images) {}
+      kept_(state_dir, keeps_images), offenders_(state_dir, workers, keeps_images) {}
 
 Generations::~Generations() {
   while (tick()) rte_pause();
   background_.wait_idle(); // work in hand may still use attach_context()
+  if (offenders_.now()) (void)offenders_.write(*offenders_.now());
 }
 
 AttachContext Generations::attach_context() {
-  return {workers_, &lists_, [this] { wait_for_grace(); }, nodes_};
+  return {workers_, &lists_, [this] { wait_for_grace(); }, nodes_, &offenders_};
 }
 
 void Generations::wait_for_grace() {
@@ -230,6 +231,26 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   return done;
 }
 
+Result<wire::Marked> Generations::mark(const wire::Mark &about,
+                                       std::span<const wire::HostAddress> addresses) {
+  if (!offenders_.now())
+    return fail(Errc::refused, "no offenders are remembered: write the key offenders into the configuration, "
+                               "and apply it");
+  if (!std::ranges::all_of(addresses, is_sound))
+    return fail(Errc::parse, "an address to be marked has an unknown family or spare bytes");
+  const image::OffendersView &view = live()->view.offenders;
+  OffenderMemory &memory = *offenders_.now();
+  wire::Marked done;
+  for (const wire::HostAddress &a : addresses) {
+    const Address address{a.family, a.address};
+    const Mark mark = about.forget == 0 ? Mark::marked : memory.forgetting(view, address);
+    const bool set = memory.marks().set(address, mark, memory.told(), 2 * view.header().gap);
+    ++(set ? done.done : done.no_room);
+  }
+  done.in_memory = static_cast<std::uint32_t>(memory.marks().size(Mark::marked));
+  return done;
+}
+
 Status Generations::commit(const wire::Commit &commit, std::function<void(const Swap &)> done) {
   if (!staged_) return fail(Errc::refused, "nothing is staged");
   if (staged_->generation != commit.generation)
@@ -253,6 +274,7 @@ Status Generations::commit(const wire::Commit &commit, std::function<void(const 
 void Generations::publish(std::unique_ptr<AttachedImage> image, std::function<void(const Swap &)> done) {
   const Generation generation = image->generation;
   *image->in_force = true;
+  offenders_.in_force(image->offenders);
   const Clock::time_point start = Clock::now();
   ImageSlot::Published published = [&] {
     const auto held = lock();

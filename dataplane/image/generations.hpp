@@ -60,6 +60,8 @@ public:
   void set_follower(ImageFollower &follower) noexcept { follower_ = &follower; }
 
   [[nodiscard]] AttachContext attach_context();
+  [[nodiscard]] OffenderMemories &offenders() noexcept { return offenders_; }
+  [[nodiscard]] const OffenderMemories &offenders() const noexcept { return offenders_; }
   [[nodiscard]] KeptImages &kept() noexcept { return kept_; }
   [[nodiscard]] const KeptImages &kept() const noexcept { return kept_; }
 
@@ -98,6 +100,10 @@ public:
   // staged.
   [[nodiscard]] Result<RelieveDone> relieve(const wire::Relieve &about,
                                             std::span<const wire::RelievedAddress> addresses);
+
+  // Marks addresses as offenders, or forgets them, in the memory in force; at once, since no reader holds what it replaces.
+  [[nodiscard]] Result<wire::Marked> mark(const wire::Mark &about,
+                                          std::span<const wire::HostAddress> addresses);
 
   // Publishes the staged image. `done` is called with the swap once every worker has seen it.
   [[nodiscard]] Status commit(const wire::Commit &commit, std::function<void(const Swap &)> done);
@@ -138,6 +144,7 @@ private:
   unsigned workers_;
   std::vector<int> nodes_;
   KeptImages kept_;
+  OffenderMemories offenders_;
   std::unique_ptr<AttachedImage> staged_;
   std::chrono::steady_clock::time_point displace_again_{}; // reliefs may take the places of others
   GraceToken last_change_;      // after it, slots freed by deltas to the live image may be refilled

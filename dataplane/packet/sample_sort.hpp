@@ -9,8 +9,8 @@ struct rte_ring;
 
 namespace weir::dataplane {
 
-enum class SampleSort : std::uint8_t { again, traffic, denials };
-inline constexpr std::size_t sample_sorts = 3;
+enum class SampleSort : std::uint8_t { again, traffic, denials, offenders };
+inline constexpr std::size_t sample_sorts = 4;
 using WorkerRings = std::array<rte_ring *, sample_sorts>; // by SampleSort
 
 } // namespace weir::dataplane

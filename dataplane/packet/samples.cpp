@@ -107,6 +107,26 @@ void Sampler::take_denial(wire::Sample sample, WorkerCounters &counters) noexcep
   denials_until_next_ = denials_one_in_ - 1u;
 }
 
+void Sampler::offender(std::uint16_t flag, const Address &address, const Traits &traits,
+                       WorkerCounters &counters) noexcept {
+  if (rings_.front() == nullptr) return;
+  wire::Sample sample;
+  sample.family = address.family;
+  sample.flags = flag;
+  sample.one_in = 1;
+  sample.address = address.bytes;
+  sample.traits = traits.bytes();
+  if (flag == wire::sample_offender_other) {
+    if (others_until_next_ != 0) {
+      --others_until_next_;
+      return;
+    }
+    others_until_next_ = others_one_in - 1;
+    sample.one_in = others_one_in;
+  }
+  (void)put(SampleSort::offenders, sample, counters);
+}
+
 bool Sampler::put(SampleSort sort, wire::Sample sample, WorkerCounters &counters) noexcept {
   if (rte_ring_sp_enqueue_elem(ring(sort), &sample, sizeof sample) == 0) return true;
   counters[CounterId::samples_dropped].add(1);

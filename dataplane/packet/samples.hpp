@@ -1,4 +1,4 @@
-// A look at the traffic for the control plane, of three kinds. Each has a ring of its own in each worker and
+// A look at the traffic for the control plane, of four kinds. Each has a ring of its own in each worker and
 // a share of its own of what control is told, so that no flood of one kind drowns another. A full ring drops
 // samples and counts them; packets never wait.
 //
@@ -6,6 +6,7 @@
 //   denials   of what a filter denies on its word alone: how often it errs. Each of them while the ring is
 //             nearly empty, fewer the fuller it is, none beyond one in `denials_one_in_max`; each says
 //             how many it stands for
+//   offenders what the memory of offenders was told, was asked about (one in 32 of what it did not know) and met
 //   again     of the same packets: addresses that come a second time, each once in a few seconds
 //             (seen_lately.hpp). A source that is denied in error and keeps sending is among them, whatever
 //             is spoofed beside it once
@@ -13,8 +14,9 @@
 
 #include "dataplane/packet/burst.hpp"
 #include "dataplane/packet/sample_sort.hpp"
-#include "dataplane/packet/seen_lately.hpp"
+#include "dataplane/sources/seen_lately.hpp"
 #include "weir/base/result.hpp"
+#include "weir/key/traits.hpp"
 #include "weir/wire/messages.hpp"
 
 #include <array>
@@ -31,8 +33,13 @@ public:
   // The packets of a burst that has been judged.
   void take(const Burst &burst, WorkerCounters &counters) noexcept;
 
+  // `flag`: sample_offender_...
+  void offender(std::uint16_t flag, const Address &address, const Traits &traits,
+                WorkerCounters &counters) noexcept;
+
 private:
   static constexpr std::uint16_t denials_one_in_max = 1024;
+  static constexpr std::uint32_t others_one_in = 32;
 
   void take_some(const Burst &burst, WorkerCounters &counters) noexcept;
   void take_denials(const Burst &burst, WorkerCounters &counters) noexcept;
@@ -48,6 +55,7 @@ private:
   std::uint32_t until_next_; // packets to skip
   std::uint16_t denials_one_in_ = 1;
   std::uint32_t denials_until_next_ = 0; // to skip
+  std::uint32_t others_until_next_ = 0;  // to skip
   std::uint64_t salt_; // of this process: nobody outside knows which addresses share a place
   std::uint64_t tick_cycles_;
 };

@@ -6,6 +6,8 @@
 
 namespace weir::dataplane {
 
+class Sampler;
+
 // Is a packet judged by its destination? By its source otherwise. Not asked under `either`.
 [[nodiscard]] bool judges_destination(Match match, PortSide side) noexcept;
 
@@ -29,6 +31,11 @@ void name_denied(Burst &burst) noexcept;
                     burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
 }
 [[nodiscard]] Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept;
+
+// decision() of what no list decides about -> reason offender, where the memory of offenders knows it; tells the memory what
+// was denied
+void meet_offenders(Burst &burst, const WorkerSetup &setup, Sampler &sampler,
+                    WorkerCounters &counters) noexcept;
 
 // decision() -> the peer's queue, the denied ring or back to the pool; what a queue refuses is decided anew
 void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept;

@@ -172,6 +172,7 @@ void Worker::State::finish_oldest() noexcept {
   }
   judge_burst(burst, without_image);
   name_denied(burst);
+  meet_offenders(burst, setup, sampler, counters);
   if (burst.image != nullptr) count_lookups(burst.lookup.cost(), counters);
   lap(CounterId::judge_cycles);
   leave(burst);

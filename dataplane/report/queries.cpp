@@ -1,5 +1,6 @@
 #include "dataplane/report/queries.hpp"
 
+#include "dataplane/report/offenders_report.hpp"
 #include "weir/config/no_image.hpp"
 #include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/deny_filter_writer.hpp"
@@ -71,6 +72,7 @@ Json stats(const Snapshot &s) {
     add_counters(under_generation, filter, s.under_generation);
     under_generation["generation"] = s.generation;
   }
+  add_counters(json["offenders"], wire::CounterGroup::offenders, s.total);
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});
@@ -206,7 +208,8 @@ Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
                 {"reason", name_of(Reason::no_image)},
                 {"list", nullptr},
                 {"path", {{{"step", "image"}, {"text", "no generation is attached"}}}}};
-  const lookup::Explanation why = lookup::explain(live->view, *address);
+  lookup::Explanation why = lookup::explain(live->view, *address);
+  explain_offender(*live, *address, why);
   Json json{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}};
   json["list"] = why.list.empty() ? Json(nullptr) : Json(why.list);
   json["entry"] = why.entry.empty() ? Json(nullptr) : Json(why.entry);
@@ -227,17 +230,18 @@ std::string stats_json(const Snapshot &snapshot) {
 Result<std::string> answer_query(const Dataplane &dataplane, std::string_view query) {
   const Json json = Json::parse(query, nullptr, false);
   if (!json.is_object() || !json.contains("what") || !json["what"].is_string())
-    return fail(Errc::parse, R"(a query is a JSON object with "what": stats, info or explain)");
+    return fail(Errc::parse, R"(a query is a JSON object with "what": stats, info, offenders or explain)");
   const std::string what = json["what"];
   if (what == "stats") return stats_json(take_snapshot(dataplane));
   if (what == "info") return info(dataplane).dump();
+  if (what == "offenders") return offenders_json(dataplane).dump();
   if (what == "explain") {
     if (!json.contains("address") || !json["address"].is_string())
       return fail(Errc::parse, "explain needs an \"address\"");
     const auto answer = TRY(explained(dataplane, json["address"]));
     return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
-  return fail(Errc::parse, fmt::format("unknown query \"{}\": stats, info or explain", what));
+  return fail(Errc::parse, fmt::format("unknown query \"{}\": stats, info, offenders or explain", what));
 }
 
 Status write_report(const Snapshot &snapshot, const std::filesystem::path &file) {

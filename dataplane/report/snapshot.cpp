@@ -112,6 +112,8 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
       snapshot.warnings.insert(snapshot.warnings.end(), live->warnings.begin(), live->warnings.end());
   }
   if (!snapshot.kept.warning.empty()) snapshot.warnings.push_back(snapshot.kept.warning);
+  if (const std::string warning = dataplane.generations.offenders().warning(); !warning.empty())
+    snapshot.warnings.push_back(warning);
   snapshot.swaps = dataplane.generations.swaps();
   snapshot.swap_count = dataplane.generations.swap_count();
   add_lists(snapshot, dataplane);

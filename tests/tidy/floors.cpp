@@ -29,6 +29,7 @@ constexpr std::array floors{
 
     std::string_view("dataplane/count"),
     std::string_view("dataplane/port"),
+    std::string_view("dataplane/sources"), // what is remembered of them
     std::string_view("dataplane/image"),
     std::string_view("dataplane/packet"), // from rx to tx
     std::string_view("dataplane/replay"),

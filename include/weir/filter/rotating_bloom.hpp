@@ -12,8 +12,9 @@
 //             most 1 - (1 - f(turn))^2
 //   cost      insert: k lines; question: up to k lines. A turn writes half of the memory at once
 //
-// One thread inserts, any number may ask meanwhile; one that asks during a turn may miss keys of either filter, as if
-// asked of half-filled ones.
+// Any number of threads ask and insert: words are loaded and stored whole, never locked. Threads that insert at once lose a bit of
+// each other's now and then; the one whose key fills a filter turns, and keys that others insert meanwhile may be lost. Who
+// asks during a turn may miss keys of either filter, as if asked of half-filled ones. save() and restore() as in stable_bloom.hpp.
 #pragma once
 
 #include "weir/base/result.hpp"
@@ -21,6 +22,7 @@
 #include "weir/filter/bloom.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -92,12 +94,14 @@ public:
   }
 
   void insert(KeyHash key) noexcept {
-    if (shape_.turn != 0 && told_ == shape_.turn) turn_over();
-    ++told_;
+    if (const std::uint64_t before = __atomic_fetch_add(&told_, 1, __ATOMIC_RELAXED);
+        shape_.turn != 0 && before != 0 && before % shape_.turn == 0)
+      turn_over();
+    const unsigned young = young_now();
     Positions positions(key, salt_);
     for (unsigned i = 0; i < shape_.hashes; ++i) {
       const Place at = place(positions.next());
-      std::uint64_t &word = words_[at.pair + young_];
+      std::uint64_t &word = words_[at.pair + young];
       __atomic_store_n(&word, __atomic_load_n(&word, __ATOMIC_RELAXED) | std::uint64_t{1} << at.bit,
                        __ATOMIC_RELAXED);
     }
@@ -109,9 +113,30 @@ public:
   }
   // Forgets what is old: the young filter becomes the old one.
   void turn_over() noexcept {
-    young_ ^= 1;
-    for (std::size_t i = young_; i < words_.size(); i += 2) __atomic_store_n(&words_[i], 0, __ATOMIC_RELAXED);
-    told_ = 0;
+    const unsigned young = __atomic_xor_fetch(&young_, 1, __ATOMIC_RELAXED);
+    for (std::size_t i = young; i < words_.size(); i += 2) __atomic_store_n(&words_[i], 0, __ATOMIC_RELAXED);
+  }
+
+  // Insertions since it was empty, by all threads.
+  [[nodiscard]] std::uint64_t told() const noexcept { return __atomic_load_n(&told_, __ATOMIC_RELAXED); }
+  // Share of the bits that are set, of both.
+  [[nodiscard]] double in_use() const noexcept {
+    std::uint64_t set = 0;
+    for (const std::uint64_t &word : words_)
+      set += static_cast<unsigned>(std::popcount(__atomic_load_n(&word, __ATOMIC_RELAXED)));
+    return static_cast<double>(set) / static_cast<double>(bits());
+  }
+  [[nodiscard]] std::size_t saved_words() const noexcept { return 2 + words_.size(); }
+  void save(std::span<std::uint64_t> out) const noexcept {
+    out[0] = told();
+    out[1] = young_now();
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      out[2 + i] = __atomic_load_n(&words_[i], __ATOMIC_RELAXED);
+  }
+  void restore(std::span<const std::uint64_t> from) noexcept {
+    told_ = from[0];
+    young_ = static_cast<unsigned>(from[1] & 1);
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = from[2 + i];
   }
 
 private:
@@ -125,6 +150,7 @@ private:
   RotatingBloom(const Shape &shape, std::uint64_t layer)
       : shape_(shape), salt_(remix({layer}, own_view)), words_(std::size_t{shape.words} * 2) {}
 
+  [[nodiscard]] unsigned young_now() const noexcept { return __atomic_load_n(&young_, __ATOMIC_RELAXED) & 1; }
   [[nodiscard]] Place place(std::uint64_t uniform) const noexcept {
     __extension__ using Wide = unsigned __int128;
     const auto bit = static_cast<std::uint64_t>(Wide{uniform} * (std::uint64_t{shape_.words} * 64) >> 64);

@@ -10,6 +10,8 @@
 //   RotatingGroups pairs of Bloom filters that take turns together, every `turn` keys, so that none of the
 //                  last `turn` keys is missed
 //
+// Any number of threads ask and insert, as the filters have it.
+//
 // A key has to come with the same score each time: asked under another group than it was told under, it is missed. So a
 // score is a function of what is remembered and of nothing else. How groups are sized: build/score_groups_model.hpp.
 #pragma once
@@ -120,6 +122,12 @@ public:
 
   [[nodiscard]] std::uint64_t bits() const noexcept { return groups_.bits(); }
   [[nodiscard]] std::uint64_t turn() const noexcept { return turn_; }
+  [[nodiscard]] std::uint64_t told() const noexcept { return __atomic_load_n(&told_, __ATOMIC_RELAXED); }
+  void restore_told(std::uint64_t told) noexcept { told_ = told; }
+  [[nodiscard]] std::span<const ScoreGroups<RotatingBloom>::Group> groups() const noexcept {
+    return groups_.groups();
+  }
+  [[nodiscard]] std::span<ScoreGroups<RotatingBloom>::Group> groups() noexcept { return groups_.groups(); }
   [[nodiscard]] bool contains(KeyHash key, float score) const noexcept {
     return groups_.contains(key, score);
   }
@@ -128,24 +136,28 @@ public:
     return groups_.contains_batch(keys, scores);
   }
   void insert(KeyHash key, float score) noexcept {
-    if (told_ == turn_) {
-      for (auto &group : groups_.groups())
-        if (group.filter) group.filter->turn_over();
-      told_ = 0;
-    }
-    ++told_;
+    count();
     groups_.insert(key, score);
   }
   // Keys of a batch may fall on both sides of a turn.
   void insert_batch(std::span<const KeyHash> keys, std::span<const float> scores) noexcept {
-    if (told_ + keys.size() <= turn_) {
-      told_ += keys.size();
+    const std::uint64_t before = __atomic_load_n(&told_, __ATOMIC_RELAXED), room = turn_ - before % turn_;
+    if (room != turn_ && keys.size() <= room) {
+      __atomic_fetch_add(&told_, keys.size(), __ATOMIC_RELAXED);
       return groups_.insert_batch(keys, scores);
     }
     for (std::size_t i = 0; i < keys.size(); ++i) insert(keys[i], scores[i]);
   }
 
 private:
+  // The insertion that fills all filters turns them, whichever thread's it is.
+  void count() noexcept {
+    const std::uint64_t before = __atomic_fetch_add(&told_, 1, __ATOMIC_RELAXED);
+    if (before == 0 || before % turn_ != 0) return;
+    for (auto &group : groups_.groups())
+      if (group.filter) group.filter->turn_over();
+  }
+
   ScoreGroups<RotatingBloom> groups_;
   std::uint64_t turn_, told_ = 0;
 };

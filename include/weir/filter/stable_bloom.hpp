@@ -17,8 +17,10 @@
 //             independent cells, which tests measure
 //   cost      insert: K lines and one or two more; question: up to K lines, one or two for an absent key
 //
-// One thread inserts, any number may ask meanwhile: words are loaded and stored whole, never locked. Two threads
-// that insert lose some of each other's changes. It has no section yet: cells live as long as the object.
+// Any number of threads ask and insert: words are loaded and stored whole, never locked. Threads that insert at once lose
+// a change of each other's now and then, where they meet in a word: a key is missed a little more often for it, or a cell
+// worn down less, and nothing else happens (measured: docs/filters.md). save() copies the filter word by word while others insert;
+// restore() takes it back.
 #pragma once
 
 #include "weir/base/result.hpp"
@@ -104,10 +106,26 @@ public:
     for (const KeyHash key : keys) insert(key);
   }
 
+  // Insertions since it was empty, by all threads.
+  [[nodiscard]] std::uint64_t told() const noexcept { return __atomic_load_n(&told_, __ATOMIC_RELAXED); }
+
+  // Number of the next random run, then the words. What restore() takes has to come from a filter of the same shape and layer.
+  [[nodiscard]] std::size_t saved_words() const noexcept { return 1 + words_.size(); }
+  void save(std::span<std::uint64_t> out) const noexcept {
+    out[0] = told();
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      out[1 + i] = __atomic_load_n(&words_[i], __ATOMIC_RELAXED);
+  }
+  void restore(std::span<const std::uint64_t> from) noexcept {
+    told_ = from[0];
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = from[1 + i];
+  }
+
   // Share of the cells that are zero: tells how far the filter has settled.
   [[nodiscard]] double zeros() const noexcept {
     std::uint64_t in_use = 0;
-    for (const std::uint64_t word : words_) in_use += static_cast<unsigned>(std::popcount(not_zero(word)));
+    for (const std::uint64_t &word : words_)
+      in_use += static_cast<unsigned>(std::popcount(not_zero(__atomic_load_n(&word, __ATOMIC_RELAXED))));
     return 1 - static_cast<double>(in_use) / static_cast<double>(cells_.cells());
   }
 
@@ -116,7 +134,7 @@ private:
 
   StableBloom(const Shape &shape, std::uint64_t layer, std::uint64_t seed)
       : shape_(shape), cells_(CellArray::of(shape.words, shape.cell_bits())), salt_(remix({layer}, own_view)),
-        random_(remix({seed}, salt_)), run_(static_cast<std::uint32_t>(shape.decrements)),
+        runs_(remix({seed}, salt_)), run_(static_cast<std::uint32_t>(shape.decrements)),
         one_more_(static_cast<std::uint32_t>(std::min(std::ldexp(shape.decrements - run_, 32), 0x1p32 - 1))),
         words_(shape.words) {
     for (std::uint32_t i = 0; i < cells_.per_word; ++i) ones_ |= std::uint64_t{1} << (i * cells_.width);
@@ -131,7 +149,11 @@ private:
     for (unsigned i = 1; i < cells_.width; ++i) any |= word >> i;
     return any & ones_;
   }
-  [[nodiscard]] std::uint64_t random() noexcept { return remix({random_ += Positions::growth}, own_view); }
+  // The run of each insertion is a function of its number: threads draw different ones, and a seed repeats them.
+  [[nodiscard]] std::uint64_t random() noexcept {
+    const std::uint64_t number = __atomic_fetch_add(&told_, 1, __ATOMIC_RELAXED);
+    return remix({runs_ + (number + 1) * Positions::growth}, own_view);
+  }
 
   // The upper bits of the number choose where the run begins, the lowest 32 whether it has one cell more: of a
   // product with the number of cells they are as good as independent up to 2^32 cells.
@@ -153,7 +175,7 @@ private:
 
   Shape shape_;
   CellArray cells_;
-  std::uint64_t salt_, random_, ones_ = 0;
+  std::uint64_t salt_, runs_, ones_ = 0, told_ = 0;
   std::uint32_t run_, one_more_; // floor(P), and its fraction of 2^32
   std::vector<std::uint64_t> words_;
 };

@@ -1,5 +1,5 @@
 // What a worker remembers of addresses.
-#include "dataplane/packet/seen_lately.hpp"
+#include "dataplane/sources/seen_lately.hpp"
 #include "tests/support/seed.hpp"
 
 #include <gtest/gtest.h>

@@ -35,9 +35,11 @@ public:
     std::uint32_t set = 0, tag = 0, way = 0; // the way is known once it has been met
   };
   [[nodiscard]] Place place_of(const Address &address, std::uint64_t salt) const noexcept {
-    const std::uint64_t h = XXH3_64bits_withSeed(address.bytes.data(), address.bytes.size(), salt);
-    return {static_cast<std::uint32_t>(h % (places / ways)),
-            static_cast<std::uint32_t>(h >> (64 - tag_bits))};
+    return place_of(KeyHash{XXH3_64bits_withSeed(address.bytes.data(), address.bytes.size(), salt)});
+  }
+  [[nodiscard]] static Place place_of(KeyHash key) noexcept {
+    return {static_cast<std::uint32_t>(key.bits % (places / ways)),
+            static_cast<std::uint32_t>(key.bits >> (64 - tag_bits))};
   }
   void prefetch(const Place &place) const noexcept { __builtin_prefetch(&table_[place.set], 1); }
 

@@ -1,0 +1,18 @@
+// What the memory of offenders says of itself and of an address.
+#pragma once
+
+#include "dataplane/gate/dataplane.hpp"
+#include "weir/lookup/explain.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace weir::dataplane {
+
+// {"filter":"none"} where nothing is remembered. Takes the lock of the generations.
+[[nodiscard]] nlohmann::ordered_json offenders_json(const Dataplane &dataplane);
+
+// Of an address that no list decides about: whether the memory takes its packets for an offender's. Under the element
+// `header` that depends on the packet, which is said.
+void explain_offender(const AttachedImage &image, const Address &address, lookup::Explanation &why);
+
+} // namespace weir::dataplane

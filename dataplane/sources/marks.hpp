@@ -57,16 +57,14 @@ public:
         at = &place;
         break;
       }
-      const bool outlived =
-          (word & state_mask) == static_cast<std::uint64_t>(Mark::forgotten) && told - place.told > keep;
-      if (at == nullptr && (word == 0 || outlived)) at = &place;
+      if (at == nullptr && (word == 0 || is_outlived(place, told, keep))) at = &place;
     }
     const std::uint64_t before = at == nullptr ? 0 : at->word.load(std::memory_order_relaxed);
     if (mark == Mark::none) {
       if (at != nullptr && (before & ~state_mask) == tag) clear(*at);
       return true;
     }
-    if (at == nullptr || (before == 0 && in_use_.load(std::memory_order_relaxed) >= most)) return false;
+    if (at == nullptr || (before == 0 && is_full(told, keep))) return false;
     at->told = told;
     if (at->word.exchange(tag | static_cast<std::uint64_t>(mark), std::memory_order_relaxed) == 0)
       in_use_.fetch_add(1, std::memory_order_relaxed);
@@ -117,6 +115,16 @@ private:
   }
   [[nodiscard]] std::span<const Place> window(std::uint64_t tag) const noexcept {
     return std::span(places_).subspan((tag >> 32) % (count / window_places) * window_places, window_places);
+  }
+  [[nodiscard]] bool is_full(std::uint64_t told, std::uint64_t keep) noexcept {
+    if (in_use_.load(std::memory_order_relaxed) < most) return false;
+    for (Place &place : places_)
+      if (is_outlived(place, told, keep)) clear(place);
+    return in_use_.load(std::memory_order_relaxed) >= most;
+  }
+  [[nodiscard]] static bool is_outlived(const Place &place, std::uint64_t told, std::uint64_t keep) noexcept {
+    const std::uint64_t state = place.word.load(std::memory_order_relaxed) & state_mask;
+    return state == static_cast<std::uint64_t>(Mark::forgotten) && told - place.told > keep;
   }
   void clear(Place &place) noexcept {
     if (place.word.exchange(0, std::memory_order_relaxed) != 0)

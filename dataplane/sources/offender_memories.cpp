@@ -84,7 +84,7 @@ Result<std::shared_ptr<OffenderMemory>> OffenderMemories::of(const image::Offend
 void OffenderMemories::in_force(std::shared_ptr<OffenderMemory> memory) {
   if (memory == now_) return;
   if (now_ && now_->told() != 0) ++cleared_;
-  if (now_ && memory) memory->restore_marks(now_->saved());
+  if (now_ && memory) memory->adopt_marks(*now_);
   now_ = std::move(memory);
   save_due_ = std::chrono::steady_clock::now() + save_every;
 }

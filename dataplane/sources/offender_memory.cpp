@@ -118,6 +118,12 @@ Mark OffenderMemory::forgetting(const image::OffendersView &view, const Address 
   return contains(view.key_of(address, {}), view.score_of(address, {})) ? Mark::forgotten : Mark::none;
 }
 
+void OffenderMemory::adopt_marks(const OffenderMemory &from) {
+  std::vector<std::uint64_t> words(Marks::saved_words());
+  from.marks_.save(words);
+  marks_.restore(words);
+}
+
 void OffenderMemory::restore_marks(std::span<const std::uint64_t> words) noexcept {
   constexpr std::size_t before = 2; // digest and told
   if (words.size() >= before + Marks::saved_words())

@@ -73,6 +73,7 @@ public:
   // False: words of another shape, nothing has changed. Before any worker has it.
   [[nodiscard]] bool restore(std::span<const std::uint64_t> words) noexcept;
   // The marks alone, which are of any shape with the same seed.
+  void adopt_marks(const OffenderMemory &from);
   void restore_marks(std::span<const std::uint64_t> words) noexcept;
   [[nodiscard]] bool was_restored() const noexcept { return restored_; }
 

@@ -42,6 +42,7 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
   input.deny = {.v4 = deny.v4, .v6 = deny.v6, .front_filter = options.front_filter};
   input.allow = {.v4 = allow.v4, .v6 = allow.v6};
   input.allow_filter = {.params = options.guard, .guarded = options.guarded};
+  input.offenders = options.offenders;
   input.identity.generation = Generation(options.generation);
   input.seed = options.seed;
   input.family = options.family;

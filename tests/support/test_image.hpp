@@ -24,6 +24,7 @@ struct ImageOptions {
   std::vector<build::VulnerableKey> guarded{};
   std::optional<build::DenyFilterSizes> stack{}; // of denied hosts
   bool class_map = false;                        // of a stack that judges: it names their lists
+  std::vector<std::byte> offenders{};            // section offender_model
   HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; a Seesaw filter takes it over
 };
 

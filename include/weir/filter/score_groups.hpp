@@ -136,24 +136,26 @@ public:
     return groups_.contains_batch(keys, scores);
   }
   void insert(KeyHash key, float score) noexcept {
-    count();
+    count(1);
     groups_.insert(key, score);
   }
   // Keys of a batch may fall on both sides of a turn.
   void insert_batch(std::span<const KeyHash> keys, std::span<const float> scores) noexcept {
-    const std::uint64_t before = __atomic_load_n(&told_, __ATOMIC_RELAXED), room = turn_ - before % turn_;
-    if (room != turn_ && keys.size() <= room) {
-      __atomic_fetch_add(&told_, keys.size(), __ATOMIC_RELAXED);
+    if (!turns_within(__atomic_load_n(&told_, __ATOMIC_RELAXED), keys.size())) {
+      count(keys.size()); // which may turn all the same, where another thread has counted in between
       return groups_.insert_batch(keys, scores);
     }
     for (std::size_t i = 0; i < keys.size(); ++i) insert(keys[i], scores[i]);
   }
 
 private:
-  // The insertion that fills all filters turns them, whichever thread's it is.
-  void count() noexcept {
-    const std::uint64_t before = __atomic_fetch_add(&told_, 1, __ATOMIC_RELAXED);
-    if (before == 0 || before % turn_ != 0) return;
+  // Is one of these insertions the first behind a turn?
+  [[nodiscard]] bool turns_within(std::uint64_t before, std::uint64_t insertions) const noexcept {
+    return insertions != 0 && (before + insertions - 1) / turn_ != (before == 0 ? 0 : (before - 1) / turn_);
+  }
+  // Who counts it turns all filters, whichever thread that is.
+  void count(std::uint64_t insertions) noexcept {
+    if (!turns_within(__atomic_fetch_add(&told_, insertions, __ATOMIC_RELAXED), insertions)) return;
     for (auto &group : groups_.groups())
       if (group.filter) group.filter->turn_over();
   }

@@ -53,8 +53,8 @@ LDFLAGS := -pthread -Wl,--as-needed $(LDFLAGS.$(PROFILE))
 find_cpp = $(sort $(wildcard $(addsuffix /*.cpp,$(1))))
 
 SRC.weir := $(call find_cpp,include/weir/* include/weir/*/*)
-SRC.control := $(call find_cpp,control/base control/rules control/store control/plan control/watch control/build control/push control/workload control/learn)
-SRC.daemon := $(filter-out control/daemon/main.cpp,$(call find_cpp,control/engine control/api control/daemon))
+SRC.control := $(call find_cpp,control/base control/rules control/store control/plan control/watch control/build control/push control/workload control/learn control/offenders)
+SRC.daemon := $(filter-out control/daemon/main.cpp,$(call find_cpp,control/engine control/api control/metrics control/daemon))
 SRC.cli := $(call find_cpp,control/cli)
 SRC.dataplane := $(filter-out dataplane/main.cpp,$(call find_cpp,dataplane dataplane/*))
 SRC.p4 := $(call find_cpp,p4/swx p4/export)
@@ -76,6 +76,7 @@ LIB_SUPPORT := $(OUT)/libsupport.a
 
 LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt -labsl_raw_logging_internal# the last: where assertions are on
 LIBS.learn := -lxgboost# what control/learn stands on; programs that do not train do not link it
+LIBS.metrics := -lmicrohttpd
 LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
 
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl
@@ -83,9 +84,9 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tes
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
-              libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
+              libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
-              bind9-dnsutils procps strace
+              bind9-dnsutils procps strace prometheus# for promtool alone; its service is not started
 DEPS.figures := gnuplot-nox python3
 DEPS.bench := tor-geoipdb# its data alone, unpacked: installed it would bring the daemon that it depends on
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
@@ -278,7 +279,7 @@ $(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4)
 	$(link) $(LIBS.dataplane)
 
 $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) -lsystemd
+	$(link) $(LIBS.control) $(LIBS.metrics) -lsystemd
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) -lpcap
@@ -304,7 +305,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call tests_of,$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.learn) $$(LIBS.dataplane) -lsystemd
+	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.learn) $$(LIBS.metrics) $$(LIBS.dataplane) -lsystemd
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 

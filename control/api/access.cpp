@@ -14,8 +14,9 @@
 namespace weir::control {
 
 Right right_for(std::string_view verb, bool applies) {
-  constexpr std::array<std::string_view, 6> changing{"list_add", "list_del", "list_replace",
-                                                     "apply",    "confirm",  "rollback"};
+  constexpr std::array<std::string_view, 9> changing{"list_add",      "list_del",        "list_replace",
+                                                     "apply",         "confirm",         "rollback",
+                                                     "offender_mark", "offender_unmark", "offender_train"};
   const bool changes = std::ranges::find(changing, verb) != changing.end() || (verb == "plan" && applies);
   return changes ? Right::change : Right::read;
 }

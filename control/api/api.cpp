@@ -91,7 +91,11 @@ void Api::run(const Result<std::shared_ptr<const Json>> &fields, const Caller &c
                                                       {"explain", &Api::explain},
                                                       {"stats", &Api::stats},
                                                       {"drops", &Api::drops},
-                                                      {"top", &Api::top}};
+                                                      {"top", &Api::top},
+                                                      {"offenders", &Api::offenders},
+                                                      {"offender_mark", &Api::offender_mark},
+                                                      {"offender_unmark", &Api::offender_mark},
+                                                      {"offender_train", &Api::offender_train}};
   if (!fields) return answer(std::unexpected(fields.error()));
   const auto &verb = (**fields).at("verb").get_ref<const std::string &>();
   Caller admitted = caller;

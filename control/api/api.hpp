@@ -14,7 +14,7 @@
 // with the one file (control/rules/bundle.hpp). Without `config` the daemon's own configuration is meant.
 // list_export takes a memory file to write to.
 //
-// list_add, list_del, list_replace, apply, confirm, rollback and plan with `apply` need the right to change,
+// list_add, list_del, list_replace, apply, confirm, rollback, offender_mark, offender_unmark, offender_train and plan with `apply` need the right to change,
 // all others the right to look (access.hpp); who has neither is `refused`. Each change is logged with uid,
 // gid, pid.
 //
@@ -83,6 +83,16 @@
 // top           n?
 //               addresses[{address, packets, packets_at_most, verdict, list?}], from samples; older ones
 //               count half each ten minutes
+// offenders     -
+//               filter (none: nothing is remembered; then no more), element, action, gap, turn, model, cell_bits, told,
+//               cleared, loaded, marks, forgotten, wanted{accepted, missed}, predicted{}, groups[{below, answer, bits, told,
+//               other, in_use}], warning, learned{samples{told, others}, bans{added, left_out}, training, why_not, model{number,
+//               trained_at, element, told, others, auc, bytes, looks_at[{feature, share}]}?}, counters{}?
+// offender_mark, offender_unmark
+//               entries[address], 1024 at most
+//               done, marks
+// offender_train -
+//               what `learned` of offenders has
 // ping          -
 //               pid, generation
 //
@@ -166,6 +176,11 @@ private:
   void apply(const Json &request, const Caller &caller, const Reply &reply);
   void confirm(const Json &request, const Caller &caller, const Reply &reply);
   void rollback(const Json &request, const Caller &caller, const Reply &reply);
+
+  // verbs_offenders.cpp
+  void offenders(const Json &request, const Caller &caller, const Reply &reply);
+  void offender_mark(const Json &request, const Caller &caller, const Reply &reply); // and unmark
+  void offender_train(const Json &request, const Caller &caller, const Reply &reply);
 
   // dataplane.cpp: the dataplane's answer to {"what": ...}, or after a while that there is none.
   void ask_dataplane(const std::string &question, std::function<void(Result<std::string>)> then);

@@ -70,6 +70,10 @@ constexpr std::array verbs{
     Verb{"stats", {}},
     Verb{"drops", {}},
     Verb{"top", {rows}},
+    Verb{"offenders", {}},
+    Verb{"offender_mark", {to_delete}},
+    Verb{"offender_unmark", {to_delete}},
+    Verb{"offender_train", {}},
 };
 
 constexpr Field prefix{"prefix", Type::text, true, 1, prefix_bytes_max};

@@ -222,7 +222,8 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                             .workload = engine_.traffic().workload(),
                             .build_ns_per_key = engine_.build_ns_per_key(),
                             .hot = engine_.traffic().hot_denied(),
-                            .negatives = engine_.deny_watch().look()};
+                            .negatives = engine_.deny_watch().look(),
+                            .offender_model = engine_.offenders().model()};
     // What weir-control itself holds for entries that were added by hand, whatever came before.
     const Json control{{"v4_entry_bytes", DynamicEntries::v4_bytes},
                        {"v6_entry_bytes", DynamicEntries::v6_bytes},

@@ -2,6 +2,7 @@
 
 #include "control/build/class_map.hpp"
 #include "control/build/deny_filter.hpp"
+#include "control/offenders/train.hpp"
 #include "weir/build/prefix_ranges.hpp"
 
 #include <sys/random.h>
@@ -73,7 +74,8 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
                                .hot = request.hot,
                                .home = home,
                                .negatives = request.negatives,
-                               .lists = request.lists});
+                               .lists = request.lists,
+                               .offender_model = request.offender_model});
   if (!plan) return std::unexpected(plan.error());
   plan::apply_to(input, *plan);
   SparedSide spared;
@@ -99,6 +101,12 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
     }
   }
 
+  std::vector<std::byte> remembered;
+  if (plan->offenders)
+    input.offenders = remembered =
+        TRY(offenders::section_of(*config.offenders, *plan->offenders, request.offender_model.get(),
+                                  config.guard.never_deny, request.offender_seed));
+
   std::optional<image::MemoryFile> file;
   auto report = TRY(build_growing(input, [&](std::uint64_t bytes) -> Result<MutableBytes> {
     file.reset();
@@ -123,7 +131,9 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
                      .pages = pages,
                      .digest = input.rules_digest,
                      .report = report,
-                     .plan = std::move(*plan)};
+                     .plan = std::move(*plan),
+                     .neighbours = config.offenders ? offenders::neighbours_of(input.deny.v4, input.deny.v6)
+                                                    : std::vector<std::byte>()};
 }
 
 } // namespace weir::build

@@ -24,6 +24,8 @@ struct ImageRequest {
   std::vector<plan::HotAddress> hot = {}; // denied addresses that samples name
   workload::Negatives negatives = {};     // what samples say of addresses that nothing denies
   plan::ListsMemory lists = {};
+  std::shared_ptr<const offenders::Model> offender_model = {}; // null: nothing has been learned
+  std::uint64_t offender_seed = 0; // of the dataplane's memory, the same each time
 };
 
 struct SealedImage {
@@ -33,6 +35,8 @@ struct SealedImage {
   image::Digest digest{};
   BuildReport report;
   plan::Plan plan;
+  std::vector<std::byte>
+      neighbours; // of the deny lists, for a training of offenders; empty: none are remembered
 };
 
 [[nodiscard]] Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Config &config,

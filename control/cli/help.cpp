@@ -8,7 +8,7 @@ namespace weir::cli {
 
 namespace {
 
-constexpr std::array<VerbHelp, 22> verbs{{
+constexpr std::array<VerbHelp, 27> verbs{{
     {"replay", "send a capture file through a private weir and show what it decides",
      "Starts a private weir-dataplane and weir-control in a temporary folder, lets every packet of the\n"
      "capture pass the same worker that serves real ports, and prints the verdict table. Nothing is left\n"
@@ -108,6 +108,26 @@ constexpr std::array<VerbHelp, 22> verbs{{
      "The busiest addresses among the sampled packets, each with its verdict; then what a packet costs in\n"
      "each stage of each worker, in TSC cycles since the dataplane began.",
      "weirctl top -n 10"},
+    {"offenders", "what misbehaved lately, and how well that is remembered",
+     "The memory of offenders: its filter and size, how often it errs as wanted, predicted and measured, "
+     "what\n"
+     "its classifier learned and looks at, groups of scores, bans. Marks are made by `weirctl offender`.",
+     "weirctl offenders"},
+    {"offender", "mark and unmark offenders, train the classifier",
+     "Says of addresses that they are offenders or are not, and lets the classifier learn now.",
+     "weirctl offender mark 203.0.113.9"},
+    {"offender mark", "say that addresses are offenders",
+     "The memory takes packets of these addresses for an offender's until they are unmarked, over restarts\n"
+     "and trainings. Lists have their word before.",
+     "weirctl offender mark 203.0.113.9"},
+    {"offender unmark", "say that addresses are no offenders",
+     "Takes a mark back. What the memory knows of the address does not count until it is told of it again.",
+     "weirctl offender unmark 203.0.113.9"},
+    {"offender train", "learn from the samples now",
+     "Trains the classifier with the samples that there are, and says what it learned or why it did not. "
+     "The\n"
+     "next image has it, and the memory begins empty.",
+     "weirctl offender train"},
     {"doctor", "look for what is wrong here and say what to do",
      "Looks at hugepages, memory, sockets, permissions, versions, kernel features and files that a killed\n"
      "process left behind, and says a remedy for whatever is wrong. Works without a daemon. The exit code\n"

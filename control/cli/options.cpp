@@ -34,6 +34,7 @@ struct CommandLine {
   void add_list_verbs();
   void add_configuration_verbs();
   void add_watching_verbs();
+  void add_offender_verbs();
   void add_replay();
 };
 
@@ -145,6 +146,19 @@ void CommandLine::add_watching_verbs() {
       ->check(CLI::IsMember({"bash"}));
 }
 
+void CommandLine::add_offender_verbs() {
+  verb(app, "offenders", Verb::offenders);
+  CLI::App *offender = app.add_subcommand("offender");
+  describe(*offender, "offender");
+  offender->require_subcommand(1);
+  for (const auto &[name, which] :
+       {std::pair{"offender mark", Verb::offender_mark}, std::pair{"offender unmark", Verb::offender_unmark}})
+    verb(*offender, name, which)
+        ->add_option("ADDRESS", options.entries, "addresses, or - for standard input")
+        ->required();
+  verb(*offender, "offender train", Verb::offender_train);
+}
+
 void CommandLine::add_replay() {
   ReplayOptions &replay = options.replay;
   CLI::App *sub = verb(app, "replay", Verb::replay);
@@ -189,6 +203,7 @@ CommandLine::CommandLine() {
       ->type_name("SOCKET");
   add_replay();
   add_watching_verbs();
+  add_offender_verbs();
   add_list_verbs();
   add_configuration_verbs();
 }

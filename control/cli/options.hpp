@@ -45,6 +45,10 @@ enum class Verb : std::uint8_t {
   stats,
   drops,
   top,
+  offenders,
+  offender_mark,
+  offender_unmark,
+  offender_train,
   doctor,
   completion,
 };
@@ -74,7 +78,7 @@ struct Options {
   std::filesystem::path socket = default_socket;
 
   std::string list;
-  std::vector<std::string> entries; // checked: each is an address or a prefix
+  std::vector<std::string> entries; // checked: each is an address or a prefix; of offenders addresses
   std::optional<std::chrono::seconds> ttl;
   std::string comment;
   std::filesystem::path file;   // list replace, list export, registers

@@ -45,6 +45,10 @@ const char *request_name(Verb verb) {
   case Verb::stats: return "stats";
   case Verb::drops: return "drops";
   case Verb::top: return "top";
+  case Verb::offenders: return "offenders";
+  case Verb::offender_mark: return "offender_mark";
+  case Verb::offender_unmark: return "offender_unmark";
+  case Verb::offender_train: return "offender_train";
   default: return "status";
   }
 }
@@ -85,12 +89,13 @@ Result<Json> request_of(const Options &options, std::istream &in) {
   if (!options.address.empty()) request["address"] = options.address;
   if (options.verb == Verb::top) request["n"] = options.count;
   if (options.apply_plan) request["apply"] = true;
-  if (options.verb != Verb::list_add && options.verb != Verb::list_del) return request;
+  const bool marks = options.verb == Verb::offender_mark || options.verb == Verb::offender_unmark;
+  if (options.verb != Verb::list_add && options.verb != Verb::list_del && !marks) return request;
   auto entries = all_entries(options, in);
   if (!entries) return std::unexpected(std::move(entries.error()));
   request["entries"] = Json::array();
   for (const std::string &text : *entries) {
-    if (options.verb == Verb::list_del) {
+    if (options.verb != Verb::list_add) {
       request["entries"].push_back(text);
       continue;
     }
@@ -112,6 +117,7 @@ std::chrono::milliseconds patience(Verb verb) {
   case Verb::diff:
   case Verb::apply:
   case Verb::rollback:
+  case Verb::offender_train:
   case Verb::list_add:
   case Verb::list_del: return std::chrono::milliseconds::max();
   default: return std::chrono::seconds(10);

@@ -134,6 +134,10 @@ std::string render_status(const Json &answer, std::int64_t now) {
   text += fmt::format("plan: {}\n", plan_text(child(answer, "plan")));
   text += allow_filter_status(child(child(answer, "plan"), "allow_filter"));
   text += deny_filter_status(child(answer, "plan"), now);
+  if (const Json &offenders = child(child(answer, "plan"), "offenders"); offenders.is_object())
+    text += fmt::format("offenders: {}{}, {}; see weirctl offenders\n", text_in(offenders, "filter"),
+                        flag_in(offenders, "learned") ? " behind scores" : "",
+                        bytes_text(count_in(offenders, "cell_bytes")));
   text += fmt::format("last swap {}, lost {}   control up {}, store {}\n",
                       count_in(swap, "ns") == 0 ? "-" : nanoseconds_text(number_in(swap, "ns")),
                       thousands(count_in(swap, "lost")), duration_text(count_in(answer, "uptime_s")),

@@ -2,6 +2,7 @@
 #include "control/api/access.hpp"
 #include "control/api/api.hpp"
 #include "control/api/server.hpp"
+#include "control/daemon/metrics_endpoint.hpp"
 #include "control/daemon/notify.hpp"
 #include "control/daemon/run_lock.hpp"
 #include "control/engine/engine.hpp"
@@ -162,7 +163,9 @@ Status serve(const Options &options) {
                     {access.socket_mode(), access.socket_group(), access.socket_group_name()});
   if (!listening) return listening;
   control::notify_ready("serving");
+  control::MetricsEndpoint metrics(loop, engine, api);
   std::function<void()> look_at_store = [&] {
+    metrics.follow();
     if (engine.store().damaged()) return loop.stop();
     loop.after(std::chrono::milliseconds(200), look_at_store);
   };

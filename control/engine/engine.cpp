@@ -1,5 +1,6 @@
 #include "control/engine/engine.hpp"
 
+#include "weir/key/text.hpp"
 #include "weir/wire/sockets.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +21,11 @@ Engine::Engine(push::EventLoop &loop, store::Store store, EngineOptions options)
            .lost = {},
            .samples =
                [this](std::span<const wire::Sample> samples) {
+                 // Kinds of samples come in messages of their own.
+                 if (!samples.empty() && Offenders::concerns(samples.front())) {
+                   for (const wire::Sample &sample : samples) offenders_.take(sample);
+                   return;
+                 }
                  relief_.take(samples);
                  traffic_.take(samples);
                },
@@ -50,6 +56,7 @@ Status Engine::start(OnChange first_load) {
   spent_ = std::make_shared<const rules::ChangeAccount>(
       rules::ChangeAccount::resume(store_.note(changes_note), clock_.now_s()));
   pusher_.expect(store_.id(), live_record_.id);
+  TRY(offenders_.resume());
   if (live_ == nullptr) load_first(std::move(first_load));
   traffic_.resume(deny_watch_);
   entries_.expire(); // what ran out while nobody looked
@@ -58,6 +65,7 @@ Status Engine::start(OnChange first_load) {
   watch_deny_filter();
   watch_intervals();
   watch_traffic();
+  watch_offenders();
   resume_confirm();
   return {};
 }
@@ -164,6 +172,28 @@ void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done
 void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
                     push::Clock::time_point since) {
   entries_.remove(std::move(list), std::move(prefixes), std::move(done), since);
+}
+
+void Engine::watch_offenders() {
+  loop_.after(std::chrono::seconds(1), [this] {
+    offenders_.look();
+    watch_offenders();
+  });
+}
+
+void Engine::build_for_offenders(std::string why) {
+  if (live_ == nullptr) return;
+  Change change;
+  change.cause = std::move(why);
+  change.force = true;
+  submit(std::move(change));
+}
+
+void Engine::ban(const std::string &list, NewEntry entry) {
+  const std::string text = to_string(entry.prefix);
+  add(list, {std::move(entry)}, [this, list, text](const Result<EntriesDone> &done) {
+    if (!done) say(fmt::format("{} is not banned on {}: {}", text, list, done.error().message));
+  });
 }
 
 std::string Engine::doing() const { return change_ ? change_->cause : std::string(); }

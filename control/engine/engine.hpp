@@ -27,11 +27,13 @@
 // goes back to, and what rollbacks in line go back to, is pinned: no change in between forgets it.
 #pragma once
 
+#include "control/base/change_tally.hpp"
 #include "control/build/sealed_image.hpp"
 #include "control/engine/background.hpp"
 #include "control/engine/candidate.hpp"
 #include "control/engine/entry_groups.hpp"
 #include "control/engine/last_error.hpp"
+#include "control/engine/offenders.hpp"
 #include "control/engine/outcome.hpp"
 #include "control/engine/relief.hpp"
 #include "control/engine/rule_clock.hpp"
@@ -115,6 +117,7 @@ public:
   [[nodiscard]] const LastError &last_error() const {
     return last_error_;
   } // nothing: the last change went well
+  [[nodiscard]] const ChangeTally &changes() const { return changes_; }
   [[nodiscard]] const SwapNote &last_swap() const { return last_swap_; }
   [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
   [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
@@ -126,6 +129,7 @@ public:
   [[nodiscard]] std::uint64_t entry_writes() const { return entries_.writes(); } // groups written so far
   [[nodiscard]] const watch::DenyFilterWatch &deny_watch() const { return deny_watch_; }
   [[nodiscard]] const Relief &relief() const { return relief_; }
+  [[nodiscard]] Offenders &offenders() { return offenders_; }
   [[nodiscard]] double build_ns_per_key() const {
     return build_ns_per_key_;
   } // of the last build; 0: none yet
@@ -188,6 +192,11 @@ private:
   void keep_off_workers();
   void watch_traffic();
   [[nodiscard]] image::Delta delta(std::uint64_t sequence, wire::Target target) const;
+
+  // engine.cpp
+  void watch_offenders();
+  void build_for_offenders(std::string why);
+  void ban(const std::string &list, NewEntry entry);
 
   // engine_overlay.cpp
   void image_fills();
@@ -273,6 +282,7 @@ private:
 
   LastError last_error_;
   std::string pages_;
+  ChangeTally changes_;
   SwapNote last_swap_;
   Traffic traffic_{store_};
   bool looking_at_image_ = false, reading_counters_ = false;
@@ -291,7 +301,17 @@ private:
   std::uint64_t started_at_ = 0;
   EntryGroups entries_;
   Relief relief_{{loop_, pusher_, store_, live_, staged_, live_record_, dynamic_, deny_watch_}};
-  Background background_; // these two last, so that their threads have ended before anything else goes
+  Offenders offenders_{
+      {.loop = loop_,
+       .pusher = pusher_,
+       .store = store_,
+       .background = background_,
+       .live = live_,
+       .now_s = [this] { return clock_.now_s(); },
+       .build_image = [this](std::string why) { build_for_offenders(std::move(why)); },
+       .add = [this](const std::string &list, NewEntry entry) { ban(list, std::move(entry)); },
+       .say = [this](const std::string &sentence) { say(sentence); }}};
+  Background background_; // these three last, so that their threads have ended before anything else goes
 };
 
 } // namespace weir::control

@@ -213,7 +213,9 @@ void Engine::build_now() {
       .lists =
           change_->candidate.rules
               ? memory_of(change_->candidate, live_.get(), dynamic_.bytes(), false)
-              : plan::ListsMemory{.lists_bytes = change_->rules->bytes_beside(nullptr) + dynamic_.bytes()}};
+              : plan::ListsMemory{.lists_bytes = change_->rules->bytes_beside(nullptr) + dynamic_.bytes()},
+      .offender_model = offenders_.model(),
+      .offender_seed = offenders_.seed()};
   const bool force = change_->force;
   const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();
   if (!unwritten) joint->contents = std::vector<std::uint64_t>{};
@@ -252,6 +254,7 @@ void Engine::built(Joint &joint) {
   Built &built = ***joint.image;
   if (const Status checked = check_left_lists(); !checked) return finish(checked.error());
   change_->image = std::move(built.image);
+  offenders_.note_neighbours(std::move(change_->image->neighbours));
   change_->counts_json = std::move(built.counts_json);
   auto &warnings = change_->result.warnings;
   warnings.insert(warnings.end(), built.warnings.begin(), built.warnings.end());
@@ -302,12 +305,14 @@ void Engine::finish(std::optional<Error> error) {
                     change->result.in_force ? "live" : "stored", change->result.live_ms));
   if (error) {
     last_error_.of_change(change->cause, error->message);
+    ++changes_.failed;
     if (!new_rules)
       pusher_.give_up({error->code, "no image with it can be brought to the dataplane: " + error->message});
     if (change->versions) store_.drop_contents(*change->versions);
     if (change->done) change->done(std::unexpected(std::move(*error)));
   } else {
     last_error_.clear();
+    changes_.seconds.observe(change->result.live_ms / 1e3);
     push_retry_wait_ = push_retry_first;
     change->result.lists = std::move(change->candidate.diffs);
     auto &warnings = change->result.warnings;

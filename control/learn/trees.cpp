@@ -128,6 +128,24 @@ Result<std::vector<float>> BoostedTrees::probabilities(const Samples &samples) c
   return model_->predict(samples, 0);
 }
 
+Result<std::vector<double>> BoostedTrees::gains() const {
+  bst_ulong features = 0, dimensions = 0;
+  const char **names = nullptr;
+  const bst_ulong *shape = nullptr;
+  const float *scores = nullptr;
+  TRY(checked(XGBoosterFeatureScore(model_->handle, R"({"importance_type": "total_gain"})", &features, &names,
+                                    &dimensions, &shape, &scores),
+              "gains"));
+  std::vector<double> gains(model_->features);
+  double sum = 0;
+  for (bst_ulong i = 0; i < features; ++i) { // named f0, f1 ...; those that gained nothing are not
+    gains.at(std::stoul(names[i] + 1)) = static_cast<double>(scores[i]);
+    sum += static_cast<double>(scores[i]);
+  }
+  for (double &gain : gains) gain = sum > 0 ? gain / sum : 0;
+  return gains;
+}
+
 Result<Trees> BoostedTrees::flatten(unsigned trees_most) const {
   bst_ulong count = 0;
   const char **texts = nullptr;

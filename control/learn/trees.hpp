@@ -42,6 +42,9 @@ public:
   [[nodiscard]] Result<std::vector<float>> margins(const Samples &samples) const;
   [[nodiscard]] Result<std::vector<float>> probabilities(const Samples &samples) const;
 
+  // What each feature has gained in the training, as a share of all.
+  [[nodiscard]] Result<std::vector<double>> gains() const;
+
   // The first trees of them, in the form that is asked. Errors: those of build::flatten_trees().
   [[nodiscard]] Result<Trees> flatten(unsigned trees_most = trees_max) const;
 

@@ -128,6 +128,7 @@ Status check_target(const config::Config &config, build::Target target) {
                 fmt::format("{}: {}: target p4 does not have it: {}", config.source.string(), key, remedy));
   };
   if (config.compact) return refuse("mode: compact", "write mode: exact");
+  if (config.offenders) return refuse("offenders", "take the key out, or run the C++ target");
   if (config.predictor == config::Predictor::inline_bits)
     return refuse("predictor: inline_bits", "write predictor: auto, which is chained there");
   if (config.front_filter == config::FrontFilter::split_block_bloom)
@@ -378,12 +379,28 @@ RangesMemory ranges_memory(const build::BuildInput &in, const Plan &plan) {
   return memory;
 }
 
+// What offenders are remembered in. Errors: config, with the line of the key.
+Status plan_offenders(Plan &plan, const config::Config &config, const offenders::Model *model) {
+  if (!config.offenders) return {};
+  auto choice = offenders::choose(*config.offenders, model);
+  if (!choice)
+    return fail(Errc::config, fmt::format("{}:{}: offenders: {}", config.source.string(),
+                                          config.offenders->line, choice.error().message));
+  plan.image_bytes +=
+      round_up(sizeof(image::OffendersHeader) + choice->plan.groups.size() * sizeof(image::OffenderGroup) +
+                   choice->model_bytes,
+               cache_line_bytes);
+  plan.offenders = std::move(*choice);
+  return {};
+}
+
 void expect_memory(Plan &plan, const build::BuildInput &input, const build::BuildInput &in_tables,
                    const Circumstances &now) {
   const RangesMemory ranges = ranges_memory(input, plan);
   plan.before_bytes = now.before_bytes;
   plan.image_copies = now.image_copies;
   plan.dataplane_bytes = now.image_copies * plan.image_bytes;
+  if (plan.offenders) plan.dataplane_bytes += plan.offenders->plan.cell_bits / 8; // outlives images
   plan.swap_bytes = now.image_copies * now.before_bytes + plan.dataplane_bytes;
   plan.rules_bytes = (input.deny.v4.size() + input.allow.v4.size()) * sizeof(EntryV4) +
                      (input.deny.v6.size() + input.allow.v6.size()) * sizeof(EntryV6);
@@ -477,6 +494,7 @@ Result<Plan> make_plan(const build::BuildInput &asked, const config::Config &con
   choose_options(plan, in_tables, config, now.calibration);
   weigh_stack(plan, input, config, now);
   name_stack(plan);
+  TRY(plan_offenders(plan, config, now.offender_model.get()));
   expect_build_time(plan, now);
   expect_memory(plan, input, in_tables, now);
   plan.memory = now.memory;

@@ -10,6 +10,7 @@
 // when enough are free, else in ordinary pages, and some working memory.
 #pragma once
 
+#include "control/offenders/choose.hpp"
 #include "control/plan/allow_filter.hpp"
 #include "control/plan/cost.hpp"
 #include "control/plan/deny_filter.hpp"
@@ -21,6 +22,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +93,7 @@ struct Circumstances {
   std::optional<HomeChoice> home = {}; // where the input's prefixes are resolved, of whoever did that
   workload::Negatives negatives = {};  // what samples say of addresses that nothing denies
   ListsMemory lists = {};
+  std::shared_ptr<const offenders::Model> offender_model = {}; // null: nothing has been learned
 };
 
 struct Trained { // what became of a chained predictor; known after the build
@@ -112,6 +115,7 @@ struct Plan {
   HomeChoice home; // of the deny side's IPv4 hosts
   AllowFilterPlan allow_filter;
   DenyFilterPlan deny_filter;
+  std::optional<offenders::Choice> offenders;           // none: nothing is remembered
   Option chosen;                                        // goes into the build's input, see apply_to()
   build::ChainWords chain_words_v4{}, chain_words_v6{}; // of the deny side; 0: the builder's own sizes
   Workload workload = {};

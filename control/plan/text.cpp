@@ -76,9 +76,20 @@ std::string json_allow_filter(const Plan &plan) {
   return text + "},";
 }
 
+std::string json_offenders(const Plan &plan) {
+  if (!plan.offenders) return {};
+  const offenders::Choice &c = *plan.offenders;
+  return fmt::format(
+      R"("offenders":{{"filter":"{}","learned":{},"why":"{}","cell_bytes":{},"model_bytes":{},)"
+      R"("groups":{},"accepted":{:.6g},"missed":{:.6g}}},)",
+      name_of(c.plan.filter), c.learned, json_text(c.why), c.plan.cell_bits / 8, c.model_bytes,
+      c.plan.groups.size(), c.plan.accepted, c.plan.missed);
+}
+
 std::string json_stack_and_cause(const Plan &plan) {
   std::string text =
-      fmt::format(R"("target":"{}","deny_filter":{},)", name_of(plan.target), to_json(plan.deny_filter));
+      fmt::format(R"("target":"{}","deny_filter":{},)", name_of(plan.target), to_json(plan.deny_filter)) +
+      json_offenders(plan);
   if (plan.planned_at != 0) text += fmt::format(R"("planned_at":{},)", plan.planned_at);
   return plan.built_for.empty() ? text
                                 : text + fmt::format(R"("built_for":"{}",)", json_text(plan.built_for));

@@ -320,6 +320,7 @@ void Generations::retire(std::unique_ptr<AttachedImage> image) {
 void Generations::record(const Swap &swap) {
   const auto held = lock();
   ++swap_count_;
+  swap_times_.observe(static_cast<double>(swap.swap_ns) / 1e9);
   swaps_.push_back(swap);
   if (swaps_.size() > swaps_kept) swaps_.pop_front();
 }
@@ -356,6 +357,11 @@ std::uint64_t Generations::earlier_packets() const {
 std::vector<Swap> Generations::swaps() const {
   const auto held = lock();
   return {swaps_.begin(), swaps_.end()};
+}
+
+Generations::SwapTimes Generations::swap_times() const {
+  const auto held = lock();
+  return swap_times_;
 }
 
 std::uint64_t Generations::swap_count() const {

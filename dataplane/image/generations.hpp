@@ -10,9 +10,11 @@
 #include "dataplane/image/background.hpp"
 #include "dataplane/image/image_slot.hpp"
 #include "dataplane/image/kept_images.hpp"
+#include "weir/base/histogram.hpp"
 #include "weir/base/result.hpp"
 #include "weir/wire/messages.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -121,6 +123,9 @@ public:
   [[nodiscard]] std::uint64_t earlier_packets() const; // of all others together
   [[nodiscard]] std::vector<Swap> swaps() const;       // takes the lock
   [[nodiscard]] std::uint64_t swap_count() const;      // takes the lock
+  static constexpr std::array<double, 7> swap_bounds{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}; // seconds
+  using SwapTimes = Histogram<swap_bounds.size()>;
+  [[nodiscard]] SwapTimes swap_times() const; // takes the lock
 
 private:
   struct Waiting {
@@ -154,6 +159,7 @@ private:
   std::uint64_t earlier_packets_ = 0;                                // of those that left it
   std::deque<Swap> swaps_;                                           // the last swaps_kept
   std::uint64_t swap_count_ = 0;
+  SwapTimes swap_times_{swap_bounds};
 };
 
 } // namespace weir::dataplane

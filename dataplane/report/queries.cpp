@@ -77,6 +77,8 @@ Json stats(const Snapshot &s) {
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});
   json["swap_count"] = s.swap_count;
+  json["swap_seconds"] = {
+      {"bounds", s.swap_times.bounds()}, {"counts", s.swap_times.counts()}, {"sum", s.swap_times.sum()}};
   json["ports"] = Json::array();
   for (const PortSnapshot &p : s.ports) {
     Json &row = json["ports"].emplace_back(Json{{"name", p.name}});

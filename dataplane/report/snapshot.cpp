@@ -116,6 +116,7 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
     snapshot.warnings.push_back(warning);
   snapshot.swaps = dataplane.generations.swaps();
   snapshot.swap_count = dataplane.generations.swap_count();
+  snapshot.swap_times = dataplane.generations.swap_times();
   add_lists(snapshot, dataplane);
   add_ports(snapshot, dataplane);
   add_time(snapshot, counters);

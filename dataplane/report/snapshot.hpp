@@ -39,6 +39,7 @@ struct Snapshot {
   Generation generation{};
   std::vector<Swap> swaps; // the last thousand
   std::uint64_t swap_count = 0;
+  Generations::SwapTimes swap_times{Generations::swap_bounds};
   std::vector<PortSnapshot> ports;
   std::vector<WorkerSnapshot> workers;
   double seconds = 0; // from the first packet to the latest

@@ -42,12 +42,14 @@ constexpr std::array floors{
     std::string_view("control/store"),
     std::string_view("control/workload"),
     std::string_view("control/learn"), // trains the library's classifiers
+    std::string_view("control/offenders"),
     std::string_view("control/plan"),
     std::string_view("control/watch"), // holds images in force against their plans
     std::string_view("control/build"),
     std::string_view("control/push"),
     std::string_view("control/engine"),
     std::string_view("control/api"),
+    std::string_view("control/metrics"), // for Prometheus
     std::string_view("control/daemon"), // weir-control
     std::string_view("control/cli"),    // weirctl
 };

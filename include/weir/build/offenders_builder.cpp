@@ -32,6 +32,15 @@ Status check_groups(std::span<const float> thresholds, std::span<const ScoreGrou
   return {};
 }
 
+// Groups of which all are rejected miss what is told.
+Status check_missed(const OffenderPlan &plan, const OffenderTargets &targets) {
+  if (plan.missed <= 1.1 * targets.missed) return {};
+  return fail(
+      Errc::usage,
+      "offenders: no filter holds so low a rate of wrong accepts, and misses so few: allow more errors, "
+      "or remember less");
+}
+
 Status check_bits(double bits) {
   if (bits / 8 <= static_cast<double>(image::offender_bytes_max)) return {};
   return fail(Errc::usage, "offenders: the memory would take " +
@@ -72,6 +81,7 @@ Result<OffenderPlan> plan_stable_offenders(std::span<const float> thresholds,
     }
     plan.groups.push_back(g);
   }
+  TRY(check_missed(plan, targets));
   return plan;
 }
 
@@ -105,6 +115,7 @@ Result<OffenderPlan> plan_rotating_offenders(std::span<const float> thresholds,
     plan.groups.push_back(g);
   }
   TRY(check_bits(static_cast<double>(plan.cell_bits)));
+  TRY(check_missed(plan, targets));
   return plan;
 }
 

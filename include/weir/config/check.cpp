@@ -161,6 +161,28 @@ void check_lists(const Config &config, const Places &places, Faults &faults) {
                fmt::format("{} lists; at most {} are possible", config.lists.size(), image::lists_max - 1));
 }
 
+// What bans goes on a list that `weirctl list add` could fill.
+void check_offenders(const Config &config, Faults &faults) {
+  if (!config.offenders) return;
+  const Offenders &o = *config.offenders;
+  if (!o.tells_denied && o.tells_above == 0)
+    faults.add(o.line, "offenders.tell",
+               "nobody would ever be told: write denied: true, or above: with a rate");
+  if (o.action != OffenderAction::ban) return;
+  if (o.ban_list.empty())
+    return faults.add(o.line, "offenders.ban.list",
+                      "missing; action ban needs the name of a dynamic deny list");
+  const auto list = std::ranges::find(config.lists, o.ban_list, &List::name);
+  if (list == config.lists.end())
+    return faults.add(
+        o.line, "offenders.ban.list",
+        fmt::format("no list is named \"{}\"; add it with action: deny, dynamic: true", shown(o.ban_list)));
+  if (list->action != Side::deny || !list->dynamic)
+    faults.add(o.line, "offenders.ban.list",
+               fmt::format("list \"{}\" is not one that bans can go on; it needs action: deny, dynamic: true",
+                           shown(o.ban_list)));
+}
+
 } // namespace
 
 void Faults::add(int line, std::string_view key, std::string_view sentence) {
@@ -186,6 +208,7 @@ void check(Config &config, const Places &places, Faults &faults) {
   settle_confirm(config, places, faults);
   check_mode(config, places, faults);
   check_lists(config, places, faults);
+  check_offenders(config, faults);
 }
 
 } // namespace weir::config

@@ -2,6 +2,7 @@
 
 #include "weir/config/check.hpp"
 #include "weir/config/groups.hpp"
+#include "weir/config/listen_address.hpp"
 #include "weir/config/values.hpp"
 #include "weir/image/allow_filter_kinds.hpp"
 #include "weir/key/text.hpp"
@@ -164,6 +165,7 @@ private:
   void mode(const Node &node, const std::string &path);
   void compact(const Node &node, const std::string &path);
   void samples(const Node &node, const std::string &path);
+  void offenders(const Node &node, const std::string &path);
   void replan(const Node &node, const std::string &path);
   auto budget(double &out) {
     return [&out, this](const Node &n, const std::string &path) {
@@ -456,6 +458,79 @@ void Reader::samples(const Node &node, const std::string &path) {
                     }}});
 }
 
+void Reader::offenders(const Node &node, const std::string &path) {
+  Offenders o;
+  o.line = line_of(node);
+  const auto duration = [this](std::chrono::seconds &out) {
+    return [&out, this](const Node &n, const std::string &where) {
+      const auto s = scalar(n, where);
+      if (!s) return;
+      const auto value = parse_duration(*s);
+      if (!value) return fault(n, where, value.error().message);
+      out = *value;
+    };
+  };
+  const auto whole = [this](auto &out, std::uint64_t low, std::uint64_t high) {
+    return [&out, low, high, this](const Node &n, const std::string &where) {
+      unsigned value = 0;
+      number(value, static_cast<unsigned>(low), static_cast<unsigned>(high))(n, where);
+      if (value != 0) out = value;
+    };
+  };
+  const auto or_word = [this](std::string_view word, auto &out, auto instead, auto read) {
+    return [&out, word, instead, read, this](const Node &n, const std::string &where) {
+      if (n.IsScalar() && n.Scalar() == word)
+        out = instead;
+      else
+        read(n, where);
+    };
+  };
+  constexpr std::uint64_t rate_max = 1'000'000'000;
+  std::chrono::seconds every{0};
+  if (!node.IsNull())
+    map(node, path,
+        {{"element", word<OffenderElement>(o.element, {{"source", OffenderElement::source},
+                                                       {"header", OffenderElement::header}})},
+         {"action", word<OffenderAction>(o.action, {{"count", OffenderAction::count},
+                                                    {"rate_limit", OffenderAction::rate_limit},
+                                                    {"drop", OffenderAction::drop},
+                                                    {"ban", OffenderAction::ban}})},
+         {"filter", word<Offenders::Filter>(o.filter, {{"auto", Offenders::Filter::automatic},
+                                                       {"slbf", Offenders::Filter::slbf},
+                                                       {"stable", Offenders::Filter::stable},
+                                                       {"rotating", Offenders::Filter::rotating}})},
+         {"remember", whole(o.gap, offender_gap_min, offender_gap_max)},
+         {"false_positive_rate", budget(o.accepted)},
+         {"miss_rate", budget(o.missed)},
+         {"groups", or_word("auto", o.groups, 0u, number(o.groups, 2, 64))},
+         {"tell",
+          [&](const Node &n, const std::string &where) {
+            map(n, where,
+                {{"denied", boolean(o.tells_denied)}, {"above", whole(o.tells_above, 1, rate_max)}});
+          }},
+         {"rate_limit",
+          [&](const Node &n, const std::string &where) {
+            map(n, where, {{"packets", whole(o.limit, 1, rate_max)}, {"burst", whole(o.burst, 1, rate_max)}});
+          }},
+         {"ban",
+          [&](const Node &n, const std::string &where) {
+            map(n, where,
+                {{"list", text(o.ban_list)},
+                 {"ttl", duration(o.ban_ttl)},
+                 {"a_minute", number(o.bans_a_minute, 1, 100'000)}});
+          }},
+         {"train", [&](const Node &n, const std::string &where) {
+            map(n, where,
+                {{"every", or_word("never", o.train_every, std::optional<std::chrono::seconds>(),
+                                   [&, this](const Node &of, const std::string &at) {
+                                     duration(every)(of, at);
+                                     if (every.count() != 0) o.train_every = every;
+                                   })},
+                 {"samples", number(o.train_samples, 500, 1'000'000)}});
+          }}});
+  config.offenders = o;
+}
+
 void Reader::replan(const Node &node, const std::string &path) {
   map(node, path, {{"interval", [this](const Node &n, const std::string &where) {
                       const auto s = scalar(n, where);
@@ -481,7 +556,12 @@ void Reader::read(const Node &root) {
          {"write_group", group(groups.write)}});
   };
   const auto metrics = [this](const Node &n, const std::string &path) {
-    map(n, path, {{"listen", text(config.metrics_listen)}});
+    map(n, path, {{"listen", [this](const Node &of, const std::string &where) {
+                     const auto s = scalar(of, where);
+                     if (!s) return;
+                     if (const auto at = parse_listen(*s); !at) return fault(of, where, at.error().message);
+                     config.metrics_listen = *s;
+                   }}});
   };
   map(root, "",
       {{"version", version},
@@ -509,7 +589,7 @@ void Reader::read(const Node &root) {
        {"metrics", metrics},
        {"generations_kept", number(config.generations_kept, 1, 1000)},
        {"capture", later("denied packets are written by weirctl replay --denied")},
-       {"offenders", later("take the key out")}});
+       {"offenders", into(&Reader::offenders)}});
   if (root.IsMap() && !root["version"])
     faults.add(1, "version", "missing; the file starts with \"version: 1\"");
   check(config, places_, faults);

@@ -132,7 +132,7 @@ struct Offenders {
   unsigned train_samples = 20'000;                                         // of either side
   int line = 0;                                                            // where it stands
 };
-inline constexpr std::uint64_t offender_gap_max = 10'000'000;
+inline constexpr std::uint64_t offender_gap_min = 1'000, offender_gap_max = 10'000'000;
 
 struct Paths {
   std::filesystem::path run = "/run/weir";       // sockets: dataplane.sock, control.sock

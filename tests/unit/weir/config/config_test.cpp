@@ -237,7 +237,69 @@ guard: {max_change: 130%}
 TEST(Config, keys_of_later_versions_say_so) {
   EXPECT_HAS(refused("version: 1\ncapture: {denied: {rate: 1/1000}}\n"),
              "capture: not available in this version");
-  EXPECT_HAS(refused("version: 1\noffenders: {}\n"), "offenders: not available in this version");
+}
+
+TEST(Config, offenders_take_their_defaults_or_what_is_written) {
+  EXPECT_FALSE(good("version: 1\n").offenders);
+  for (const char *text : {"offenders: {}", "offenders:"}) {
+    const auto offenders = good(std::string("version: 1\n") + text + "\n").offenders;
+    ASSERT_TRUE(offenders) << text;
+    EXPECT_EQ(offenders->element, OffenderElement::source);
+    EXPECT_EQ(offenders->action, OffenderAction::count);
+    EXPECT_EQ(offenders->gap, 200'000u);
+    EXPECT_EQ(offenders->train_every, std::chrono::hours(1));
+  }
+  const auto o =
+      good("version: 1\nlists: [{name: bans, action: deny, dynamic: true}]\n"
+           "offenders: {element: header, action: ban, filter: slbf, remember: 5000,\n"
+           "  false_positive_rate: 5%, miss_rate: 0.2, groups: auto, tell: {denied: false, above: 1000},\n"
+           "  rate_limit: {packets: 7, burst: 9}, ban: {list: bans, ttl: 1h, a_minute: 5},\n"
+           "  train: {every: never, samples: 600}}\n")
+          .offenders.value();
+  EXPECT_EQ(o.element, OffenderElement::header);
+  EXPECT_EQ(o.action, OffenderAction::ban);
+  EXPECT_EQ(o.filter, config::Offenders::Filter::slbf);
+  EXPECT_EQ(o.gap, 5000u);
+  EXPECT_EQ(o.accepted, 0.05);
+  EXPECT_EQ(o.missed, 0.2);
+  EXPECT_EQ(o.groups, 0u);
+  EXPECT_FALSE(o.tells_denied);
+  EXPECT_EQ(o.tells_above, 1000u);
+  EXPECT_EQ(o.limit, 7u);
+  EXPECT_EQ(o.burst, 9u);
+  EXPECT_EQ(o.ban_list, "bans");
+  EXPECT_EQ(o.ban_ttl, std::chrono::hours(1));
+  EXPECT_EQ(o.bans_a_minute, 5u);
+  EXPECT_FALSE(o.train_every);
+  EXPECT_EQ(o.train_samples, 600u);
+}
+
+TEST(Config, offenders_that_cannot_be_are_refused_with_what_would_be_right) {
+  const auto with = [](const std::string &keys) {
+    return refused(
+        "version: 1\nlists: [{name: drop, action: deny, file: x}, {name: ok, action: allow, dynamic: true}]\n"
+        "offenders: {" +
+        keys + "}\n");
+  };
+  EXPECT_HAS(with("element: port"), "weir.yaml:3: offenders.element: \"port\" is not one of source, header");
+  EXPECT_HAS(with("remember: 10"), "is not a whole number from 1000 to 10000000");
+  EXPECT_HAS(with("false_positive_rate: 0"), "is not a share");
+  EXPECT_HAS(with("groups: 1"), "is not a whole number from 2 to 64");
+  EXPECT_HAS(with("tell: {denied: false}"), "nobody would ever be told");
+  EXPECT_HAS(with("action: ban"), "offenders.ban.list: missing");
+  EXPECT_HAS(with("action: ban, ban: {list: nix}"), "no list is named \"nix\"");
+  EXPECT_HAS(with("action: ban, ban: {list: drop}"), "needs action: deny, dynamic: true");
+  EXPECT_HAS(with("action: ban, ban: {list: ok}"), "needs action: deny, dynamic: true");
+  EXPECT_HAS(with("train: {every: soon}"), "offenders.train.every");
+  EXPECT_HAS(with("rememeber: 5000"), "remember");
+}
+
+TEST(Config, metrics_listen_on_loopback_or_a_socket) {
+  EXPECT_EQ(good("version: 1\nmetrics: {listen: \"127.0.0.1:9273\"}\n").metrics_listen, "127.0.0.1:9273");
+  EXPECT_EQ(good("version: 1\nmetrics: {listen: /run/weir/metrics.sock}\n").metrics_listen,
+            "/run/weir/metrics.sock");
+  EXPECT_HAS(refused("version: 1\nmetrics: {listen: \"0.0.0.0:9273\"}\n"),
+             "weir.yaml:2: metrics.listen: \"0.0.0.0:9273\" is not of loopback");
 }
 
 TEST(Config, compact_mode_has_budgets_and_memory_or_leaves_them_as_they_are) {

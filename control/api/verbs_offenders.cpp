@@ -1,0 +1,70 @@
+// Verbs about the memory of offenders.
+#include "control/api/api.hpp"
+
+#include "weir/key/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace weir::control {
+namespace {
+
+Result<std::vector<Address>> addresses_of(const Json &request) {
+  std::vector<Address> addresses;
+  for (const Json &entry : request.at("entries")) {
+    const std::string text = entry.is_string() ? entry.get<std::string>() : entry.value("prefix", "");
+    const auto address = parse_address(text);
+    if (!address) return fail(Errc::usage, fmt::format("\"{}\" is {}", text, address.error()));
+    addresses.push_back(*address);
+  }
+  if (addresses.size() > wire::mark_max)
+    return fail(Errc::usage,
+                fmt::format("{} addresses; name at most {} at a time", addresses.size(), wire::mark_max));
+  return addresses;
+}
+
+} // namespace
+
+// What the dataplane says of its memory, what it counted, and what was learned.
+void Api::offenders(const Json &, const Caller &, const Reply &reply) {
+  if (!engine_.rules() || !engine_.rules()->config.offenders) return reply(Json{{"filter", "none"}});
+  ask_dataplane(R"({"what":"offenders"})", [this, reply](const Result<std::string> &said) {
+    if (!said) return reply(std::unexpected(said.error()));
+    Json answer = Json::parse(*said, nullptr, false);
+    if (!answer.is_object()) return reply(fail(Errc::parse, "the dataplane's answer cannot be read"));
+    answer["learned"] = engine_.offenders().about();
+    ask_stats([reply, answer = std::move(answer)](const Json &report) mutable {
+      if (const auto counted = report.find("offenders"); report.is_object() && counted != report.end())
+        answer["counters"] = *counted;
+      reply(std::move(answer));
+    });
+  });
+}
+
+void Api::offender_mark(const Json &request, const Caller &, const Reply &reply) {
+  const auto addresses = addresses_of(request);
+  if (!addresses) return reply(std::unexpected(addresses.error()));
+  const bool forget = request.at("verb") == "offender_unmark";
+  engine_.offenders().mark(*addresses, forget, [reply](const Result<wire::Marked> &marked) {
+    if (!marked) return reply(std::unexpected(marked.error()));
+    if (marked->no_room != 0)
+      return reply(
+          fail(Errc::refused,
+               fmt::format("{} of these addresses were not taken: there is room for 4096 marks, {} are "
+                           "there; a list holds more",
+                           marked->no_room, marked->in_memory)));
+    reply(Json{{"done", marked->done}, {"marks", marked->in_memory}});
+  });
+}
+
+void Api::offender_train(const Json &, const Caller &, const Reply &reply) {
+  engine_.offenders().train(
+      [this, reply](const Result<std::shared_ptr<const weir::offenders::Model>> &model) {
+        if (!model) return reply(std::unexpected(model.error()));
+        reply(engine_.offenders().about());
+      });
+}
+
+} // namespace weir::control

@@ -1,0 +1,68 @@
+#include "control/daemon/metrics_endpoint.hpp"
+
+#include "control/metrics/exposition.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+namespace weir::control {
+namespace {
+
+constexpr auto retry_every = std::chrono::seconds(10);
+
+struct Gathering {
+  Json status, stats, lists;
+};
+
+Json answered(const std::string &line) {
+  Json answer = Json::parse(line, nullptr, false);
+  return answer.is_object() && answer.value("ok", false) ? answer : Json::object();
+}
+
+} // namespace
+
+MetricsEndpoint::MetricsEndpoint(push::EventLoop &loop, Engine &engine, Api &api)
+    : engine_(engine), api_(api),
+      listener_(loop, [this](const metrics::Listener::Then &then) { gather(then); }) {}
+
+void MetricsEndpoint::follow() {
+  if (!engine_.rules()) return;
+  const std::string &wanted = engine_.rules()->config.metrics_listen;
+  const auto now = push::Clock::now();
+  if (wanted == wanted_ && (trouble_.empty() || now < again_)) return;
+  wanted_ = wanted;
+  again_ = now + retry_every;
+  const Status listening = listener_.listen(wanted);
+  const std::string trouble = listening ? std::string() : listening.error().message;
+  if (trouble != trouble_ && !trouble.empty())
+    fmt::print(stderr, "weir-control: {}; there are no metrics until it can be had\n", trouble);
+  trouble_ = trouble;
+  if (trouble.empty() && !wanted.empty()) engine_.say("metrics: http://" + listener_.where() + "/metrics");
+}
+
+// As root would ask over the socket, one verb after the other.
+void MetricsEndpoint::gather(const metrics::Listener::Then &then) {
+  const auto ask = [this](const char *verb, std::function<void(Json)> got) {
+    Request request;
+    request.line = fmt::format(R"({{"verb":"{}"}})", verb);
+    request.peer = {.pid = getpid(), .uid = geteuid(), .gid = getegid(), .groups = {}};
+    api_.handle(std::move(request), [got = std::move(got)](const std::string &line) { got(answered(line)); });
+  };
+  auto all = std::make_shared<Gathering>();
+  ask("status", [=, this](Json status) {
+    all->status = std::move(status);
+    ask("stats", [=, this](Json stats) {
+      all->stats = std::move(stats);
+      ask("list_show", [=, this](Json lists) {
+        all->lists = std::move(lists);
+        then(metrics::exposition({all->status, all->stats, all->lists, engine_.changes()}));
+      });
+    });
+  });
+}
+
+} // namespace weir::control

@@ -279,7 +279,7 @@ $(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4)
 	$(link) $(LIBS.dataplane)
 
 $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) $(LIBS.metrics) -lsystemd
+	$(link) $(LIBS.control) $(LIBS.learn) $(LIBS.metrics) -lsystemd
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) -lpcap
@@ -430,7 +430,7 @@ fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 FUZZ_SUPPORT := $(call obj,$(addprefix tests/support/,fake_dataplane.cpp process.cpp))# no Google Test in these
 
 $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(FUZZ_SUPPORT) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
+	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.learn) $(LIBS.dataplane)
 
 # ---- faults ------------------------------------------------------------------------------------
 FAULTS_SECONDS ?= 3600

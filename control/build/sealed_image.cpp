@@ -2,7 +2,7 @@
 
 #include "control/build/class_map.hpp"
 #include "control/build/deny_filter.hpp"
-#include "control/offenders/train.hpp"
+#include "control/offenders/neighbours.hpp"
 #include "weir/build/prefix_ranges.hpp"
 
 #include <sys/random.h>

@@ -215,7 +215,7 @@ void Engine::build_now() {
               ? memory_of(change_->candidate, live_.get(), dynamic_.bytes(), false)
               : plan::ListsMemory{.lists_bytes = change_->rules->bytes_beside(nullptr) + dynamic_.bytes()},
       .offender_model = offenders_.model(),
-      .offender_seed = offenders_.seed()};
+      .offender_seed = offenders_.seed_for(change_->rules->config)};
   const bool force = change_->force;
   const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();
   if (!unwritten) joint->contents = std::vector<std::uint64_t>{};

@@ -58,7 +58,9 @@ public:
 
   // What the next image gets; the model may be null.
   [[nodiscard]] std::shared_ptr<const offenders::Model> model() const { return model_; }
-  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  [[nodiscard]] std::uint64_t seed_for(const config::Config &config) const noexcept {
+    return config.offenders ? config.offenders->seed.value_or(seed_) : seed_;
+  }
   // Of the deny lists as the last image has them, for the next training.
   void note_neighbours(std::vector<std::byte> neighbours) { neighbours_ = std::move(neighbours); }
 

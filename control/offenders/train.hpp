@@ -3,7 +3,6 @@
 
 #include "control/offenders/model.hpp"
 #include "control/offenders/training_set.hpp"
-#include "weir/build/input.hpp"
 
 #include <cstdint>
 #include <span>
@@ -13,10 +12,6 @@ namespace weir::offenders {
 
 inline constexpr std::size_t samples_least = 500; // of either side
 inline constexpr double auc_least = 0.6;          // below, groups would save nothing worth the trees
-
-// Of each net of image::offender_net(): 16 for each doubling of the denied entries in it, 0 where there are none.
-[[nodiscard]] std::vector<std::byte> neighbours_of(std::span<const build::EntryV4> v4,
-                                                   std::span<const build::EntryV6> v6);
 
 struct TrainingTask {
   OffenderElement element{};

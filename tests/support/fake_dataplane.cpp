@@ -216,6 +216,17 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
     }
     return bytes_of(wire::Relieved{.generation = about.generation, .relieved = about.count});
   }
+  case wire::Type::mark: {
+    type = wire::Type::marked;
+    const auto about = load_unaligned<wire::Mark>(payload.data());
+    for (std::uint32_t i = 0; i < about.count; ++i) {
+      const auto host =
+          load_unaligned<wire::HostAddress>(payload.data() + sizeof about + i * sizeof(wire::HostAddress));
+      marked_.emplace_back(Address{host.family, host.address}, about.forget != 0);
+    }
+    return bytes_of(
+        wire::Marked{.done = about.count, .in_memory = static_cast<std::uint32_t>(marked_.size())});
+  }
   case wire::Type::discard:
     type = wire::Type::staged;
     staged_.reset();
@@ -328,6 +339,18 @@ void FakeDataplane::filter_did(std::uint64_t asked, std::uint64_t wrong) {
   const std::lock_guard lock(mutex_);
   filter_asked_ = asked;
   filter_wrong_ = wrong;
+}
+
+FakeDataplane::Remembers FakeDataplane::remembers() const {
+  const std::lock_guard lock(mutex_);
+  if (!live_ || live_->writer->view().offenders.empty()) return {};
+  const image::OffendersView &offenders = live_->writer->view().offenders;
+  return {offenders.shape_digest(), offenders.header().model};
+}
+
+std::vector<std::pair<Address, bool>> FakeDataplane::marked() const {
+  const std::lock_guard lock(mutex_);
+  return marked_;
 }
 
 std::vector<Address> FakeDataplane::relieved() const {

@@ -70,7 +70,13 @@ public:
     std::uint64_t asked = 0, accepted = 0, false_accepted = 0, denied = 0;
   };
   void stack_did(const StackDid &did);
-  void send(std::vector<wire::Sample> samples);        // soon, when a connection is there
+  void send(std::vector<wire::Sample> samples); // soon, when a connection is there
+  // Of the live image's section of offenders.
+  struct Remembers {
+    std::uint64_t shape = 0, model = 0; // 0: there is no such section
+  };
+  [[nodiscard]] Remembers remembers() const;
+  [[nodiscard]] std::vector<std::pair<Address, bool>> marked() const; // true: forgotten, in order
   [[nodiscard]] std::vector<Address> relieved() const; // addresses that relieve messages have named, in order
 
 private:
@@ -95,6 +101,7 @@ private:
   std::uint64_t stages_ = 0, deltas_ = 0;
   std::uint64_t filter_asked_ = 0, filter_wrong_ = 0;
   std::vector<Address> guarded_, relieved_;
+  std::vector<std::pair<Address, bool>> marked_;
   StackDid stack_did_;
   std::uint64_t judged_ = 0, judged_denied_ = 0;
   std::vector<wire::Sample> unsent_;

@@ -502,6 +502,14 @@ void Reader::offenders(const Node &node, const std::string &path) {
          {"remember", whole(o.gap, offender_gap_min, offender_gap_max)},
          {"false_positive_rate", budget(o.accepted)},
          {"miss_rate", budget(o.missed)},
+         {"seed",
+          [&](const Node &n, const std::string &where) {
+            const auto s = scalar(n, where);
+            if (!s) return;
+            const auto seed = parse_number(*s);
+            if (!seed) return fault(n, where, fmt::format("\"{}\" is not a whole number", shown(*s)));
+            o.seed = *seed;
+          }},
          {"groups", or_word("auto", o.groups, 0u, number(o.groups, 2, 64))},
          {"tell",
           [&](const Node &n, const std::string &where) {

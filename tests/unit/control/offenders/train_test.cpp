@@ -1,5 +1,6 @@
 // What is learned of offenders, kept and chosen: from samples to a model, a note, a filter and a section.
 #include "control/offenders/choose.hpp"
+#include "control/offenders/neighbours.hpp"
 #include "control/offenders/train.hpp"
 
 #include "tests/support/offenders_case.hpp"

@@ -1,0 +1,98 @@
+// Metrics and offenders of a running pair, as users meet them: curl, promtool, weirctl.
+#include "tests/support/weir_pair.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+
+namespace weir::test {
+namespace {
+
+using testing::HasSubstr;
+
+Outcome shell(const std::string &command) { return run({"/bin/sh", "-c", command}); }
+
+PairSetup setup(const std::string &more) {
+  PairSetup setup = PairSetup::idle();
+  setup.lists =
+      "- {name: drop, action: deny, entries: [10.0.0.0/8]}\n- {name: bans, action: deny, dynamic: true}\n";
+  setup.more = more;
+  return setup;
+}
+
+TEST(MetricsOfAPair, are_what_promtool_takes_and_grow_with_what_happens) {
+  const TempDir dir;
+  const std::string socket = dir / "metrics.sock";
+  WeirPair pair(setup("metrics: {listen: " + socket + "}\noffenders: {}\n"));
+  pair.start();
+  const std::string scrape =
+      "curl -sS --retry 20 --retry-all-errors --retry-delay 0 --unix-socket " + socket + " http://x/metrics";
+  const Outcome first = shell(scrape);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("\nweir_dataplane_up 1\n"));
+  EXPECT_THAT(first.out, HasSubstr("weir_list_entries{list=\"drop\",kind=\"ipv4_prefixes\"} 1\n"));
+  const Outcome checked = shell(scrape + " | promtool check metrics");
+  EXPECT_EQ(checked.code, 0) << checked.out;
+
+  pair.must({"list", "add", "bans", "203.0.113.9"});
+  ASSERT_TRUE(pair.must({"apply", "--force"}).value("in_force", false));
+  const Outcome second = shell(scrape);
+  EXPECT_THAT(second.out, HasSubstr("weir_list_entries{list=\"bans\",kind=\"ipv4_hosts\"} 1\n"));
+  EXPECT_THAT(second.out, HasSubstr("weir_swap_duration_seconds_count 2\n"));
+  EXPECT_THAT(second.out, HasSubstr("weir_change_duration_seconds_count 2\n"));
+  EXPECT_EQ(shell("curl -sS -o /dev/null -w '%{http_code}' --unix-socket " + socket + " http://x/other").out,
+            "404");
+}
+
+TEST(MetricsOfAPair, move_and_end_with_the_rules) {
+  const TempDir dir;
+  WeirPair pair(setup("metrics: {listen: " + (dir / "a.sock").string() + "}\n"));
+  pair.start();
+  const auto serves = [&](const char *name) {
+    return shell("curl -sS --retry 20 --retry-all-errors --retry-delay 0 --unix-socket " +
+                 (dir / name).string() + " http://x/metrics")
+               .status == 0;
+  };
+  EXPECT_TRUE(serves("a.sock"));
+  const PairSetup moved = setup("");
+  pair.write_config(moved.lists, "metrics: {listen: " + (dir / "b.sock").string() + "}\n");
+  pair.must({"apply"});
+  EXPECT_TRUE(serves("b.sock"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "a.sock"));
+}
+
+TEST(Alerts, are_raised_by_what_hurts_and_by_nothing_else) {
+  const std::string folder = (std::filesystem::current_path() / "packaging/prometheus").string();
+  const Outcome tested = shell(
+      "cd " + folder + " && promtool check rules weir.rules.yml && promtool test rules weir.rules.test.yml");
+  EXPECT_EQ(tested.code, 0) << tested.out;
+  EXPECT_THAT(tested.out, HasSubstr("SUCCESS"));
+}
+
+TEST(OffendersOfAPair, are_marked_and_explained_over_a_restart_of_the_dataplane) {
+  WeirPair pair(setup("offenders: {action: drop, seed: 3}\nguard: {never_deny: [192.0.2.0/24]}\n"));
+  pair.start();
+  EXPECT_EQ(pair.must({"offenders"}).at("filter"), "rotating");
+  EXPECT_EQ(pair.must({"offender", "mark", "203.0.113.9", "2001:db8::9"}).at("marks"), 2);
+  EXPECT_EQ(pair.must({"explain", "203.0.113.9"}).at("reason"), "offender");
+  const Reply never = pair.ctl({"offender", "mark", "192.0.2.1"});
+  EXPECT_EQ(never.status, 1);
+  EXPECT_THAT(never.out + never.err, HasSubstr("guard.never_deny"));
+  const Reply train = pair.ctl({"offender", "train"});
+  EXPECT_EQ(train.status, 1);
+  EXPECT_THAT(train.out + train.err, HasSubstr("too few"));
+  EXPECT_EQ(pair.ctl({"offender", "mark", "nonsense"}).status, 2);
+
+  ASSERT_EQ(pair.dataplane().stop(SIGTERM, 20s), 0);
+  pair.start_dataplane();
+  ASSERT_TRUE(pair.ready());
+  EXPECT_EQ(pair.must({"offenders"}).at("marks"), 2);
+  EXPECT_EQ(pair.must({"explain", "2001:db8::9"}).at("verdict"), "drop");
+  EXPECT_EQ(pair.must({"offender", "unmark", "203.0.113.9"}).at("marks"), 1);
+  EXPECT_EQ(pair.must({"explain", "203.0.113.9"}).at("reason"), "default");
+}
+
+} // namespace
+} // namespace weir::test

@@ -218,6 +218,7 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
     const Address address{a.family, a.address};
     const image::Change change = image->relieve(address, may_displace);
     done.relieved.relieved += change == image::Change::overlay;
+    if (change == image::Change::overlay) forget(address); // it was told for nothing
     done.relieved.unchanged += change == image::Change::unchanged;
     done.relieved.no_room += change == image::Change::needs_rebuild;
     if (staged_)
@@ -229,6 +230,15 @@ Result<Generations::RelieveDone> Generations::relieve(const wire::Relieve &about
   TRY(reload_follower(*image));
   done.token = slot_.start_grace();
   return done;
+}
+
+void Generations::forget(const Address &address) {
+  const std::shared_ptr<OffenderMemory> &memory = offenders_.now();
+  if (memory == nullptr || live() == nullptr) return;
+  const image::OffendersView &view = live()->view.offenders;
+  if (memory->marks().of(address) == Mark::none)
+    (void)memory->marks().set(address, memory->forgetting(view, address), memory->told(),
+                              2 * view.header().gap);
 }
 
 Result<wire::Marked> Generations::mark(const wire::Mark &about,

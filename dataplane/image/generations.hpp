@@ -135,6 +135,7 @@ private:
 
   [[nodiscard]] Result<AttachedImage *> target_of(const wire::Deltas &about);
   [[nodiscard]] Status is_live(const image::StoreId &store, Generation generation, const char *what);
+  void forget(const Address &address);                            // as an offender
   void wait_for_grace();                                          // in the middle of a change; spins
   [[nodiscard]] Status load_follower(const AttachedImage &image); // the follower, if there is one
   [[nodiscard]] Status reload_follower(const AttachedImage &live);

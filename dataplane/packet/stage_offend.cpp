@@ -138,7 +138,7 @@ private:
     for (unsigned i = e_.asked; i < e_.count; ++i)
       if (!view_.spares(e_.address[i]) && is_news(e_.key[i])) e_.keep(i, kept++);
     e_.count = kept;
-    told_ = ~PacketMask{0} << e_.asked & (e_.count == 64 ? ~PacketMask{0} : (PacketMask{1} << e_.count) - 1);
+    for (unsigned i = e_.asked; i < kept; ++i) told_ |= PacketMask{1} << i;
   }
 
   void ask() noexcept {

@@ -53,7 +53,7 @@ TEST(MetricsOfAPair, move_and_end_with_the_rules) {
   const auto serves = [&](const char *name) {
     return shell("curl -sS --retry 20 --retry-all-errors --retry-delay 0 --unix-socket " +
                  (dir / name).string() + " http://x/metrics")
-               .status == 0;
+               .code == 0;
   };
   EXPECT_TRUE(serves("a.sock"));
   const PairSetup moved = setup("");

@@ -113,7 +113,9 @@ std::vector<ListRow> rows_of(const Json &lists) {
     row.hosts_v4 += count_in(list, "v4_hosts");
     row.nets_v4 += count_in(list, "v4_prefixes");
     row.v6 += count_in(list, "v6");
-    // Of several the one that has waited longest.
+    // Of several the one that has waited longest; what stands in the configuration or is added by hand is not fetched.
+    const std::string format = text_in(list, "format");
+    if (format == "inline" || format == "dynamic") continue;
     const std::uint64_t at = count_in(list, "updated_at");
     row.updated_at = row.updated_at == 0 ? at : std::min(row.updated_at, at);
   }

@@ -64,7 +64,9 @@ void explain_offender(const AttachedImage &image, const Address &address, lookup
   const image::OffendersView &view = image.view.offenders;
   const OffenderMemory &memory = *image.offenders;
   const Mark mark = memory.marks().of(address);
-  const auto say = [&](std::string text) { why.path.emplace_back("offender", std::move(text)); };
+  const auto say = [&](std::string text) { // before what is asked last
+    why.path.insert(why.path.end() - (why.path.empty() ? 0 : 1), {"offender", std::move(text)});
+  };
   if (view.spares(address)) return say("guard.never_deny names the address: never taken for an offender");
   if (mark == Mark::forgotten) return say("unmarked: not an offender until it is told of again");
   if (mark == Mark::none && view.element() == OffenderElement::header)

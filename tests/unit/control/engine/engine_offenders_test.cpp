@@ -39,7 +39,9 @@ protected:
   void send(unsigned told, unsigned others) {
     std::vector<wire::Sample> samples;
     const auto flush = [&] {
-      if (!samples.empty()) dataplane.send(std::exchange(samples, {}));
+      const std::uint64_t all = this->samples("told") + this->samples("others") + samples.size();
+      dataplane.send(std::exchange(samples, {}));
+      ASSERT_TRUE(bench.run_until([&] { return this->samples("told") + this->samples("others") == all; }));
     };
     const auto add = [&](std::uint32_t host, std::uint16_t flag) {
       samples.push_back(sample(host, flag));
@@ -98,7 +100,9 @@ TEST_F(EngineOffenders, enough_samples_bring_a_model_that_outlives_a_restart) {
   ASSERT_TRUE(bench.run_until_live());
   EXPECT_GT(about().at("model").at("auc"), 0.95);
   EXPECT_EQ(about().at("model").at("looks_at").at(0).at("feature"), "address[0]");
-  EXPECT_THAT(bench.engine().live_record().cause, HasSubstr("model 1 learned"));
+  EXPECT_THAT(
+      nlohmann::json::parse(bench.engine().live_record().plan_json).at("built_for").get<std::string>(),
+      HasSubstr("model 1 learned"));
   const auto learned = dataplane.remembers();
   bench.restart();
   ASSERT_TRUE(bench.run_until_live());

@@ -107,6 +107,17 @@ TEST(Metrics, of_many_lists_the_last_are_one) {
   EXPECT_THAT(text, HasSubstr("weir_list_updated_timestamp_seconds{list=\"other\"} 1500\n"));
 }
 
+TEST(Metrics, only_a_list_of_a_file_can_be_stale) {
+  Json some = lists(3);
+  some["lists"][0]["format"] = "dynamic";
+  some["lists"][1]["format"] = "inline";
+  some["lists"][2]["format"] = "plain";
+  const std::string text = page(status(), stats(), some);
+  EXPECT_THAT(text, Not(HasSubstr("weir_list_updated_timestamp_seconds{list=\"list0\"}")));
+  EXPECT_THAT(text, Not(HasSubstr("weir_list_updated_timestamp_seconds{list=\"list1\"}")));
+  EXPECT_THAT(text, HasSubstr("weir_list_updated_timestamp_seconds{list=\"list2\"} 1002\n"));
+}
+
 TEST(Metrics, without_a_dataplane_say_so_and_claim_no_counts) {
   Json silent = status();
   silent["dataplane"]["answers"] = false;

@@ -86,9 +86,9 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tes
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
               libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
-              bind9-dnsutils procps strace prometheus# for promtool alone; its service is not started
+              bind9-dnsutils procps strace
 DEPS.figures := gnuplot-nox python3
-DEPS.bench := tor-geoipdb# its data alone, unpacked: installed it would bring the daemon that it depends on
+DEPS.bench := tor-geoipdb# its data alone
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
 
 # Does nothing, quickly, when everything is there.
@@ -113,8 +113,20 @@ help: ## list the targets and the flags in force
 	@echo; echo "PROFILE=$(PROFILE)   programs in $(BIN)/"
 	@echo "CXX=$(CCACHE) $(CXX)"; echo "CXXFLAGS=$(CXXFLAGS)"
 
+# Of a package that is not installed: fetches it, and takes the files named out of it. Installed it would bring a daemon.
+define unpacked
+@mkdir -p $(2)
+$(Q)cd $(2); sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+{ apt-get download -q $(1) || { $$sudo apt-get update -q && apt-get download -q $(1); }; } && \
+dpkg-deb --fsys-tarfile $(1)_*.deb | tar x $(3) && rm -f $(1)_*.deb || echo "$(1) could not be fetched: $(4)"
+endef
+
+PROMTOOL := build/promtool/usr/bin/promtool# checks metrics, alerts and their tests
+$(PROMTOOL): | deps-build
+	$(call unpacked,prometheus,build/promtool,./usr/bin/promtool,what it checks is skipped)
+
 .PHONY: deps deps-build
-deps: ## install the Debian packages that are missing (apt-get, with sudo if not root)
+deps: $(PROMTOOL) ## install the Debian packages that are missing (apt-get, with sudo if not root)
 	$(call install,$(DEPS.build) $(DEPS.tests) $(DEPS.lint))
 .PHONY: deps-figures
 deps-figures: deps-build
@@ -126,11 +138,7 @@ GEO := build/geo/usr/share/tor/geoip# ranges of addresses by country, which the 
 .PHONY: deps-bench
 deps-bench: deps-build $(if $(wildcard /usr/share/tor/geoip),,$(GEO))
 $(GEO): | deps-build
-	@mkdir -p build/geo
-	$(Q)cd build/geo; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-	{ apt-get download -q $(DEPS.bench) || { $$sudo apt-get update -q && apt-get download -q $(DEPS.bench); }; } && \
-	dpkg-deb -x $(DEPS.bench)_*.deb . && rm -f $(DEPS.bench)_*.deb || \
-	echo "$(DEPS.bench) could not be fetched: the benchmark leaves out what asks about countries"
+	$(call unpacked,$(DEPS.bench),build/geo,./usr/share/tor,the benchmark leaves out what asks about countries)
 
 .PHONY: run
 run: deps-build ## build, and replay a recorded capture while a second generation is applied

@@ -65,7 +65,7 @@ public:
       return true;
     }
     if (at == nullptr || (before == 0 && is_full(told, keep))) return false;
-    at->told = told;
+    at->told.store(told, std::memory_order_relaxed);
     if (at->word.exchange(tag | static_cast<std::uint64_t>(mark), std::memory_order_relaxed) == 0)
       in_use_.fetch_add(1, std::memory_order_relaxed);
     return true;
@@ -81,7 +81,7 @@ public:
   void save(std::span<std::uint64_t> out) const noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       out[2 * i] = places_[i].word.load(std::memory_order_relaxed);
-      out[2 * i + 1] = places_[i].told;
+      out[2 * i + 1] = places_[i].told.load(std::memory_order_relaxed);
     }
   }
   void restore(std::span<const std::uint64_t> from) noexcept {
@@ -90,7 +90,7 @@ public:
       const std::uint64_t state = from[2 * i] & state_mask;
       const bool good = state == 1 || state == 2;
       places_[i].word.store(good ? from[2 * i] : 0, std::memory_order_relaxed);
-      places_[i].told = from[2 * i + 1];
+      places_[i].told.store(from[2 * i + 1], std::memory_order_relaxed);
       in_use += good ? 1 : 0;
     }
     in_use_.store(in_use, std::memory_order_relaxed);
@@ -101,7 +101,7 @@ private:
   static constexpr std::uint64_t state_mask = 3;
   struct Place {
     std::atomic<std::uint64_t> word{0}; // hash of the address but for two bits, Mark; 0: nothing
-    std::uint64_t told = 0;             // the service thread's
+    std::atomic<std::uint64_t> told{0}; // when; the service thread writes
   };
 
   // Never 0 but for the state.
@@ -124,7 +124,8 @@ private:
   }
   [[nodiscard]] static bool is_outlived(const Place &place, std::uint64_t told, std::uint64_t keep) noexcept {
     const std::uint64_t state = place.word.load(std::memory_order_relaxed) & state_mask;
-    return state == static_cast<std::uint64_t>(Mark::forgotten) && told - place.told > keep;
+    return state == static_cast<std::uint64_t>(Mark::forgotten) &&
+           told - place.told.load(std::memory_order_relaxed) > keep;
   }
   void clear(Place &place) noexcept {
     if (place.word.exchange(0, std::memory_order_relaxed) != 0)

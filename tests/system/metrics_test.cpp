@@ -14,6 +14,12 @@ using testing::HasSubstr;
 
 Outcome shell(const std::string &command) { return run({"/bin/sh", "-c", command}); }
 
+// As `make deps` unpacks it; empty: it could not be fetched.
+std::string promtool() {
+  const auto tool = std::filesystem::current_path() / "build/promtool/usr/bin/promtool";
+  return std::filesystem::exists(tool) ? tool.string() : std::string();
+}
+
 PairSetup setup(const std::string &more) {
   PairSetup setup = PairSetup::idle();
   setup.lists =
@@ -33,8 +39,10 @@ TEST(MetricsOfAPair, are_what_promtool_takes_and_grow_with_what_happens) {
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.out, HasSubstr("\nweir_dataplane_up 1\n"));
   EXPECT_THAT(first.out, HasSubstr("weir_list_entries{list=\"drop\",kind=\"ipv4_prefixes\"} 1\n"));
-  const Outcome checked = shell(scrape + " | promtool check metrics");
-  EXPECT_EQ(checked.code, 0) << checked.out;
+  if (!promtool().empty()) { // the other test says when it is missing
+    const Outcome checked = shell(scrape + " | " + promtool() + " check metrics");
+    EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  }
 
   pair.must({"list", "add", "bans", "203.0.113.9"});
   ASSERT_TRUE(pair.must({"apply", "--force"}).value("in_force", false));
@@ -64,9 +72,10 @@ TEST(MetricsOfAPair, move_and_end_with_the_rules) {
 }
 
 TEST(Alerts, are_raised_by_what_hurts_and_by_nothing_else) {
+  if (promtool().empty()) GTEST_SKIP() << "promtool could not be fetched: make deps says why";
   const std::string folder = (std::filesystem::current_path() / "packaging/prometheus").string();
-  const Outcome tested = shell(
-      "cd " + folder + " && promtool check rules weir.rules.yml && promtool test rules weir.rules.test.yml");
+  const Outcome tested = shell("cd " + folder + " && " + promtool() + " check rules weir.rules.yml && " +
+                               promtool() + " test rules weir.rules.test.yml");
   EXPECT_EQ(tested.code, 0) << tested.out;
   EXPECT_THAT(tested.out, HasSubstr("SUCCESS"));
 }

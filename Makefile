@@ -75,7 +75,6 @@ LIB_P4 := $(OUT)/libp4.a
 LIB_SUPPORT := $(OUT)/libsupport.a
 
 LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt -labsl_raw_logging_internal# the last: where assertions are on
-LIBS.learn := -lxgboost# what control/learn stands on; programs that do not train do not link it
 LIBS.metrics := -lmicrohttpd
 LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
 
@@ -287,7 +286,7 @@ $(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4)
 	$(link) $(LIBS.dataplane)
 
 $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) $(LIBS.learn) $(LIBS.metrics) -lsystemd
+	$(link) $(LIBS.control) $(LIBS.metrics) -lsystemd
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) -lpcap
@@ -313,7 +312,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call tests_of,$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.learn) $$(LIBS.metrics) $$(LIBS.dataplane) -lsystemd
+	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.metrics) $$(LIBS.dataplane) -lsystemd
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 
@@ -438,7 +437,7 @@ fuzz-now: $(FUZZERS:%=$(BIN)/fuzz/%)
 FUZZ_SUPPORT := $(call obj,$(addprefix tests/support/,fake_dataplane.cpp process.cpp))# no Google Test in these
 
 $(BIN)/fuzz/%: $(OUT)/obj/tests/fuzz/%.o $(FUZZ_SUPPORT) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.learn) $(LIBS.dataplane)
+	$(link) -fsanitize=fuzzer $(LIBS.control) $(LIBS.dataplane)
 
 # ---- faults ------------------------------------------------------------------------------------
 FAULTS_SECONDS ?= 3600
@@ -459,7 +458,7 @@ attack-now: $(BIN)/tests/attack $(PROGRAMS)
 
 # ---- lab ---------------------------------------------------------------------------------------
 $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) $(LIBS.learn)
+	$(link) $(LIBS.control)
 
 # ---- bench -------------------------------------------------------------------------------------
 BENCH_SUPPORT := $(addprefix tests/support/,standings.cpp process.cpp dataplane_client.cpp)# no Google Test in these

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <xgboost/c_api.h>
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -13,27 +15,81 @@
 namespace weir::learn {
 namespace {
 
-Status checked(int code, const char *what) {
+// XGBoost, loaded when somebody trains: its library takes some ten megabytes of a process, which weir-control shall not pay for a
+// configuration that learns nothing.
+struct XgBoost {
+  decltype(&::XGBGetLastError) last_error = nullptr;
+  decltype(&::XGDMatrixCreateFromMat) matrix_of = nullptr;
+  decltype(&::XGDMatrixSetFloatInfo) set_info = nullptr;
+  decltype(&::XGDMatrixFree) free_matrix = nullptr;
+  decltype(&::XGBoosterCreate) create = nullptr;
+  decltype(&::XGBoosterSetParam) set = nullptr;
+  decltype(&::XGBoosterUpdateOneIter) update = nullptr;
+  decltype(&::XGBoosterPredict) predict = nullptr;
+  decltype(&::XGBoosterDumpModelEx) dump = nullptr;
+  decltype(&::XGBoosterFeatureScore) score_features = nullptr;
+  decltype(&::XGBoosterFree) free = nullptr;
+};
+
+Result<XgBoost> load() {
+  const auto missing = [] {
+    const char *why = dlerror();
+    return fail(Errc::not_found, std::string("XGBoost cannot be loaded: ") +
+                                     (why != nullptr ? why : "no reason given") + "; install libxgboost0");
+  };
+  void *const library = dlopen("libxgboost.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return missing();
+  XgBoost api;
+  bool whole = true;
+  const auto take = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    whole &= function != nullptr;
+  };
+  take(api.last_error, "XGBGetLastError");
+  take(api.matrix_of, "XGDMatrixCreateFromMat");
+  take(api.set_info, "XGDMatrixSetFloatInfo");
+  take(api.free_matrix, "XGDMatrixFree");
+  take(api.create, "XGBoosterCreate");
+  take(api.set, "XGBoosterSetParam");
+  take(api.update, "XGBoosterUpdateOneIter");
+  take(api.predict, "XGBoosterPredict");
+  take(api.dump, "XGBoosterDumpModelEx");
+  take(api.score_features, "XGBoosterFeatureScore");
+  take(api.free, "XGBoosterFree");
+  if (!whole) return missing();
+  return api;
+}
+
+// Any thread; stays loaded. Errors: not_found, naming the package.
+Result<const XgBoost *> xgboost() {
+  static const Result<XgBoost> loaded = load();
+  if (!loaded) return std::unexpected(loaded.error());
+  return &*loaded;
+}
+
+Status checked(const XgBoost &api, int code, const char *what) {
   if (code == 0) return {};
-  std::string why = XGBGetLastError();
+  std::string why = api.last_error();
   if (const auto end = why.find("Stack trace"); end != std::string::npos) why.resize(end);
   while (!why.empty() && why.back() == '\n') why.pop_back();
   return fail(Errc::usage, fmt::format("XGBoost, {}: {}", what, why));
 }
 
 struct FreeMatrix {
-  void operator()(void *matrix) const noexcept { XGDMatrixFree(matrix); }
+  const XgBoost *api = nullptr;
+  void operator()(void *matrix) const noexcept { api->free_matrix(matrix); }
 };
 using Matrix = std::unique_ptr<void, FreeMatrix>;
 
 // XGBoost takes real numbers alone.
-Result<Matrix> matrix_of(const Samples &samples) {
+Result<Matrix> matrix_of(const XgBoost &api, const Samples &samples) {
   const std::vector<float> values(samples.bytes.begin(), samples.bytes.end());
   DMatrixHandle handle = nullptr;
-  TRY(checked(XGDMatrixCreateFromMat(values.data(), samples.count(), samples.features,
-                                     std::numeric_limits<float>::quiet_NaN(), &handle),
+  TRY(checked(api,
+              api.matrix_of(values.data(), samples.count(), samples.features,
+                            std::numeric_limits<float>::quiet_NaN(), &handle),
               "samples"));
-  return Matrix(handle);
+  return Matrix(handle, FreeMatrix{&api});
 }
 
 using Json = nlohmann::json;
@@ -57,28 +113,29 @@ std::int64_t add_node(const Json &json, build::TrainedTree &tree) {
 } // namespace
 
 struct BoostedTrees::Model {
-  Model() = default;
+  explicit Model(const XgBoost &loaded) : api(loaded) {}
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
   ~Model() {
-    if (handle != nullptr) XGBoosterFree(handle);
+    if (handle != nullptr) api.free(handle);
   }
 
   [[nodiscard]] Status set(const char *name, const std::string &value) const {
-    return checked(XGBoosterSetParam(handle, name, value.c_str()), name);
+    return checked(api, api.set(handle, name, value.c_str()), name);
   }
   // mask: 0 probabilities, 1 margins.
   [[nodiscard]] Result<std::vector<float>> predict(const Samples &samples, int mask) const {
     if (samples.features != features)
       return fail(Errc::usage,
                   fmt::format("{} features where the trees have {}", samples.features, features));
-    const Matrix matrix = TRY(matrix_of(samples));
+    const Matrix matrix = TRY(matrix_of(api, samples));
     bst_ulong count = 0;
     const float *values = nullptr;
-    TRY(checked(XGBoosterPredict(handle, matrix.get(), mask, 0, 0, &count, &values), "predicting"));
+    TRY(checked(api, api.predict(handle, matrix.get(), mask, 0, 0, &count, &values), "predicting"));
     return std::vector<float>(values, values + count);
   }
 
+  const XgBoost &api;
   BoosterHandle handle = nullptr;
   unsigned features = 0;
   std::uint64_t seed = 0;
@@ -96,14 +153,15 @@ Result<BoostedTrees> BoostedTrees::train(const Samples &samples, const TreesTask
   const auto members = std::ranges::count(samples.labels, 1);
   if (members == 0 || static_cast<std::size_t>(members) == samples.count())
     return fail(Errc::usage, "training takes samples of members and of others");
-  auto model = std::make_unique<Model>();
+  const XgBoost &api = *TRY(xgboost());
+  auto model = std::make_unique<Model>(api);
   model->features = samples.features;
   model->seed = task.seed;
-  const Matrix matrix = TRY(matrix_of(samples));
+  const Matrix matrix = TRY(matrix_of(api, samples));
   const std::vector<float> labels(samples.labels.begin(), samples.labels.end());
-  TRY(checked(XGDMatrixSetFloatInfo(matrix.get(), "label", labels.data(), labels.size()), "labels"));
+  TRY(checked(api, api.set_info(matrix.get(), "label", labels.data(), labels.size()), "labels"));
   const DMatrixHandle cached = matrix.get();
-  TRY(checked(XGBoosterCreate(&cached, 1, &model->handle), "a model"));
+  TRY(checked(api, api.create(&cached, 1, &model->handle), "a model"));
   TRY(model->set("objective", "binary:logistic"));
   TRY(model->set("base_score", "0.5")); // a margin of 0
   TRY(model->set("tree_method", "hist"));
@@ -117,7 +175,7 @@ Result<BoostedTrees> BoostedTrees::train(const Samples &samples, const TreesTask
   TRY(model->set("scale_pos_weight", std::to_string(task.member_weight)));
   TRY(model->set("seed", std::to_string(task.seed & 0x7FFFFFFF)));
   for (unsigned round = 0; round < task.trees; ++round)
-    TRY(checked(XGBoosterUpdateOneIter(model->handle, static_cast<int>(round), matrix.get()), "training"));
+    TRY(checked(api, api.update(model->handle, static_cast<int>(round), matrix.get()), "training"));
   return BoostedTrees(std::move(model));
 }
 
@@ -133,8 +191,9 @@ Result<std::vector<double>> BoostedTrees::gains() const {
   const char **names = nullptr;
   const bst_ulong *shape = nullptr;
   const float *scores = nullptr;
-  TRY(checked(XGBoosterFeatureScore(model_->handle, R"({"importance_type": "total_gain"})", &features, &names,
-                                    &dimensions, &shape, &scores),
+  TRY(checked(model_->api,
+              model_->api.score_features(model_->handle, R"({"importance_type": "total_gain"})", &features,
+                                         &names, &dimensions, &shape, &scores),
               "gains"));
   std::vector<double> gains(model_->features);
   double sum = 0;
@@ -149,7 +208,7 @@ Result<std::vector<double>> BoostedTrees::gains() const {
 Result<Trees> BoostedTrees::flatten(unsigned trees_most) const {
   bst_ulong count = 0;
   const char **texts = nullptr;
-  TRY(checked(XGBoosterDumpModelEx(model_->handle, "", 0, "json", &count, &texts), "dumping"));
+  TRY(checked(model_->api, model_->api.dump(model_->handle, "", 0, "json", &count, &texts), "dumping"));
   build::TrainedTrees trained{.features = model_->features, .base = 0, .seed = model_->seed, .trees = {}};
   for (const char *text : std::span(texts, std::min<std::size_t>(count, trees_most)))
     add_node(Json::parse(text), trained.trees.emplace_back());

@@ -1,12 +1,11 @@
 #include "control/learn/trees.hpp"
 
+#include "weir/base/loaded_library.hpp"
 #include "weir/build/trees_builder.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <xgboost/c_api.h>
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <limits>
@@ -32,31 +31,20 @@ struct XgBoost {
 };
 
 Result<XgBoost> load() {
-  const auto missing = [] {
-    const char *why = dlerror();
-    return fail(Errc::not_found, std::string("XGBoost cannot be loaded: ") +
-                                     (why != nullptr ? why : "no reason given") + "; install libxgboost0");
-  };
-  void *const library = dlopen("libxgboost.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return missing();
+  LoadedLibrary library("libxgboost.so.0", "libxgboost0");
   XgBoost api;
-  bool whole = true;
-  const auto take = [&](auto &function, const char *name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    whole &= function != nullptr;
-  };
-  take(api.last_error, "XGBGetLastError");
-  take(api.matrix_of, "XGDMatrixCreateFromMat");
-  take(api.set_info, "XGDMatrixSetFloatInfo");
-  take(api.free_matrix, "XGDMatrixFree");
-  take(api.create, "XGBoosterCreate");
-  take(api.set, "XGBoosterSetParam");
-  take(api.update, "XGBoosterUpdateOneIter");
-  take(api.predict, "XGBoosterPredict");
-  take(api.dump, "XGBoosterDumpModelEx");
-  take(api.score_features, "XGBoosterFeatureScore");
-  take(api.free, "XGBoosterFree");
-  if (!whole) return missing();
+  library.take(api.last_error, "XGBGetLastError");
+  library.take(api.matrix_of, "XGDMatrixCreateFromMat");
+  library.take(api.set_info, "XGDMatrixSetFloatInfo");
+  library.take(api.free_matrix, "XGDMatrixFree");
+  library.take(api.create, "XGBoosterCreate");
+  library.take(api.set, "XGBoosterSetParam");
+  library.take(api.update, "XGBoosterUpdateOneIter");
+  library.take(api.predict, "XGBoosterPredict");
+  library.take(api.dump, "XGBoosterDumpModelEx");
+  library.take(api.score_features, "XGBoosterFeatureScore");
+  library.take(api.free, "XGBoosterFree");
+  TRY(library.status());
   return api;
 }
 

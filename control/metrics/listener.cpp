@@ -1,6 +1,7 @@
 #include "control/metrics/listener.hpp"
 
 #include "control/metrics/exposition.hpp"
+#include "weir/base/loaded_library.hpp"
 #include "weir/base/owned_fd.hpp"
 #include "weir/config/listen_address.hpp"
 
@@ -27,6 +28,43 @@ namespace {
 
 constexpr unsigned connections_max = 32, idle_seconds_max = 30;
 constexpr auto look_every = std::chrono::seconds(1); // at connections that have been idle too long
+
+// libmicrohttpd, loaded with the first listener: with the TLS that it brings and nobody asks for here it takes four megabytes.
+struct Http {
+  decltype(&::MHD_add_response_header) add_header = nullptr;
+  decltype(&::MHD_create_response_from_buffer) response_of = nullptr;
+  decltype(&::MHD_destroy_response) destroy = nullptr;
+  decltype(&::MHD_get_daemon_info) info = nullptr;
+  decltype(&::MHD_queue_response) queue = nullptr;
+  decltype(&::MHD_resume_connection) resume = nullptr;
+  decltype(&::MHD_run) run = nullptr;
+  decltype(&::MHD_start_daemon) start = nullptr;
+  decltype(&::MHD_stop_daemon) stop = nullptr;
+  decltype(&::MHD_suspend_connection) suspend = nullptr;
+};
+
+Result<Http> load() {
+  LoadedLibrary library("libmicrohttpd.so.12", "libmicrohttpd12");
+  Http http;
+  library.take(http.add_header, "MHD_add_response_header");
+  library.take(http.response_of, "MHD_create_response_from_buffer");
+  library.take(http.destroy, "MHD_destroy_response");
+  library.take(http.info, "MHD_get_daemon_info");
+  library.take(http.queue, "MHD_queue_response");
+  library.take(http.resume, "MHD_resume_connection");
+  library.take(http.run, "MHD_run");
+  library.take(http.start, "MHD_start_daemon");
+  library.take(http.stop, "MHD_stop_daemon");
+  library.take(http.suspend, "MHD_suspend_connection");
+  TRY(library.status());
+  return http;
+}
+const Result<Http> &loaded() {
+  static const Result<Http> http = load();
+  return http;
+}
+// Once loaded() has been found to be.
+const Http &http() { return *loaded(); }
 
 std::unexpected<Error> io_error(const std::string &where, const char *what) {
   return fail(Errc::io, fmt::format("metrics.listen: {}: {}: {}", where, what, std::strerror(errno)));
@@ -101,25 +139,25 @@ struct Listener::Daemon {
     if (timer != 0) loop.cancel(timer);
     if (daemon == nullptr) return;
     loop.forget(epoll());
-    for (Waiting *one : waiting) MHD_resume_connection(one->connection); // or it may not be stopped
-    MHD_stop_daemon(daemon);
+    for (Waiting *one : waiting) http().resume(one->connection); // or it may not be stopped
+    http().stop(daemon);
   }
 
-  [[nodiscard]] int epoll() const { return MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd; }
+  [[nodiscard]] int epoll() const { return http().info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd; }
 
   [[nodiscard]] bool start(int fd) {
-    daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &answer, this,
-                              MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, connections_max,
-                              MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds_max, MHD_OPTION_NOTIFY_COMPLETED,
-                              &completed, this, MHD_OPTION_END);
+    daemon = http().start(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &answer, this,
+                          MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, connections_max,
+                          MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds_max, MHD_OPTION_NOTIFY_COMPLETED,
+                          &completed, this, MHD_OPTION_END);
     if (daemon == nullptr) return false;
-    loop.watch(epoll(), EPOLLIN, [this](std::uint32_t) { MHD_run(daemon); });
+    loop.watch(epoll(), EPOLLIN, [this](std::uint32_t) { http().run(daemon); });
     look_later();
     return true;
   }
   void look_later() {
     timer = loop.after(look_every, [this] {
-      MHD_run(daemon);
+      http().run(daemon);
       look_later();
     });
   }
@@ -127,13 +165,12 @@ struct Listener::Daemon {
   static MHD_Result reply(MHD_Connection *connection, unsigned code, const std::string &text,
                           const char *type) {
     MHD_Response *response =
-        MHD_create_response_from_buffer(text.size(), const_cast<char *>(text.data()), MHD_RESPMEM_MUST_COPY);
+        http().response_of(text.size(), const_cast<char *>(text.data()), MHD_RESPMEM_MUST_COPY);
     if (response == nullptr) return MHD_NO;
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    if (code == MHD_HTTP_METHOD_NOT_ALLOWED)
-      MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-    const MHD_Result done = MHD_queue_response(connection, code, response);
-    MHD_destroy_response(response);
+    http().add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (code == MHD_HTTP_METHOD_NOT_ALLOWED) http().add_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    const MHD_Result done = http().queue(connection, code, response);
+    http().destroy(response);
     return done;
   }
 
@@ -150,7 +187,7 @@ struct Listener::Daemon {
       return reply(connection, MHD_HTTP_NOT_FOUND, "there is /metrics\n", plain);
     auto *one = new Waiting{.connection = connection, .page = {}};
     *request = one;
-    MHD_suspend_connection(connection);
+    http().suspend(connection);
     daemon.wait_for_page(one);
     return MHD_YES;
   }
@@ -177,10 +214,10 @@ struct Listener::Daemon {
     for (Waiting *one : std::exchange(waiting, {})) {
       one->page = page;
       one->has_page = true;
-      MHD_resume_connection(one->connection);
+      http().resume(one->connection);
     }
     loop.after({}, [this, lives = alive] {
-      if (*lives) MHD_run(daemon);
+      if (*lives) http().run(daemon);
     });
   }
 
@@ -208,6 +245,7 @@ Status Listener::listen(const std::string &where) {
   const auto at = config::parse_listen(where);
   if (!at) return fail(Errc::config, "metrics.listen: " + at.error().message);
   OwnedFd fd = at->path.empty() ? TRY(listen_on_loopback(where, *at)) : TRY(listen_on_path(at->path));
+  if (!loaded()) return fail(loaded().error().code, "metrics.listen: " + loaded().error().message);
   auto daemon = std::make_unique<Daemon>(loop_, gather_);
   const std::string name = at->path.empty() ? resolved(where, fd.get()) : at->path;
   if (!daemon->start(fd.get()))

@@ -26,7 +26,7 @@ public:
   Listener &operator=(const Listener &) = delete;
 
   // HOST:PORT of loopback, or the path of a unix socket, which is made for the own user and group; empty: nowhere. What was
-  // listened on before is let go first. Errors: config, for an address that is none or not of loopback; io, where it cannot be had.
+  // listened on before is let go first. Errors: config, for an address that is none or not of loopback; io, where it cannot be had; not_found, without libmicrohttpd.
   [[nodiscard]] Status listen(const std::string &where);
   // As it came to be, port 0 resolved; empty: it does not listen.
   [[nodiscard]] const std::string &where() const noexcept { return where_; }

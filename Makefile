@@ -225,33 +225,57 @@ $(DPDK_OBJECTS): CPPFLAGS += $(DPDK_CFLAGS)
 # it, so that code of the library runs in them as they are compiled. Lines of a crash are what check-asan is for.
 UNOPTIMISED := $(call obj,$(foreach k,functional system faults attack tidy,$(call tests_of,$(k))))
 OPTIMISED_LESS := $(call obj,$(foreach k,unit property fuzz,$(call tests_of,$(k))))
-ifeq ($(PROFILE),release)
-$(UNOPTIMISED): private CXXFLAGS += -O0 -g0
-$(OPTIMISED_LESS): private CXXFLAGS += -O1 -g0
+OPTIMISED := $(call obj,$(foreach p,weir control daemon cli dataplane p4 support,$(SRC.$(p))) dataplane/main.cpp \
+               control/daemon/main.cpp $(call find_cpp,tests/lab tests/bench))
+FLAGS.unoptimised := -O0 -g0
+FLAGS.optimised_less := -O1 -g0
 
-# What nearly every test begins with is read once for each kind of flags: libraries alone, no header of this tree.
-# clang, which has no such file, finds what a test forgets to include.
-TEST_PCH := algorithm array atomic chrono cmath cstring expected filesystem fstream functional map memory mutex optional \
-            random set span sstream string thread unordered_map variant vector fmt/format.h gtest/gtest.h nlohmann/json.hpp
-TEST_PCH_FILES := $(OUT)/pch/unoptimised.hpp.gch $(OUT)/pch/optimised_less.hpp.gch
+# What nearly every file begins with is read once for each kind of flags: libraries alone, no header of this tree.
+# That is half of what a compiler reads. The law that compiles each header alone finds what one forgets to include.
+PCH.program := algorithm array atomic chrono cmath cstring expected filesystem fstream functional map memory mutex optional \
+               random set span sstream string thread unordered_map variant vector immintrin.h fmt/format.h nlohmann/json.hpp
+PCH.tests := $(PCH.program) gtest/gtest.h
+PCH.optimised := $(PCH.program) absl/container/btree_set.h
+PCH.unoptimised := $(PCH.tests)
+PCH.optimised_less := $(PCH.tests)
+PCH.instrumented := $(PCH.optimised)
+PCH.instrumented_tests := $(PCH.tests)
+pch_headers = $(patsubst %,$(HASH)include <%>\n,$(PCH.$(1)))
+HASH := \#
+
+ifneq ($(findstring clang,$(CXX)),)
+PCH_END := pch
+pch_flags = -include-pch $(OUT)/pch/$(1).hpp.pch
+else
+PCH_END := gch
 # g++ 12 then warns of std::string's own copies, wrongly (GCC bug 105329 and its kin).
-PCH_WARNINGS := -Winvalid-pch -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
+pch_flags = -include $(OUT)/pch/$(1).hpp -fpch-preprocess -Winvalid-pch -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow \
+            -Wno-stringop-overread
+endif
 export CCACHE_SLOPPINESS := pch_defines,time_macros
 export CCACHE_PCH_EXTSUM := 1# a precompiled header has 140 MB: what stands beside it is compared in its place
-$(OUT)/pch/unoptimised.hpp.gch: CXXFLAGS += -O0 -g0
-$(OUT)/pch/optimised_less.hpp.gch: CXXFLAGS += -O1 -g0
-$(UNOPTIMISED): private PCH_FLAGS := -include $(OUT)/pch/unoptimised.hpp -fpch-preprocess $(PCH_WARNINGS)
-$(OPTIMISED_LESS): private PCH_FLAGS := -include $(OUT)/pch/optimised_less.hpp -fpch-preprocess $(PCH_WARNINGS)
-$(UNOPTIMISED): | $(OUT)/pch/unoptimised.hpp.gch
-$(OPTIMISED_LESS): | $(OUT)/pch/optimised_less.hpp.gch
 
-$(TEST_PCH_FILES): $(OUT)/pch/%.hpp.gch: Makefile
+define with_pch # OBJECTS,KIND
+$(1): private PCH_FLAGS := $$(call pch_flags,$(2))
+$(1): | $(OUT)/pch/$(2).hpp.$(PCH_END)
+endef
+ifeq ($(PROFILE),release)
+$(UNOPTIMISED): private CXXFLAGS += $(FLAGS.unoptimised)
+$(OPTIMISED_LESS): private CXXFLAGS += $(FLAGS.optimised_less)
+$(eval $(call with_pch,$(OPTIMISED),optimised))
+$(eval $(call with_pch,$(UNOPTIMISED),unoptimised))
+$(eval $(call with_pch,$(OPTIMISED_LESS),optimised_less))
+else
+$(eval $(call with_pch,$(OPTIMISED),instrumented))
+$(eval $(call with_pch,$(UNOPTIMISED) $(OPTIMISED_LESS),instrumented_tests))
+endif
+
+$(OUT)/pch/%.hpp.$(PCH_END): Makefile
 	@mkdir -p $(@D)
 	@echo "  PCH  $@"
-	$(Q)printf '#include <%s>\n' $(TEST_PCH) >$(@:.gch=)
-	$(Q)$(CCACHE) $(CXX) -Iinclude -I. -D_GNU_SOURCE $(filter-out -include rte_config.h,$(DPDK_CFLAGS)) $(CXXFLAGS) -x c++-header -c $(@:.gch=) -o $@
+	$(Q)printf '$(call pch_headers,$*)' >$(@:.$(PCH_END)=)
+	$(Q)$(CCACHE) $(CXX) -Iinclude -I. -D_GNU_SOURCE $(CXXFLAGS) $(FLAGS.$*) -x c++-header -c $(@:.$(PCH_END)=) -o $@
 	$(Q)sha256sum $@ >$@.sum
-endif
 
 $(OUT)/obj/%.o: %.cpp
 	@mkdir -p $(@D)
@@ -384,16 +408,12 @@ lint-changed-format:
 lint-changed-laws: $(BIN)/tests/tidy
 	$(Q)$< --gtest_brief=1 --gtest_filter=-*each_header_compiles_alone
 
-# What nearly every file begins with is read once for all: libraries alone, no header of this tree.
-PCH.program := algorithm array chrono cstring expected filesystem functional map memory optional span sstream string \
-               unordered_map vector fmt/format.h
-PCH.tests := $(filter-out fmt/%,$(PCH.program)) gtest/gtest.h
 PCH_FILES := build/lint/program.pch build/lint/tests.pch
 pch_of = build/lint/$(if $(filter $(addprefix tests/,functional/% system/% tidy/%),$(1)),tests,program).pch
 
 $(PCH_FILES): build/lint/%.pch: Makefile
 	@mkdir -p $(@D)
-	$(Q)printf '#include <%s>\n' $(PCH.$*) >$(@:.pch=.hpp)
+	$(Q)printf '$(call pch_headers,$*)' >$(@:.pch=.hpp)
 	$(Q)$(CLANG) $(LINT_FLAGS) -MD -MP -MF $(@:.pch=.d) -MT $@ -x c++-header $(@:.pch=.hpp) -o $@
 
 # clang reads each file: programs as clang-tidy, which is the second compiler too, tests as compiler alone,

@@ -31,7 +31,8 @@ private:
 };
 
 // One feature decides: `low` where it is below `split`, else `high`.
-inline std::shared_ptr<const learn::Trees> one_split(unsigned features, unsigned feature, unsigned split, float low, float high) {
+inline std::shared_ptr<const learn::Trees> one_split(unsigned features, unsigned feature, unsigned split,
+                                                     float low, float high) {
   build::TrainedTrees trained{.features = features, .base = 0, .seed = 1, .trees = {}};
   trained.trees.push_back({{.feature = feature, .threshold = double(split), .left = 1, .right = 2, .leaf = 0},
                            {.feature = -1, .threshold = 0, .left = -1, .right = -1, .leaf = low},

@@ -50,8 +50,8 @@ constexpr std::array floors{
     std::string_view("control/engine"),
     std::string_view("control/api"),
     std::string_view("control/metrics"), // for Prometheus
-    std::string_view("control/daemon"), // weir-control
-    std::string_view("control/cli"),    // weirctl
+    std::string_view("control/daemon"),  // weir-control
+    std::string_view("control/cli"),     // weirctl
 };
 
 constexpr std::array wings{std::string_view("dataplane"), std::string_view("control")};

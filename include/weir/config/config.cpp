@@ -477,8 +477,8 @@ void Reader::offenders(const Node &node, const std::string &path) {
       if (value != 0) out = value;
     };
   };
-  const auto or_word = [this](std::string_view word, auto &out, auto instead, auto read) {
-    return [&out, word, instead, read, this](const Node &n, const std::string &where) {
+  const auto or_word = [](std::string_view word, auto &out, auto instead, auto read) {
+    return [&out, word, instead, read](const Node &n, const std::string &where) {
       if (n.IsScalar() && n.Scalar() == word)
         out = instead;
       else
@@ -530,7 +530,7 @@ void Reader::offenders(const Node &node, const std::string &path) {
          {"train", [&](const Node &n, const std::string &where) {
             map(n, where,
                 {{"every", or_word("never", o.train_every, std::optional<std::chrono::seconds>(),
-                                   [&, this](const Node &of, const std::string &at) {
+                                   [&](const Node &of, const std::string &at) {
                                      duration(every)(of, at);
                                      if (every.count() != 0) o.train_every = every;
                                    })},

@@ -82,7 +82,7 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tes
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
-              libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
+              libcli11-dev nlohmann-json3-dev libabsl-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps strace
 DEPS.figures := gnuplot-nox python3
@@ -309,7 +309,7 @@ $(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4)
 	$(link) $(LIBS.dataplane)
 
 $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) -lsystemd
+	$(link) $(LIBS.control)
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) -lpcap
@@ -335,7 +335,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call tests_of,$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane) -lsystemd
+	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 

@@ -2,12 +2,17 @@
 
 #include "dataplane/report/queries.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <utility>
 #include <vector>
 
 namespace weir::dataplane {
@@ -36,7 +41,8 @@ void block_stop_signals() {
 Service::Service(Dataplane &dataplane)
     : dataplane_(dataplane),
       channel_(dataplane.generations, dataplane.background,
-               [&dataplane](std::string_view query) { return answer_query(dataplane, query); }) {
+               [&dataplane](std::string_view query) { return answer_query(dataplane, query); }),
+      beats_(dataplane.counters) {
   const sigset_t set = stop_signals();
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   channel_.on_live = [&dataplane](Generation generation) {
@@ -67,6 +73,7 @@ bool Service::turn(std::chrono::microseconds patience) {
   }
   dataplane_.generations.tick();
   forward_samples();
+  feed_watchdog();
   if (auto memory = dataplane_.generations.offenders().due_to_save())
     dataplane_.background.submit([this, memory = std::move(memory)]() -> Background::Completion {
       (void)dataplane_.generations.offenders().write(*memory); // it keeps what went wrong
@@ -87,6 +94,24 @@ bool Service::stop_was_asked() {
   bool asked = false;
   while (read(signals_, &signal, sizeof signal) == sizeof signal) asked = true;
   return asked;
+}
+
+// Only while every worker came round since the last time: a gate with a worker that hangs is to be started anew.
+void Service::feed_watchdog() {
+  const auto now = Watchdog::Clock::now();
+  if (!watchdog_.due(now)) return;
+  const auto silent = beats_.silent();
+  if (silent.empty()) {
+    watchdog_.feed(now);
+    beats_.begin_anew();
+    if (std::exchange(told_of_silent_, false)) notify("STATUS=every worker reports again");
+  } else if (watchdog_.late(now) && !told_of_silent_) {
+    told_of_silent_ = true;
+    const auto text =
+        fmt::format("worker {} does not report: it hangs, or gets no CPU", fmt::join(silent, ", "));
+    fmt::print(stderr, "weir-dataplane: {}; systemd restarts the service unless it goes on\n", text);
+    notify("STATUS=" + text);
+  }
 }
 
 void Service::forward_samples() {

@@ -379,14 +379,13 @@ install-dev-now: $(LIB_WEIR)
 	$(Q)$(call filled,packaging/weir.pc.in,$(call to,$(LIBDIR)/pkgconfig/weir.pc))
 
 # dpkg-buildpackage wants ./debian at the top: the tracked files are copied, and packaging/debian put there.
-DEB_REVISION ?= 1
 DEB_SOURCE := build/deb/src
 .PHONY: deb-now
 deb-now:
 	$(Q)rm -rf build/deb && mkdir -p $(DEB_SOURCE)
 	$(Q)git ls-files -z | tar c --null --files-from=- | tar x -C $(DEB_SOURCE)
 	$(Q)mv $(DEB_SOURCE)/packaging/debian $(DEB_SOURCE)/debian
-	$(Q)printf 'weir (%s) unstable; urgency=medium\n\n  * As CHANGELOG.md says.\n\n -- %s  %s\n' '$(VERSION)-$(DEB_REVISION)' \
+	$(Q)printf 'weir (%s) unstable; urgency=medium\n\n  * As CHANGELOG.md says.\n\n -- %s  %s\n' '$(VERSION)' \
 	  "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" "$$(git log -1 --format=%aD)" >$(DEB_SOURCE)/debian/changelog
 	$(Q)cd $(DEB_SOURCE) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage --build=binary --unsigned-changes $(DEB_OPTIONS)
 	$(Q)lintian --fail-on error,warning build/deb/*.changes

@@ -84,8 +84,7 @@ TEST_F(Install, units_are_read_by_systemd_and_little_is_exposed) {
   for (const auto &[unit, exposure_most] : {std::pair{"weir-control", "30"}, {"weir-dataplane", "30"}}) {
     const std::string name = std::string(unit) + ".service";
     std::string text = read_text(at("/usr/lib/systemd/system/" + name));
-    EXPECT_THAT(text, Not(HasSubstr("@"
-                                    "sbindir@")));
+    EXPECT_THAT(text, Not(HasSubstr("@sbindir@")));
     EXPECT_THAT(text, HasSubstr("ExecStart=/usr/sbin/" + std::string(unit) + " "));
     // Where weir is not installed: the program that it names has to be there.
     text.replace(text.find("/usr/sbin/"), 10, program("weirctl").parent_path().string() + "/");

@@ -360,10 +360,10 @@ install-now: $(PROGRAMS)
 	$(call put,755,$(BIN)/weir-control,$(SBINDIR)/weir-control)
 	$(call put,755,$(BIN)/weir-dataplane,$(SBINDIR)/weir-dataplane)
 	$(Q)for page in docs/man/*.[1-8]; do install -D -m 644 $$page $(call to,$(PREFIX)/share/man)/man$${page##*.}/$${page##*/}; done
-	$(Q)install -d $(call to,$(BASHDIR)) $(call to,$(ZSHDIR)) $(call to,$(UNITDIR))
-	$(Q)$(BIN)/weirctl completion bash >$(call to,$(BASHDIR)/weirctl)
-	$(Q)$(BIN)/weirctl completion zsh >$(call to,$(ZSHDIR)/_weirctl)
-	$(Q)$(foreach unit,dataplane control,$(call filled,packaging/systemd/weir-$(unit).service.in,$(call to,$(UNITDIR)/weir-$(unit).service)) &&) true
+	$(Q)install -d -m 755 $(call to,$(BASHDIR)) $(call to,$(ZSHDIR)) $(call to,$(UNITDIR))
+	$(Q)umask 022; $(BIN)/weirctl completion bash >$(call to,$(BASHDIR)/weirctl)
+	$(Q)umask 022; $(BIN)/weirctl completion zsh >$(call to,$(ZSHDIR)/_weirctl)
+	$(Q)umask 022; $(foreach unit,dataplane control,$(call filled,packaging/systemd/weir-$(unit).service.in,$(call to,$(UNITDIR)/weir-$(unit).service)) &&) true
 	$(call put,644,packaging/systemd/weir.sysusers,$(PREFIX)/lib/sysusers.d/weir.conf)
 	$(call put,644,packaging/systemd/weir.tmpfiles,$(PREFIX)/lib/tmpfiles.d/weir.conf)
 	$(call put,644,packaging/systemd/weir.udev,$(UDEVDIR)/60-weir.rules)
@@ -376,7 +376,7 @@ install-dev-now: $(LIB_WEIR)
 	$(Q)cd include && find weir -name '*.hpp' -exec install -D -m 644 {} $(call to,$(PREFIX)/include)/{} \;
 	$(call put,644,$(LIB_WEIR),$(LIBDIR)/libweir.a)
 	$(Q)install -d $(call to,$(LIBDIR)/pkgconfig)
-	$(Q)$(call filled,packaging/weir.pc.in,$(call to,$(LIBDIR)/pkgconfig/weir.pc))
+	$(Q)umask 022; $(call filled,packaging/weir.pc.in,$(call to,$(LIBDIR)/pkgconfig/weir.pc))
 
 # dpkg-buildpackage wants ./debian at the top: the tracked files are copied, and packaging/debian put there.
 DEB_SOURCE := build/deb/src

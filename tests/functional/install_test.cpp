@@ -112,7 +112,9 @@ TEST_F(Install, neither_unit_depends_on_the_other) {
 
 TEST_F(Install, bash_completes_every_verb_that_the_help_lists) {
   const Outcome help = run({program("weirctl").string(), "--help"});
-  std::istringstream lines(help.out.substr(help.out.find("\nSubcommands:")));
+  const std::size_t begin = help.out.find("\nSubcommands:");
+  ASSERT_NE(begin, std::string::npos) << help.out;
+  std::istringstream lines(help.out.substr(begin, help.out.find("\n\n", begin) - begin));
   std::set<std::string> verbs;
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("  ") && line.size() > 2 && line[2] != ' ')

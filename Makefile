@@ -34,7 +34,7 @@ comma := ,
 
 CLANG_FLAGS := -Wno-deprecated-declarations # libstdc++ 12 deprecates what its own algorithms use
 CXXFLAGS.release := -O2 -g1 -DNDEBUG
-CXXFLAGS.asan := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+CXXFLAGS.asan := -O1 -g1 -fpch-instantiate-templates -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
                  $(CLANG_FLAGS)
 CXXFLAGS.tsan := -O1 -g -fsanitize=thread -DRTE_USE_C11_MEM_MODEL
 CXXFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DWEIR_LIBFUZZER \
@@ -240,6 +240,9 @@ OPTIMISED := $(call obj,$(foreach p,weir control daemon cli dataplane p4 support
                control/daemon/main.cpp $(call find_cpp,tests/lab tests/bench))
 FLAGS.unoptimised := -O0 -g0
 FLAGS.optimised_less := -O1 -g0
+FLAGS.memory_plain_tests = -O0 $(DPDK_CFLAGS)
+FLAGS.memory_tests = $(DPDK_CFLAGS)
+FLAGS.memory_dataplane = $(DPDK_CFLAGS)
 
 # What nearly every file begins with is read once for each kind of flags: libraries alone, no header of this tree.
 # That is half of what a compiler reads. The law that compiles each header alone finds what one forgets to include.
@@ -251,6 +254,11 @@ PCH.unoptimised := $(PCH.tests)
 PCH.optimised_less := $(PCH.tests)
 PCH.instrumented := $(PCH.optimised)
 PCH.instrumented_tests := $(PCH.tests)
+# Nobody builds bit by bit with ASan: there headers of this tree join in, and a change of any compiles everything anew.
+PCH.memory_control := $(PCH.optimised) control/api/api.hpp
+PCH.memory_dataplane := $(PCH.program) dataplane/gate/dataplane.hpp
+PCH.memory_tests := $(PCH.tests) weir/image/view.hpp
+PCH.memory_plain_tests := $(PCH.tests) gmock/gmock.h tests/support/engine_bench.hpp dataplane/gate/dataplane.hpp
 pch_headers = $(patsubst %,$(HASH)include <%>\n,$(PCH.$(1)))
 HASH := \#
 
@@ -268,7 +276,7 @@ export CCACHE_PCH_EXTSUM := 1# a precompiled header has 140 MB: what stands besi
 
 define with_pch # OBJECTS,KIND
 $(1): private PCH_FLAGS := $$(call pch_flags,$(2))
-$(1): | $(OUT)/pch/$(2).hpp.$(PCH_END)
+$(1): $(if $(filter memory_%,$(2)),,|) $(OUT)/pch/$(2).hpp.$(PCH_END)
 endef
 ifeq ($(PROFILE),release)
 $(UNOPTIMISED): private CXXFLAGS += $(FLAGS.unoptimised)
@@ -276,6 +284,18 @@ $(OPTIMISED_LESS): private CXXFLAGS += $(FLAGS.optimised_less)
 $(eval $(call with_pch,$(OPTIMISED),optimised))
 $(eval $(call with_pch,$(UNOPTIMISED),unoptimised))
 $(eval $(call with_pch,$(OPTIMISED_LESS),optimised_less))
+else ifeq ($(PROFILE),asan)
+# Optimising takes two thirds of the time of what is instrumented; what has no loops goes without. Programs take the
+# library's inline functions from the objects that are linked first, which are optimised.
+MEMORY_CONTROL := $(call obj,$(SRC.weir) $(SRC.control) $(SRC.daemon) $(SRC.cli))
+MEMORY_DATAPLANE := $(call obj,$(SRC.dataplane) $(SRC.p4))
+MEMORY_PLAIN_TESTS := $(call obj,$(filter tests/unit/control/% tests/unit/dataplane/% tests/unit/p4/%,$(call tests_of,unit)) $(SRC.support))
+MEMORY_TESTS := $(filter-out $(MEMORY_PLAIN_TESTS),$(OPTIMISED_LESS))
+$(MEMORY_PLAIN_TESTS): private CXXFLAGS += -O0
+$(eval $(call with_pch,$(MEMORY_CONTROL),memory_control))
+$(eval $(call with_pch,$(MEMORY_DATAPLANE),memory_dataplane))
+$(eval $(call with_pch,$(MEMORY_TESTS),memory_tests))
+$(eval $(call with_pch,$(MEMORY_PLAIN_TESTS),memory_plain_tests))
 else
 $(eval $(call with_pch,$(OPTIMISED),instrumented))
 $(eval $(call with_pch,$(UNOPTIMISED) $(OPTIMISED_LESS),instrumented_tests))
@@ -285,7 +305,7 @@ $(OUT)/pch/%.hpp.$(PCH_END): Makefile
 	@mkdir -p $(@D)
 	@echo "  PCH  $@"
 	$(Q)printf '$(call pch_headers,$*)' >$(@:.$(PCH_END)=)
-	$(Q)$(CCACHE) $(CXX) -Iinclude -I. -D_GNU_SOURCE $(CXXFLAGS) $(FLAGS.$*) -x c++-header -c $(@:.$(PCH_END)=) -o $@
+	$(Q)$(CCACHE) $(CXX) -Iinclude -I. -D_GNU_SOURCE $(CXXFLAGS) $(FLAGS.$*) -MMD -MP -MF $(@:.$(PCH_END)=.d) -MT $@ -x c++-header -c $(@:.$(PCH_END)=) -o $@
 	$(Q)sha256sum $@ >$@.sum
 
 $(OUT)/obj/%.o: %.cpp
@@ -403,8 +423,9 @@ $(BIN)/tests/libweirfault.so: tests/faults/preload/weirfault.cpp tests/faults/pr
 
 $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
+weir_first = $(filter tests/$(1)/weir/%,$(2)) $(filter-out tests/$(1)/weir/%,$(2))
 define test_program
-$(BIN)/tests/$(1): $(call obj,$(call tests_of,$(1))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
+$(BIN)/tests/$(1): $(call obj,$(call weir_first,$(1),$(call tests_of,$(1)))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
 	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
@@ -412,7 +433,9 @@ $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 $(BIN)/tests/tidy: $(call obj,$(call find_cpp,tests/tidy)) # knows the tree, none of its libraries
 	$(link) -lgtest -lgtest_main
 
-run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results $(foreach k,$(filter $(1),$(TEST_KINDS)),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
+# Programs that start no process run in as many parts as there are cores.
+run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results --shards $(shell nproc) --alone tidy,functional,system,faults,attack \
+              $(foreach k,$(filter $(1),$(TEST_KINDS)),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
 
 .PHONY: check-now check-memory-now check-races-now
 check-now: tests
@@ -615,4 +638,4 @@ build/lab/huffman.dat: | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DA
 	@mkdir -p build/lab
 	$(Q)tests/figures/huffman.py $(BIN)/weir-lab build/lab
 
--include $(shell find $(OUT)/obj build/lint -name '*.d' 2>/dev/null)
+-include $(shell find $(OUT)/obj $(OUT)/pch build/lint -name '*.d' 2>/dev/null)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs Google Test programs one after the other and sums what they report.
 
-usage: run_tests.py --out DIR [--filter PATTERN] [--timeout SECONDS] [--shards N] PROGRAM[=PATTERN]...
+usage: run_tests.py --out DIR [--filter PATTERN] [--timeout SECONDS] [--shards N] [--alone NAME,...] PROGRAM[=PATTERN]...
 
 Each program writes its report (JSON) and its output (log) to DIR. Shown are what failed, with its
 output, and what was skipped, with the reason. A program that crashes, hangs or leaves no report
@@ -17,11 +17,12 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 
 
-def run(program, args, shard=0):
+def run(program, args, shard=None):
     program, _, pattern = program.partition("=")
-    name = os.path.basename(program) + (f"-{shard + 1}" if args.shards > 1 else "")
+    name = os.path.basename(program) + (f"-{shard + 1}" if shard is not None else "")
     shards = {"GTEST_TOTAL_SHARDS": str(args.shards), "GTEST_SHARD_INDEX": str(shard)}
     report, log = (os.path.join(args.out, name + end) for end in (".json", ".log"))
     if os.path.exists(report):
@@ -33,7 +34,7 @@ def run(program, args, shard=0):
     with open(log, "wb") as out:
         # A session of its own, so that whatever a hanging test has started goes with it.
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
-                                 env={**os.environ, **shards} if args.shards > 1 else None)
+                                 env=os.environ if shard is None else {**os.environ, **shards})
         try:
             code = child.wait(timeout=args.timeout)
         except subprocess.TimeoutExpired:
@@ -114,19 +115,29 @@ def from_log(name, lines):
     return result
 
 
+def is_alone(program, args):
+    return args.shards == 1 or os.path.basename(program.partition("=")[0]) in args.alone
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     parser.add_argument("--filter")
     parser.add_argument("--timeout", type=int, default=900)
     parser.add_argument("--shards", type=int, default=1, help="parts of each program that run side by side")
+    parser.add_argument("--alone", type=lambda names: names.split(","), default=[], help="programs that are not parted")
     parser.add_argument("programs", nargs="+")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
 
+    results = []
     with ThreadPoolExecutor(args.shards) as pool:
-        runs = [pool.submit(run, program, args, shard) for program in args.programs for shard in range(args.shards)]
-        results = [each.result() for each in runs]
+        for alone, programs in groupby(args.programs, lambda program: is_alone(program, args)):
+            if alone:
+                results += [run(program, args) for program in programs]
+            else:
+                runs = [pool.submit(run, program, args, shard) for program in programs for shard in range(args.shards)]
+                results += [each.result() for each in runs]
     passed, failed, skipped = ([item for r in results for item in r[kind]] for kind in ("passed", "failed", "skipped"))
     for test, why in skipped:
         print(f"skipped  {test}" + (f": {why}" if why else ""))

@@ -2,17 +2,12 @@
 
 #include "dataplane/report/queries.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <utility>
 #include <vector>
 
 namespace weir::dataplane {
@@ -41,8 +36,7 @@ void block_stop_signals() {
 Service::Service(Dataplane &dataplane)
     : dataplane_(dataplane),
       channel_(dataplane.generations, dataplane.background,
-               [&dataplane](std::string_view query) { return answer_query(dataplane, query); }),
-      beats_(dataplane.counters) {
+               [&dataplane](std::string_view query) { return answer_query(dataplane, query); }) {
   const sigset_t set = stop_signals();
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   channel_.on_live = [&dataplane](Generation generation) {
@@ -73,14 +67,12 @@ bool Service::turn(std::chrono::microseconds patience) {
   }
   dataplane_.generations.tick();
   forward_samples();
-  feed_watchdog();
   if (auto memory = dataplane_.generations.offenders().due_to_save())
     dataplane_.background.submit([this, memory = std::move(memory)]() -> Background::Completion {
       (void)dataplane_.generations.offenders().write(*memory); // it keeps what went wrong
       return {};
     });
-  // A replay counts every packet of its capture itself.
-  if (!dataplane_.replay) dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
+  look_around();
   if (polled[0].revents != 0 && stop_was_asked()) {
     if (!dataplane_.replay || stopping_) return false;
     stopping_ = true;
@@ -96,22 +88,19 @@ bool Service::stop_was_asked() {
   return asked;
 }
 
-// Only while every worker came round since the last time: a gate with a worker that hangs is to be started anew.
-void Service::feed_watchdog() {
+// A replay counts every packet of its capture itself, and its workers wait while its sink is full.
+void Service::look_around() {
   const auto now = Watchdog::Clock::now();
-  if (!watchdog_.due(now)) return;
-  const auto silent = beats_.silent();
-  if (silent.empty()) {
-    watchdog_.feed(now);
-    beats_.begin_anew();
-    if (std::exchange(told_of_silent_, false)) notify("STATUS=every worker reports again");
-  } else if (watchdog_.late(now) && !told_of_silent_) {
-    told_of_silent_ = true;
-    const auto text =
-        fmt::format("worker {} does not report: it hangs, or gets no CPU", fmt::join(silent, ", "));
-    fmt::print(stderr, "weir-dataplane: {}; systemd restarts the service unless it goes on\n", text);
-    notify("STATUS=" + text);
+  if (!dataplane_.replay) {
+    dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
+    WorkerLooks &workers = dataplane_.worker_looks;
+    const bool well = workers.all_come_round();
+    workers.look_if_due(dataplane_.counters, now);
+    if (well != workers.all_come_round())
+      notify("STATUS=" + (well ? workers.warnings().front() : "every worker comes round its loop"));
   }
+  // Only while every worker comes round: a gate with a worker that hangs is to be started anew.
+  if (dataplane_.worker_looks.all_come_round() && watchdog_.due(now)) watchdog_.feed(now);
 }
 
 void Service::forward_samples() {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "dataplane/channel.hpp"
-#include "dataplane/count/worker_beats.hpp"
 #include "dataplane/gate/dataplane.hpp"
 #include "weir/base/notify.hpp"
 #include "weir/base/result.hpp"
@@ -34,15 +33,13 @@ public:
 private:
   [[nodiscard]] bool stop_was_asked();
   void forward_samples();
-  void feed_watchdog();
+  void look_around();
 
   Dataplane &dataplane_;
   Channel channel_;
   int signals_ = -1;
   bool stopping_ = false;
-  bool told_of_silent_ = false;
   Watchdog watchdog_;
-  WorkerBeats beats_;
   std::chrono::steady_clock::time_point samples_due_{};
 };
 

@@ -265,6 +265,7 @@ HASH := \#
 ifneq ($(findstring clang,$(CXX)),)
 PCH_END := pch
 pch_flags = -include-pch $(OUT)/pch/$(1).hpp.pch
+PCH_MADE_WITH := -Xclang -fno-pch-timestamp# or one out of ccache would be older than its headers
 else
 PCH_END := gch
 # g++ 12 then warns of std::string's own copies, wrongly (GCC bug 105329 and its kin).
@@ -287,11 +288,13 @@ $(eval $(call with_pch,$(OPTIMISED_LESS),optimised_less))
 else ifeq ($(PROFILE),asan)
 # Optimising takes two thirds of the time of what is instrumented; what has no loops goes without. Programs take the
 # library's inline functions from the objects that are linked first, which are optimised.
-MEMORY_CONTROL := $(call obj,$(SRC.weir) $(SRC.control) $(SRC.daemon) $(SRC.cli))
+MEMORY_PROGRAMS := $(call obj,$(SRC.weir) $(SRC.control))
+MEMORY_CONTROL := $(call obj,$(SRC.daemon) $(SRC.cli))
 MEMORY_DATAPLANE := $(call obj,$(SRC.dataplane) $(SRC.p4))
 MEMORY_PLAIN_TESTS := $(call obj,$(filter tests/unit/control/% tests/unit/dataplane/% tests/unit/p4/%,$(call tests_of,unit)) $(SRC.support))
 MEMORY_TESTS := $(filter-out $(MEMORY_PLAIN_TESTS),$(OPTIMISED_LESS))
 $(MEMORY_PLAIN_TESTS): private CXXFLAGS += -O0
+$(eval $(call with_pch,$(MEMORY_PROGRAMS),instrumented))
 $(eval $(call with_pch,$(MEMORY_CONTROL),memory_control))
 $(eval $(call with_pch,$(MEMORY_DATAPLANE),memory_dataplane))
 $(eval $(call with_pch,$(MEMORY_TESTS),memory_tests))
@@ -305,7 +308,7 @@ $(OUT)/pch/%.hpp.$(PCH_END): Makefile
 	@mkdir -p $(@D)
 	@echo "  PCH  $@"
 	$(Q)printf '$(call pch_headers,$*)' >$(@:.$(PCH_END)=)
-	$(Q)$(CCACHE) $(CXX) -Iinclude -I. -D_GNU_SOURCE $(CXXFLAGS) $(FLAGS.$*) -MMD -MP -MF $(@:.$(PCH_END)=.d) -MT $@ -x c++-header -c $(@:.$(PCH_END)=) -o $@
+	$(Q)$(CCACHE) $(CXX) -Iinclude -I. -D_GNU_SOURCE $(CXXFLAGS) $(FLAGS.$*) $(PCH_MADE_WITH) -MMD -MP -MF $(@:.$(PCH_END)=.d) -MT $@ -x c++-header -c $(@:.$(PCH_END)=) -o $@
 	$(Q)sha256sum $@ >$@.sum
 
 $(OUT)/obj/%.o: %.cpp

@@ -40,7 +40,8 @@ StackBase base_of(const StackTask &task, std::size_t layer) {
 
 class Allocation {
 public:
-  Allocation(const Goal &goal, const Choice &choice) : goal_(goal), task_(goal.task()), choice_(choice) {}
+  Allocation(const Goal &goal, const StackedChoice &choice)
+      : goal_(goal), task_(goal.task()), choice_(choice) {}
 
   AllocatedStack run() {
     ask();
@@ -112,14 +113,14 @@ private:
 
   const Goal &goal_;
   const StackTask &task_;
-  const Choice &choice_;
+  const StackedChoice &choice_;
   StackPlan plan_;
   double first_bits_ = 0; // of layer 1, without its header
 };
 
 } // namespace
 
-AllocatedStack allocate_stack(const Goal &goal, const Choice &choice) {
+AllocatedStack allocate_stack(const Goal &goal, const StackedChoice &choice) {
   return std::isfinite(choice.worth) ? Allocation(goal, choice).run() : AllocatedStack{};
 }
 

@@ -20,7 +20,7 @@ public:
     even_ = worthwhile(below_);
   }
 
-  [[nodiscard]] Choice run() {
+  [[nodiscard]] StackedChoice run() {
     descend(0, {});
     return std::move(best_);
   }
@@ -125,12 +125,12 @@ private:
   double rate_max_, bits_max_;
   double price_min_; // a positive is asked twice at least
   std::vector<Candidate> odd_, even_;
-  Choice best_;
+  StackedChoice best_;
 };
 
 } // namespace
 
-Choice enumerate(const Goal &goal, unsigned depth, const Choice &so_far) {
+StackedChoice enumerate(const Goal &goal, unsigned depth, const StackedChoice &so_far) {
   return Enumeration(goal, depth, so_far.worth).run();
 }
 

@@ -69,7 +69,7 @@ private:
 
 // ---- what a choice is worth --------------------------------------------------------------------------
 
-struct Choice {
+struct StackedChoice {
   std::vector<double> rates;
   std::vector<unsigned> digits; // empty where bits are continuous
   double known = 0;
@@ -120,10 +120,10 @@ struct AllocatedStack {
   StackPlan plan;
   double spare = 0; // bits of the budget that it leaves; below 0 it takes too many
 };
-[[nodiscard]] AllocatedStack allocate_stack(const Goal &goal, const Choice &choice);
+[[nodiscard]] AllocatedStack allocate_stack(const Goal &goal, const StackedChoice &choice);
 
 // The best stack of `depth` layers, or one of infinite worth. `so_far` is the best of fewer layers.
-[[nodiscard]] Choice solve_continuous(const Goal &goal, unsigned depth, const Choice &so_far);
-[[nodiscard]] Choice enumerate(const Goal &goal, unsigned depth, const Choice &so_far);
+[[nodiscard]] StackedChoice solve_continuous(const Goal &goal, unsigned depth, const StackedChoice &so_far);
+[[nodiscard]] StackedChoice enumerate(const Goal &goal, unsigned depth, const StackedChoice &so_far);
 
 } // namespace weir::plan

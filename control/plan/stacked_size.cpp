@@ -29,20 +29,20 @@ double worth_of(const Goal &goal, const StackPlan &plan) {
 constexpr unsigned attempts_max = 6;
 constexpr double close_enough = 0.0005; // of the bits left over
 
-Choice solve(const Goal &goal, unsigned depth, const Choice &so_far) {
+StackedChoice solve(const Goal &goal, unsigned depth, const StackedChoice &so_far) {
   return is_continuous(goal.task().base) ? solve_continuous(goal, depth, so_far)
                                          : enumerate(goal, depth, so_far);
 }
 
 // Three layers that gain nothing say nothing of five. Free rates are found so fast that all depths are tried:
 // with many bits five and seven may gain nothing over three, and nine a factor of sixteen.
-Choice best_depth(const Goal &goal) {
+StackedChoice best_depth(const Goal &goal) {
   const StackTask &task = goal.task();
-  Choice best = solve(goal, 1, {});
+  StackedChoice best = solve(goal, 1, {});
   double wanted = 1; // share of the best one's worth
   for (unsigned depth = 3; depth <= task.depth_max; depth += 2) {
     wanted *= 1 - task.gain_min; // for every two layers more
-    Choice deeper = solve(goal, depth, best);
+    StackedChoice deeper = solve(goal, depth, best);
     const bool gains = deeper.worth <= best.worth * wanted, at_once = best.rates.size() + 2 == depth;
     if (deeper.worth < best.worth && (gains || at_once)) {
       best = std::move(deeper);
@@ -69,7 +69,7 @@ const char *name_of(StackBase base) noexcept {
 Result<StackPlan> size_stack(const StackTask &task) {
   TRY(check(task));
   Goal goal(task);
-  const Choice single = solve(goal, 1, {});
+  const StackedChoice single = solve(goal, 1, {});
   const auto fits = [&task](const StackPlan &plan) {
     return plan.bits <= task.bits_total.value_or(plan.bits);
   };

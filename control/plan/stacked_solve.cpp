@@ -109,10 +109,10 @@ void keep_constraint(Problem &p, std::vector<double> &point) {
   }
 }
 
-Choice choice_at(Problem &p, std::vector<double> point) {
+StackedChoice choice_at(Problem &p, std::vector<double> point) {
   keep_constraint(p, point);
   std::vector<double> none;
-  Choice choice;
+  StackedChoice choice;
   const bool kept =
       excess(point, none, &p) <= 1e-6 && (p.goal.efpb_max() >= 1 || efpb_excess(point, none, &p) <= 1e-4);
   if (!kept) return choice;
@@ -127,7 +127,7 @@ Choice choice_at(Problem &p, std::vector<double> point) {
 }
 
 // One layer: the constraint says its rate.
-Choice one_layer(const Goal &goal) {
+StackedChoice one_layer(const Goal &goal) {
   double low = 0, high = halvings_max; // halvings
   const StackTask &task = goal.task();
   const double rate_max = std::min(task.rate_max.value_or(1), goal.efpb_max());
@@ -138,7 +138,7 @@ Choice one_layer(const Goal &goal) {
         task.positives * bits_for_rate(task.base, std::exp2(-middle)) <= goal.bits_max() - overhead_bits(1);
     (fits ? low : high) = middle;
   }
-  Choice choice;
+  StackedChoice choice;
   choice.rates = {std::exp2(-low)};
   choice.wrong = choice.rates[0];
   choice.bits = task.positives * bits_for_rate(task.base, choice.wrong);
@@ -157,12 +157,12 @@ std::vector<double> free_point(const std::vector<double> &halvings, double doubl
 
 // The best of COBYLA's ends: first without kinks from every start, then as it is from the best of those,
 // with smaller and smaller first steps.
-Choice best_from(const Goal &goal, unsigned depth, std::vector<std::vector<double>> starts) {
+StackedChoice best_from(const Goal &goal, unsigned depth, std::vector<std::vector<double>> starts) {
   Problem free{goal, depth, false};
-  Choice best;
+  StackedChoice best;
   std::vector<double> best_point;
   const auto look_at = [&](const std::vector<double> &at) {
-    Choice found = choice_at(free, at);
+    StackedChoice found = choice_at(free, at);
     if (found.worth < best.worth) best = std::move(found), best_point = at;
   };
   for (std::vector<double> &start : starts) {
@@ -188,7 +188,7 @@ Choice best_from(const Goal &goal, unsigned depth, std::vector<std::vector<doubl
 
 } // namespace
 
-Choice solve_continuous(const Goal &goal, unsigned depth, const Choice &so_far) {
+StackedChoice solve_continuous(const Goal &goal, unsigned depth, const StackedChoice &so_far) {
   if (depth == 1) return one_layer(goal);
   const double first_guess =
       std::log2(std::max(2.0, std::min(goal.task().positives, goal.mass().negatives())));

@@ -175,7 +175,7 @@ TEST(StackedSize, enumeration_finds_what_trying_everything_finds) {
         task.efpb_max = efpb_max;
         const Goal goal(task);
         const Tried tried = try_everything(task);
-        const Choice found = enumerate(goal, 3, {});
+        const StackedChoice found = enumerate(goal, 3, {});
         SCOPED_TRACE(std::string(name_of(base)) + (bits ? " bits" : " rate"));
         EXPECT_LE(found.worth, tried.worth) << "a finer |N_k|";
         EXPECT_GT(found.worth, 0.8 * tried.worth) << "and nothing that does not exist";

@@ -21,8 +21,6 @@ public:
   explicit Watchdog(std::optional<std::chrono::microseconds> patience);
 
   [[nodiscard]] bool due(Clock::time_point now) const { return patience_ && now - fed_ >= *patience_ / 4; }
-  // Half of the time is over: what holds the sign of life up is worth a word.
-  [[nodiscard]] bool late(Clock::time_point now) const { return patience_ && now - fed_ >= *patience_ / 2; }
   void feed(Clock::time_point now);
 
 private:

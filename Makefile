@@ -82,11 +82,12 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tes
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
-              libcli11-dev nlohmann-json3-dev libabsl-dev libsystemd-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
+              libcli11-dev nlohmann-json3-dev libabsl-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps strace
 DEPS.figures := gnuplot-nox python3
 DEPS.bench := tor-geoipdb# its data alone
+DEPS.deb := debhelper dpkg-dev lintian
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
 
 # Does nothing, quickly, when everything is there.
@@ -211,6 +212,16 @@ faults: deps ## let every call fail in turn for FAULTS_SECONDS (3600): no fault 
 attack: deps ## attack a running pair under fresh seeds for ATTACK_SECONDS (3600), all attacks together
 	$(again) PROFILE=release attack-now
 
+.PHONY: install
+install: deps-build ## build, and install below DESTDIR, PREFIX=/usr/local: programs, units, man pages, completion, configuration
+	$(again) PROFILE=release install-now
+
+.PHONY: deps-deb deb
+deps-deb: deps-build
+	$(call install,$(DEPS.deb))
+deb: deps-deb ## build the Debian packages weir and weir-dev into build/deb, and hold them against lintian
+	$(again) PROFILE=release deb-now
+
 .PHONY: clean
 clean: ## remove build/
 	$(Q)rm -rf build
@@ -332,7 +343,7 @@ $(BIN)/weir-dataplane: $(call obj,dataplane/main.cpp) $(LIB_DATAPLANE) $(LIB_P4)
 	$(link) $(LIBS.dataplane)
 
 $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) -lsystemd
+	$(link) $(LIBS.control)
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control) -lpcap
@@ -345,6 +356,65 @@ DEMO = $(BIN)/weirctl replay pcaps/recorded/office.pcap --config pcaps/demo/toda
 run-now: $(PROGRAMS)
 	@echo "$(DEMO)"; echo
 	@$(DEMO)
+
+# ---- install -----------------------------------------------------------------------------------
+# Below DESTDIR. What is not made yet is built first, but nothing installed: for that is `make install`.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+SBINDIR ?= $(PREFIX)/sbin
+LIBDIR ?= $(PREFIX)/lib
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+UDEVDIR ?= $(PREFIX)/lib/udev/rules.d
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+VERSION := $(shell sed -n 's/.*version_text = "\(.*\)".*/\1/p' control/cli/options.hpp)
+
+to = $(DESTDIR)$(1)
+put = $(Q)install -D -m $(1) $(2) $(call to,$(3))
+# The folders of this installation into a file NAME.in.
+filled = sed -e 's|@sbindir@|$(SBINDIR)|g' -e 's|@sysconfdir@|$(SYSCONFDIR)|g' -e 's|@prefix@|$(PREFIX)|g' \
+         -e 's|@libdir@|$(LIBDIR)|g' -e 's|@version@|$(VERSION)|g' $(1) >$(2)
+
+# A configuration that is there stays; weir.yaml.new then stands beside it.
+.PHONY: install-now install-dev-now
+install-now: $(PROGRAMS)
+	$(call put,755,$(BIN)/weirctl,$(BINDIR)/weirctl)
+	$(call put,755,$(BIN)/weir-control,$(SBINDIR)/weir-control)
+	$(call put,755,$(BIN)/weir-dataplane,$(SBINDIR)/weir-dataplane)
+	$(Q)for page in docs/man/*.[1-8]; do install -D -m 644 $$page $(call to,$(PREFIX)/share/man)/man$${page##*.}/$${page##*/}; done
+	$(Q)install -d -m 755 $(call to,$(BASHDIR)) $(call to,$(ZSHDIR)) $(call to,$(UNITDIR))
+	$(Q)umask 022; $(BIN)/weirctl completion bash >$(call to,$(BASHDIR)/weirctl)
+	$(Q)umask 022; $(BIN)/weirctl completion zsh >$(call to,$(ZSHDIR)/_weirctl)
+	$(Q)umask 022; $(foreach unit,dataplane control,$(call filled,packaging/systemd/weir-$(unit).service.in,$(call to,$(UNITDIR)/weir-$(unit).service)) &&) true
+	$(call put,644,packaging/systemd/weir.sysusers,$(PREFIX)/lib/sysusers.d/weir.conf)
+	$(call put,644,packaging/systemd/weir.tmpfiles,$(PREFIX)/lib/tmpfiles.d/weir.conf)
+	$(call put,644,packaging/systemd/weir.udev,$(UDEVDIR)/60-weir.rules)
+	$(call put,644,packaging/prometheus/weir.rules.yml,$(PREFIX)/share/weir/prometheus/weir.rules.yml)
+	$(call put,644,packaging/grafana/weir.json,$(PREFIX)/share/weir/grafana/weir.json)
+	$(call put,644,packaging/weir.yaml,$(SYSCONFDIR)/weir/weir.yaml$(if $(wildcard $(DESTDIR)$(SYSCONFDIR)/weir/weir.yaml),.new))
+
+# The library and its headers, for programs that ask images and filters themselves.
+install-dev-now: $(LIB_WEIR)
+	$(Q)cd include && find weir -name '*.hpp' -exec install -D -m 644 {} $(call to,$(PREFIX)/include)/{} \;
+	$(call put,644,$(LIB_WEIR),$(LIBDIR)/libweir.a)
+	$(Q)install -d $(call to,$(LIBDIR)/pkgconfig)
+	$(Q)umask 022; $(call filled,packaging/weir.pc.in,$(call to,$(LIBDIR)/pkgconfig/weir.pc))
+
+# dpkg-buildpackage wants ./debian at the top: the tracked files are copied, and packaging/debian put there.
+DEB_SOURCE := build/deb/src
+# The maintainers have no host that receives mail.
+LINTIAN_LEFT_OUT := bogus-mail-host,bogus-mail-host-in-debian-changelog
+.PHONY: deb-now
+deb-now:
+	$(Q)rm -rf build/deb && mkdir -p $(DEB_SOURCE)
+	$(Q)git ls-files -z | tar c --null --files-from=- | tar x -C $(DEB_SOURCE)
+	$(Q)mv $(DEB_SOURCE)/packaging/debian $(DEB_SOURCE)/debian
+	$(Q)printf 'weir (%s) unstable; urgency=medium\n\n  * As CHANGELOG.md says.\n\n -- %s  %s\n' '$(VERSION)' \
+	  "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" "$$(git log -1 --format=%aD)" >$(DEB_SOURCE)/debian/changelog
+	$(Q)cd $(DEB_SOURCE) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage --build=binary --unsigned-changes $(DEB_OPTIONS)
+	$(Q)lintian --allow-root --fail-on error,warning --suppress-tags $(LINTIAN_LEFT_OUT) build/deb/*.changes
+	@ls build/deb/*.deb
 
 # ---- tests -------------------------------------------------------------------------------------
 # What a test of faults puts between a weir process and libc.
@@ -359,7 +429,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 weir_first = $(filter tests/$(1)/weir/%,$(2)) $(filter-out tests/$(1)/weir/%,$(2))
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call weir_first,$(1),$(call tests_of,$(1)))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane) -lsystemd
+	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 

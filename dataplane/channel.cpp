@@ -70,11 +70,17 @@ bool somebody_answers(const sockaddr_un &address) {
   return answered;
 }
 
-// weir-control may run as a user of its own: the one to whom the run folder belongs. Only root can give
-// a socket away, and only root needs to.
+// weir-control may run as a user of its own: the one to whom the run folder belongs. Root gives the socket away; another
+// user shares it with the folder's group, where that is its own and may write there: then weir-control is in it too.
 Status give_to_owner_of_folder(const std::filesystem::path &socket) {
   struct stat folder{};
-  if (geteuid() != 0 || stat(socket.parent_path().c_str(), &folder) != 0 || folder.st_uid == 0) return {};
+  if (stat(socket.parent_path().c_str(), &folder) != 0 || folder.st_uid == geteuid()) return {};
+  if (geteuid() != 0) {
+    if (folder.st_uid == 0 || folder.st_gid != getegid() || (folder.st_mode & S_IWGRP) == 0) return {};
+    if (chmod(socket.c_str(), 0660) == 0) return {};
+    return fail(Errc::io, fmt::format("{}: cannot be shared with group {} of its folder: {}", socket.string(),
+                                      folder.st_gid, std::strerror(errno)));
+  }
   if (lchown(socket.c_str(), folder.st_uid, static_cast<gid_t>(-1)) == 0) return {};
   return fail(Errc::io, fmt::format("{}: cannot be given to the owner of its folder, user {}: {}",
                                     socket.string(), folder.st_uid, std::strerror(errno)));

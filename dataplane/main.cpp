@@ -7,6 +7,7 @@
 #include "dataplane/report/snapshot.hpp"
 #include "dataplane/report/telemetry.hpp"
 #include "dataplane/service.hpp"
+#include "weir/base/notify.hpp"
 #include "weir/base/private_folder.hpp"
 #include "weir/config/config.hpp"
 #include "weir/lookup/kernels/choose.hpp"
@@ -84,7 +85,10 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
                   options.p4 ? "target: p4" : fmt::format("kernels: {}", lookup::best_kernels().name),
                   socket.string()));
 
+  // Ports are bound, the socket listens, workers run.
+  notify(fmt::format("READY=1\nSTATUS={} port(s), {} worker(s)", dataplane.ports.all().size(), workers));
   service.run();
+  notify("STOPPING=1");
 
   Status end;
   if (dataplane.replay)

@@ -72,8 +72,7 @@ bool Service::turn(std::chrono::microseconds patience) {
       (void)dataplane_.generations.offenders().write(*memory); // it keeps what went wrong
       return {};
     });
-  // A replay counts every packet of its capture itself.
-  if (!dataplane_.replay) dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
+  look_around();
   if (polled[0].revents != 0 && stop_was_asked()) {
     if (!dataplane_.replay || stopping_) return false;
     stopping_ = true;
@@ -87,6 +86,21 @@ bool Service::stop_was_asked() {
   bool asked = false;
   while (read(signals_, &signal, sizeof signal) == sizeof signal) asked = true;
   return asked;
+}
+
+// A replay counts every packet of its capture itself, and its workers wait while its sink is full.
+void Service::look_around() {
+  const auto now = Watchdog::Clock::now();
+  if (!dataplane_.replay) {
+    dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
+    WorkerLooks &workers = dataplane_.worker_looks;
+    const bool well = workers.all_come_round();
+    workers.look_if_due(dataplane_.counters, now);
+    if (well != workers.all_come_round())
+      notify("STATUS=" + (well ? workers.warnings().front() : "every worker comes round its loop"));
+  }
+  // Only while every worker comes round: a gate with a worker that hangs is to be started anew.
+  if (dataplane_.worker_looks.all_come_round() && watchdog_.due(now)) watchdog_.feed(now);
 }
 
 void Service::forward_samples() {

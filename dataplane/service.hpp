@@ -4,6 +4,7 @@
 
 #include "dataplane/channel.hpp"
 #include "dataplane/gate/dataplane.hpp"
+#include "weir/base/notify.hpp"
 #include "weir/base/result.hpp"
 
 #include <chrono>
@@ -32,11 +33,13 @@ public:
 private:
   [[nodiscard]] bool stop_was_asked();
   void forward_samples();
+  void look_around();
 
   Dataplane &dataplane_;
   Channel channel_;
   int signals_ = -1;
   bool stopping_ = false;
+  Watchdog watchdog_;
   std::chrono::steady_clock::time_point samples_due_{};
 };
 

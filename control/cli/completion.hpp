@@ -1,10 +1,14 @@
-// The bash completion script, made from the verbs and options that options.cpp knows.
+// Completion scripts for shells, made from the verbs and options that options.cpp knows.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace weir::cli {
 
 [[nodiscard]] std::string bash_completion();
+[[nodiscard]] std::string zsh_completion();
+// "zsh", or bash for any other word.
+[[nodiscard]] std::string completion_for(std::string_view shell);
 
 } // namespace weir::cli

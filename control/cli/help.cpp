@@ -133,10 +133,10 @@ constexpr std::array<VerbHelp, 27> verbs{{
      "process left behind, and says a remedy for whatever is wrong. Works without a daemon. The exit code\n"
      "is 1 when something is wrong that keeps weir from working.",
      "weirctl doctor"},
-    {"completion", "print a completion script for bash",
+    {"completion", "print a completion script for bash or zsh",
      "Prints a script that completes verbs, options and files.",
      "source <(weirctl completion)\n"
-     "  weirctl completion > /etc/bash_completion.d/weirctl"},
+     "  weirctl completion zsh > /usr/local/share/zsh/site-functions/_weirctl"},
 }};
 
 } // namespace

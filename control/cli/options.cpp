@@ -142,8 +142,8 @@ void CommandLine::add_watching_verbs() {
       ->add_option("-c,--config", options.config, "configuration to look at (/etc/weir/weir.yaml)")
       ->type_name("FILE");
   verb(app, "completion", Verb::completion)
-      ->add_option("SHELL", options.shell, "bash")
-      ->check(CLI::IsMember({"bash"}));
+      ->add_option("SHELL", options.shell, "bash or zsh (bash)")
+      ->check(CLI::IsMember({"bash", "zsh"}));
 }
 
 void CommandLine::add_offender_verbs() {

@@ -219,7 +219,7 @@ int run(const std::vector<std::string> &arguments, Streams streams) {
   }
   Options &options = std::get<Options>(parsed);
   if (options.verb == Verb::completion) {
-    streams.out << bash_completion();
+    streams.out << completion_for(options.shell);
     return exit_done;
   }
   say_in_utf8(options.comment, streams.err);

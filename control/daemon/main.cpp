@@ -7,6 +7,7 @@
 #include "control/daemon/run_lock.hpp"
 #include "control/engine/engine.hpp"
 #include "control/engine/give_back.hpp"
+#include "weir/base/notify.hpp"
 #include "weir/base/private_folder.hpp"
 #include "weir/config/groups.hpp"
 #include "weir/wire/sockets.hpp"
@@ -164,7 +165,9 @@ Status serve(const Options &options) {
   if (!listening) return listening;
   control::notify_ready("serving");
   control::MetricsEndpoint metrics(loop, engine, api);
+  Watchdog watchdog; // fed by the loop that serves requests
   std::function<void()> look_at_store = [&] {
+    if (const auto now = Watchdog::Clock::now(); watchdog.due(now)) watchdog.feed(now);
     metrics.follow();
     if (engine.store().damaged()) return loop.stop();
     loop.after(std::chrono::milliseconds(200), look_at_store);

@@ -3,6 +3,7 @@
 
 #include "dataplane/count/counters.hpp"
 #include "dataplane/count/generation_meter.hpp"
+#include "dataplane/count/worker_looks.hpp"
 #include "dataplane/image/background.hpp"
 #include "dataplane/image/generations.hpp"
 #include "dataplane/image/image_copies.hpp"
@@ -65,6 +66,7 @@ public:
   SampleRings samples;
   Ports ports;
   PortLooks port_looks;
+  WorkerLooks worker_looks;
   std::unique_ptr<P4Target> p4;       // null: the stages judge
   std::unique_ptr<ReplayPort> replay; // null: ports of the configuration
 

@@ -105,7 +105,9 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   snapshot.generations = dataplane.generations.packets_by_generation();
   snapshot.generations_earlier = dataplane.generations.earlier_packets();
   snapshot.kept = dataplane.generations.kept().about();
-  snapshot.warnings = dataplane.port_looks.warnings();
+  snapshot.warnings = dataplane.worker_looks.warnings();
+  for (std::string &warning : dataplane.port_looks.warnings())
+    snapshot.warnings.push_back(std::move(warning));
   {
     const auto lock = dataplane.generations.lock();
     if (const AttachedImage *live = dataplane.slot.current(); live != nullptr)

@@ -241,8 +241,14 @@ TEST(CliProgram, a_replay_of_what_is_missing_starts_nothing_and_exits_1) {
 TEST(CliProgram, the_completion_script_knows_every_verb) {
   const Outcome end = weirctl({"completion"});
   EXPECT_EQ(end.code, exit_done);
-  for (const char *word : {"replay", "list", "doctor", "\"list add\"", "--ttl", "--verdicts"})
+  const Outcome zsh = weirctl({"completion", "zsh"});
+  EXPECT_EQ(zsh.code, exit_done);
+  for (const char *word :
+       {"replay", "list", "doctor", "\"list add\"", "\"offender mark\"", "--ttl", "--verdicts"}) {
     EXPECT_THAT(end.out, HasSubstr(word));
+    EXPECT_THAT(zsh.out, HasSubstr(word));
+  }
+  EXPECT_THAT(zsh.out, testing::StartsWith("#compdef weirctl\n"));
 }
 
 } // namespace

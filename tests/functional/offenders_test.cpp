@@ -45,9 +45,9 @@ protected:
 
 TEST_F(OffendersReplay, who_was_denied_is_met_later_and_the_replay_repeats_itself) {
   const std::string once = replay("once.csv");
-  unsigned denied = 0, met = 0, passed = 0, wrong = 0, line_number = 0;
+  unsigned denied = 0, met = 0, passed = 0, wrong = 0;
   std::istringstream lines(once);
-  for (std::string line; std::getline(lines, line); ++line_number) {
+  for (std::string line; std::getline(lines, line);) {
     if (line.find(",deny,") != std::string::npos) ++denied;
     if (line.find(",default,") != std::string::npos) ++passed;
     if (line.find(",offender,") == std::string::npos) continue;

@@ -32,8 +32,6 @@ struct Grammar {
   }
 };
 
-} // namespace
-
 std::string bash_completion() {
   const Grammar grammar;
   std::string cases, below;
@@ -121,6 +119,8 @@ fi
 )zsh",
                      fmt::join(grammar.parents(), "|"), cases, fmt::join(grammar.verbs, " "), below);
 }
+
+} // namespace
 
 std::string completion_for(std::string_view shell) {
   return shell == "zsh" ? zsh_completion() : bash_completion();

@@ -6,8 +6,6 @@
 
 namespace weir::cli {
 
-[[nodiscard]] std::string bash_completion();
-[[nodiscard]] std::string zsh_completion();
 // "zsh", or bash for any other word.
 [[nodiscard]] std::string completion_for(std::string_view shell);
 

@@ -22,15 +22,16 @@ bool WorkerLooks::look_if_due(const Counters &counters, Time now) {
     Seen &seen = seen_[id];
     if (slept || cycles != seen.cycles) seen = {.cycles = cycles, .moved = now, .standing = seen.standing};
     const bool stands = now - seen.moved >= patience;
-    const auto text = fmt::format(
-        "worker {} on lcore {} has not come round its loop for {} s: its queues are not read. Look "
-        "whether something else took its CPU (top -H), or restart weir-dataplane",
-        id, worker.lcore, std::chrono::floor<std::chrono::seconds>(now - seen.moved).count());
-    if (stands && !seen.standing) fmt::print(stderr, "weir-dataplane: {}\n", text);
-    if (!stands && seen.standing)
+    if (stands) {
+      all.push_back(fmt::format(
+          "worker {} on lcore {} has not come round its loop for {} s: its queues are not read. Look "
+          "whether something else took its CPU (top -H), or restart weir-dataplane",
+          id, worker.lcore, std::chrono::floor<std::chrono::seconds>(now - seen.moved).count()));
+      if (!seen.standing) fmt::print(stderr, "weir-dataplane: {}\n", all.back());
+    } else if (seen.standing) {
       fmt::print(stderr, "weir-dataplane: worker {} on lcore {} comes round again\n", id, worker.lcore);
+    }
     seen.standing = stands;
-    if (stands) all.push_back(text);
   }
   all_come_round_ = all.empty();
   const std::lock_guard lock(mutex_);

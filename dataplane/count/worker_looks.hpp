@@ -1,5 +1,5 @@
 // Looks once a second whether each worker still comes round its loop, with packets or without. One that does not for
-// `patience` is a warning, and the service manager's watchdog is not fed while there is one (service_manager.hpp).
+// `patience` is a warning, and the service manager's watchdog is not fed while there is one (weir/base/notify.hpp).
 #pragma once
 
 #include "dataplane/count/counters.hpp"

@@ -80,7 +80,6 @@ const std::vector<Library> &heavy_libraries() {
       {"yaml-cpp", std::regex("^yaml-cpp/"), true},
       {"CLI11", std::regex("^CLI/"), true},
       {"libpcap", std::regex("^pcap(/|\\.h)"), true},
-      {"systemd", std::regex("^systemd/"), true},
       {"XGBoost", std::regex("^xgboost/"), true},
       {"NLopt", std::regex("^nlopt"), false},
       {"nlohmann json", std::regex("^nlohmann/json\\.hpp"), false}, // json_fwd.hpp is what headers take

@@ -3,6 +3,7 @@
 #include "weir/base/owned_fd.hpp"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -46,8 +47,11 @@ void notify(std::string_view state) {
   if (name[0] == '@') to.sun_path[0] = '\0'; // an abstract name ends where its length says
   const auto size =
       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + (name[0] == '@' ? 0 : 1));
-  const OwnedFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const OwnedFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return;
+  const timeval patience{
+      1, 0}; // a full queue: systemd waits for READY=1, and nobody may wait for systemd for long
+  (void)setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   (void)sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
                reinterpret_cast<const sockaddr *>(&to), size);
 }

@@ -274,6 +274,11 @@ pch_flags = -include $(OUT)/pch/$(1).hpp -fpch-preprocess -Winvalid-pch -Wno-arr
 endif
 export CCACHE_SLOPPINESS := pch_defines,time_macros
 export CCACHE_PCH_EXTSUM := 1# a precompiled header has 140 MB: what stands beside it is compared in its place
+# With headers of this tree it names their folder. From another checkout, by way of ccache, it would have them read
+# twice: so ccache neither keeps it nor compares it, but the text that it was made of.
+pch_ccache = $(if $(filter memory_%,$(1)),,$(CCACHE))
+pch_compiler = $(CXX) -Iinclude -I. -D_GNU_SOURCE $(CXXFLAGS) $(FLAGS.$(1)) -x c++-header
+pch_sum = $(if $(filter memory_%,$(1)),$(pch_compiler) -E -dD -P $(2:.$(PCH_END)=) | sha256sum,sha256sum $(2))
 
 define with_pch # OBJECTS,KIND
 $(1): private PCH_FLAGS := $$(call pch_flags,$(2))
@@ -308,8 +313,8 @@ $(OUT)/pch/%.hpp.$(PCH_END): Makefile
 	@mkdir -p $(@D)
 	@echo "  PCH  $@"
 	$(Q)printf '$(call pch_headers,$*)' >$(@:.$(PCH_END)=)
-	$(Q)$(CCACHE) $(CXX) -Iinclude -I. -D_GNU_SOURCE $(CXXFLAGS) $(FLAGS.$*) $(PCH_MADE_WITH) -MMD -MP -MF $(@:.$(PCH_END)=.d) -MT $@ -x c++-header -c $(@:.$(PCH_END)=) -o $@
-	$(Q)sha256sum $@ >$@.sum
+	$(Q)$(call pch_ccache,$*) $(call pch_compiler,$*) $(PCH_MADE_WITH) -MMD -MP -MF $(@:.$(PCH_END)=.d) -MT $@ -c $(@:.$(PCH_END)=) -o $@
+	$(Q)$(call pch_sum,$*,$@) >$@.sum
 
 $(OUT)/obj/%.o: %.cpp
 	@mkdir -p $(@D)

@@ -58,9 +58,9 @@ struct Lists {
   }
 };
 
-struct Worst {
-  double add = 0, status = 0, untold = 0; // untold: of an addition's time, what its answer leaves out
-  unsigned asked = 0;
+struct Asked {
+  double add = 0, status = 0; // at worst
+  std::vector<double> untold; // of each addition's time, what its answer leaves out; in order of size
 };
 
 class Samples : public Attack {
@@ -87,37 +87,43 @@ protected:
     const Lateness lateness;
     const SyncedWrites disk(files.path());
     const auto written = gate.feeder().written();
-    const Worst worst = ask_for(gate, during);
+    const Asked asked = ask_for(gate, during);
+    ASSERT_FALSE(asked.untold.empty());
+    // The worst is the client's, which has to wait for a turn; what control left out all the time is in most.
+    const double untold = asked.untold[asked.untold.size() * 19 / 20], untold_worst = asked.untold.back();
     const double kpps =
         static_cast<double>(gate.feeder().written() - written) / 1e3 / Seconds(during).count();
     // Client, control and dataplane each wait for a turn on a busy machine, and an addition for the disk: the
     // group of changes that it joins waits while the one before is written.
     const double margin = 3 * lateness.worst_s(), written_s = 2 * disk.worst_s();
-    say(fmt::format("samples: {} of each, list add {:.3f} s at worst, status {:.3f} s, untold {:.3f} s, "
-                    "{} lists, flood {:.0f} kpps, margin {:.3f} s, disk {:.3f} s",
-                    worst.asked, worst.add, worst.status, worst.untold, count, kpps, margin, written_s));
+    say(fmt::format(
+        "samples: {} of each, list add {:.3f} s at worst, status {:.3f} s, untold {:.3f} s in 95 % "
+        "and {:.3f} s at worst, {} lists, flood {:.0f} kpps, margin {:.3f} s, disk {:.3f} s",
+        asked.untold.size(), asked.add, asked.status, untold, untold_worst, count, kpps, margin, written_s));
     EXPECT_GT(kpps, 10) << "no flood";
-    EXPECT_LE(worst.add, add_max_s + margin + written_s);
-    EXPECT_LE(worst.status, status_max_s + margin);
-    EXPECT_LE(worst.untold, client_s + margin) << "the time that an addition names is not what it took";
+    EXPECT_LE(asked.add, add_max_s + margin + written_s);
+    EXPECT_LE(asked.status, status_max_s + margin);
+    EXPECT_LE(untold, client_s + margin) << "the time that an addition names is not what it took";
+    EXPECT_LE(untold_worst, status_max_s + margin);
     gate.feeder().flood(like, nullptr);
   }
 
 private:
-  static Worst ask_for(const LiveGate &gate, Seconds time) {
-    Worst worst;
+  static Asked ask_for(const LiveGate &gate, Seconds time) {
+    Asked asked;
     const auto begin = Clock::now();
     while (Clock::now() - begin < time && !HasFailure()) {
-      const Json entry = {{"prefix", dotted(0x0B000000 + worst.asked)}};
+      const auto number = static_cast<std::uint32_t>(asked.untold.size());
+      const Json entry = {{"prefix", dotted(0x0B000000 + number)}};
       const auto added =
           gate.ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", Json::array({entry})}});
-      worst.add = std::max(worst.add, added.seconds);
+      asked.add = std::max(asked.add, added.seconds);
       EXPECT_TRUE(added.json().value("in_force", false)) << added.json().dump();
-      worst.untold = std::max(worst.untold, added.seconds - added.json().value("in_force_ms", 0.0) / 1e3);
-      worst.status = std::max(worst.status, gate.ask({{"verb", "status"}}).seconds);
-      ++worst.asked;
+      asked.untold.push_back(added.seconds - added.json().value("in_force_ms", 0.0) / 1e3);
+      asked.status = std::max(asked.status, gate.ask({{"verb", "status"}}).seconds);
     }
-    return worst;
+    std::ranges::sort(asked.untold);
+    return asked;
   }
 };
 

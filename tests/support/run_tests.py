@@ -74,6 +74,12 @@ def output_of(test, lines):
     return lines[first + 1:last]
 
 
+def foremost(output):
+    """What was expected and what came, where much was said beside it."""
+    begins = [i for i, line in enumerate(output) if re.search(r":\d+: Failure$", line)] if len(output) > 20 else []
+    return [line for i in begins[:3] for line in output[i:i + 8]] + (["..."] if begins else [])
+
+
 def reason(said):
     """Why a test was skipped, without the place where it says so."""
     return " ".join(re.sub(r"\S+:\d+: Skipped", "", " ".join(said)).split())
@@ -143,7 +149,7 @@ def main():
         print(f"skipped  {test}" + (f": {why}" if why else ""))
     for test, why, output in failed:
         print(f"FAILED   {test}" + (f": {why}" if why else ""))
-        for line in output[-60:]:
+        for line in foremost(output) + output[-60:]:
             print("         | " + line)
     if not passed and not failed and not skipped:
         failed = [("nothing ran", "", [])]

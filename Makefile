@@ -507,32 +507,19 @@ CHANGED_STAMPS = $(filter $(LINT_STAMPS),$(patsubst %.cpp,build/lint/%.ok,$(CHAN
 lint-changed-format:
 	$(Q)$(if $(CHANGED_SOURCES),clang-format-19 --dry-run -Werror $(CHANGED_SOURCES))
 
-PCH_FILES := build/lint/program.pch build/lint/tests.pch
-pch_of = build/lint/$(if $(filter $(addprefix tests/,functional/% system/% tidy/%),$(1)),tests,program).pch
-
-$(PCH_FILES): build/lint/%.pch: Makefile
-	@mkdir -p $(@D)
-	$(Q)printf '$(call pch_headers,$*)' >$(@:.pch=.hpp)
-	$(Q)$(CLANG) $(LINT_FLAGS) -MD -MP -MF $(@:.pch=.d) -MT $@ -x c++-header $(@:.pch=.hpp) -o $@
-
-# clang reads each file: programs as clang-tidy, which is the second compiler too, tests as compiler alone,
-# in half of the time. Again only after the file or a header changed.
-build/lint/tests/%.ok: tests/%.cpp | $(PCH_FILES)
+# clang reads each file, again only after the file or a header changed. What was clean ccache knows in every checkout,
+# by the files that were read and not by what is left of them without comments, which may say NOLINT.
+LINT_CCACHE = $(if $(CCACHE),env CCACHE_DEPEND=1 CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK='%compiler% --version' \
+                CCACHE_EXTRAFILES=.clang-tidy $(CCACHE))
+build/lint/%.ok: %.cpp .clang-tidy tests/support/lint.sh
 	@mkdir -p $(@D)
 	@echo "  LINT $<"
-	$(Q)$(CLANG) $(LINT_FLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) -include-pch $(call pch_of,$<) $<
-	@touch $@
-build/lint/%.ok: %.cpp .clang-tidy | $(PCH_FILES)
-	@mkdir -p $(@D)
-	@echo "  LINT $<"
-	$(Q)$(CLANG) $(LINT_FLAGS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
-	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) -include-pch $(call pch_of,$<) 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
-	@touch $@
+	$(Q)$(LINT_CCACHE) tests/support/lint.sh $(LINT_FLAGS) -MMD -MP -MT $@ -MF $(@:.ok=.d) -c $< -o $@
 
-build/lint/%.hpp.ok: %.hpp .clang-tidy | $(PCH_FILES)
+build/lint/%.hpp.ok: %.hpp .clang-tidy
 	@mkdir -p $(@D)
 	@echo "  LINT $<"
-	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) -Wno-pragma-once-outside-header -x c++ -include-pch $(call pch_of,$<) 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
+	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) -Wno-pragma-once-outside-header -x c++ 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
 	@touch $@
 
 # For clangd: how clang reads each file.

@@ -8,7 +8,7 @@ namespace weir::cli {
 
 namespace {
 
-constexpr std::array<VerbHelp, 27> verbs{{
+constexpr std::array<VerbHelp, 28> verbs{{
     {"replay", "send a capture file through a private weir and show what it decides",
      "Starts a private weir-dataplane and weir-control in a temporary folder, lets every packet of the\n"
      "capture pass the same worker that serves real ports, and prints the verdict table. Nothing is left\n"
@@ -25,8 +25,15 @@ constexpr std::array<VerbHelp, 27> verbs{{
      "  weirctl replay office.pcap --config today.yaml --apply tomorrow.yaml --loop 100 --rate 200000"},
     {"status", "what is in force: generation, entries, memory, last swap",
      "Prints the live generation, the policy, how many entries there are, the memory they take, the plan\n"
-     "of the image, the last swap, and whether the dataplane is connected.",
+     "of the image, the last swap, and whether the dataplane is connected. What is wrong comes first.",
      "weirctl status"},
+    {"health", "whether packets are judged by the rules, as an exit code",
+     "For whatever moves traffic elsewhere, keepalived for one: exit code 0 while the dataplane judges by\n"
+     "the rules that weir-control owns, 1 while it does not, with a line for each reason, and 3 when\n"
+     "weir-control has not answered within three seconds. A dataplane without weir-control goes on under "
+     "its\n"
+     "last rules. Warnings leave the exit code as it is, unless --strict is given.",
+     "weirctl health"},
     {"list", "show or change lists", "Shows the lists, or changes one of them while traffic flows.",
      "weirctl list show\n  weirctl list add bans 203.0.113.9 --ttl 10m"},
     {"list show", "the lists, or the entries of one",

@@ -130,6 +130,7 @@ void CommandLine::add_configuration_verbs() {
 
 void CommandLine::add_watching_verbs() {
   verb(app, "status", Verb::status);
+  verb(app, "health", Verb::health)->add_flag("--strict", options.strict, "warnings count as well");
   verb(app, "explain", Verb::explain)
       ->add_option("ADDRESS", options.address, "an IPv4 or IPv6 address")
       ->required();

@@ -28,6 +28,7 @@ inline constexpr const char *version_text = "0.1.0";
 enum class Verb : std::uint8_t {
   replay,
   status,
+  health,
   list_show,
   list_add,
   list_del,
@@ -85,6 +86,7 @@ struct Options {
   std::filesystem::path config; // check, plan, diff, apply, doctor; empty: not given
   bool force = false;
   bool apply_plan = false; // plan --apply
+  bool strict = false;     // health
   std::optional<std::chrono::seconds> confirm;
   std::optional<std::uint64_t> generation; // rollback
   std::string address;                     // explain

@@ -7,6 +7,7 @@
 #include "control/cli/export_file.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/gather.hpp"
+#include "control/cli/health.hpp"
 #include "control/cli/options.hpp"
 #include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
@@ -120,6 +121,7 @@ std::chrono::milliseconds patience(Verb verb) {
   case Verb::offender_train:
   case Verb::list_add:
   case Verb::list_del: return std::chrono::milliseconds::max();
+  case Verb::health: return std::chrono::seconds(3);
   default: return std::chrono::seconds(10);
   }
 }
@@ -150,6 +152,17 @@ Result<Json> asked(const Options &options, std::istream &in) {
   return answer;
 }
 
+Result<Json> health(const Options &options, std::istream &in) {
+  Json status = TRY(asked(options, in));
+  if (!flag_in(status, "ok")) return status;
+  const Health health = health_of(status);
+  return Json{{"ok", true},
+              {"healthy", health.faults.empty()},
+              {"generation", count_in(status, "generation")},
+              {"faults", health.faults},
+              {"warnings", health.warnings}};
+}
+
 Json doctor(const Options &options) {
   const Patient patient{options.config.empty() ? default_config : options.config, options.socket};
   Json answer{{"ok", true}, {"findings", Json::array()}, {"wrong", 0}, {"notes", 0}};
@@ -172,6 +185,7 @@ Result<Json> answer_to(const Options &options, std::istream &in) {
   case Verb::registers:
     return write_registers(options.config.empty() ? default_config : options.config, options.file);
   case Verb::doctor: return doctor(options);
+  case Verb::health: return health(options, in);
   default: return asked(options, in);
   }
 }
@@ -203,6 +217,10 @@ void say_in_utf8(std::string &comment, std::ostream &err) {
 // An address that no list holds is an answer, but not a match.
 int exit_code_of(const Options &options, const Json &answer) {
   if (options.verb == Verb::doctor) return flag_in(answer, "ok") ? exit_done : exit_refused;
+  if (options.verb == Verb::health)
+    return flag_in(answer, "healthy") && !(options.strict && !child(answer, "warnings").empty())
+               ? exit_done
+               : exit_refused;
   if (options.verb != Verb::explain) return exit_done;
   const std::string reason = text_in(answer, "reason");
   return reason == "deny" || reason == "allow" ? exit_done : exit_refused;

@@ -8,6 +8,7 @@ std::string render(const Options &options, const Json &answer, std::int64_t now)
   switch (options.verb) {
   case Verb::replay: return render_replay(answer);
   case Verb::status: return render_status(answer, now);
+  case Verb::health: return render_health(answer);
   case Verb::list_show: return render_list_show(answer, now);
   case Verb::list_add:
   case Verb::list_del:

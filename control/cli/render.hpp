@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 
 // The parts of it, one for each shape of answer.
 [[nodiscard]] std::string render_status(const Json &answer, std::int64_t now);
+[[nodiscard]] std::string render_health(const Json &answer);
 [[nodiscard]] std::string render_list_show(const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_list_change(const Options &options, const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_plan(const Json &answer);

@@ -1,7 +1,8 @@
-// What is in force, and what was before: status, generations, explain.
+// What is in force, and what was before: status, health, generations, explain.
 #include "control/cli/allow_filter_text.hpp"
 #include "control/cli/deny_filter_text.hpp"
 #include "control/cli/fields.hpp"
+#include "control/cli/health.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
 
@@ -71,23 +72,12 @@ std::string policy_text(const Json &policy) {
   return text;
 }
 
+// Why not stands at the top.
 std::string dataplane_text(const Json &dataplane) {
-  if (!flag_in(dataplane, "connected")) {
-    const auto trouble = text_in(dataplane, "trouble", "");
-    return "dataplane not connected: it keeps its last generation; changes are stored and sent when it is "
-           "back" +
-           (trouble.empty() ? "" : "\nwarning: " + trouble);
-  }
-  if (const auto silence = text_in(dataplane, "silence", ""); !silence.empty())
-    return silence + "; what it counts is not known, changes are stored and sent when it is back";
-  std::string text =
-      fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
-                  text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));
-  if (const auto displaced = text_in(dataplane, "displaced", ""); !displaced.empty())
-    text += "\nnot in force: " + displaced;
-  for (const Json &warning : child(dataplane, "warnings"))
-    if (warning.is_string()) text += "\nwarning: " + warning.get<std::string>();
-  return text;
+  if (!flag_in(dataplane, "connected")) return "dataplane not connected";
+  if (!text_in(dataplane, "silence", "").empty()) return "dataplane connected, and does not answer";
+  return fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
+                     text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));
 }
 
 // Nothing when nothing waits.
@@ -111,15 +101,26 @@ std::string held_back_text(const Json &held) {
 
 } // namespace
 
+std::string render_health(const Json &answer) {
+  std::string text;
+  if (flag_in(answer, "healthy"))
+    text = fmt::format("healthy: generation {} is in force\n", text_in(answer, "generation"));
+  for (const auto &[name, before] : {std::pair("faults", "WRONG: "), std::pair("warnings", "warning: ")})
+    for (const Json &sentence : child(answer, name))
+      if (sentence.is_string()) text += before + sentence.get<std::string>() + '\n';
+  return text;
+}
+
 std::string render_status(const Json &answer, std::int64_t now) {
   const Json &counts = child(answer, "counts");
   const Json &memory = child(answer, "memory");
   const Json &swap = child(answer, "last_swap");
   const Json &store = child(answer, "store");
+  const Health health = health_of(answer);
   std::string text;
-  if (count_in(answer, "generation") == 0) {
-    text += "no generation yet: nothing is enforced; policy.no_image decides\n";
-  } else {
+  for (const std::string &fault : health.faults) text += "WRONG: " + fault + '\n';
+  for (const std::string &warning : health.warnings) text += "warning: " + warning + '\n';
+  if (count_in(answer, "generation") != 0) {
     text += fmt::format("generation {} (applied {}", text_in(answer, "generation"),
                         when_text(time_in(answer, "applied_at"), now));
     if (count_in(answer, "previous") != 0) text += fmt::format(", previous {}", text_in(answer, "previous"));
@@ -143,16 +144,12 @@ std::string render_status(const Json &answer, std::int64_t now) {
                       thousands(count_in(swap, "lost")), duration_text(count_in(answer, "uptime_s")),
                       bytes_text(count_in(store, "bytes")));
   text += dataplane_text(child(answer, "dataplane")) + '\n';
-  if (flag_in(store, "full")) text += "state folder full: changes are refused, forwarding goes on\n";
   text += held_back_text(child(answer, "held_back"));
   if (const auto doing = text_in(answer, "doing", ""); !doing.empty())
     text += fmt::format("at work: {}\n", doing);
-  if (const auto error = lines_in(answer, "error"); !error.empty())
-    text += fmt::format("last failure: {}\n", error);
   if (const auto left = count_in(answer, "pending_confirm_s"); left > 0)
     text +=
         fmt::format("waiting for `weirctl confirm`: the change is taken back in {}\n", duration_text(left));
-  if (const auto back = text_in(answer, "taking_back", ""); !back.empty()) text += back + "\n";
   return text;
 }
 

@@ -78,6 +78,39 @@ TEST(CliProgram, nobody_at_the_socket_exits_3_with_a_remedy) {
   EXPECT_THAT(end.err, HasSubstr("Is weir-control running?"));
 }
 
+TEST(CliProgram, health_is_an_exit_code_with_its_reasons) {
+  const auto asked = [](const json &differs, std::vector<std::string> words) {
+    json dataplane{{"connected", true}, {"generation", 7}};
+    dataplane.update(differs);
+    StandInControl control(
+        {json{{"ok", true}, {"generation", 7}, {"dataplane", std::move(dataplane)}}.dump()});
+    words.insert(words.begin(), "health");
+    const Outcome end = weirctl(control, words);
+    EXPECT_EQ(json::parse(control.requests().at(0)), json::parse(R"({"verb":"status"})"));
+    return end;
+  };
+  const Outcome well = asked(json::object(), {"--strict"});
+  EXPECT_EQ(well.code, exit_done);
+  EXPECT_EQ(well.out, "healthy: generation 7 is in force\n");
+
+  const json slow{{"warnings", {"worker 1 stands"}}};
+  const Outcome warned = asked(slow, {});
+  EXPECT_EQ(warned.code, exit_done);
+  EXPECT_EQ(warned.out, "healthy: generation 7 is in force\nwarning: worker 1 stands\n");
+  EXPECT_EQ(asked(slow, {"--strict"}).code, exit_refused);
+
+  const json taken{{"displaced", "another weir-control has put its generation 9 in force"}};
+  const Outcome ill = asked(taken, {});
+  EXPECT_EQ(ill.code, exit_refused);
+  EXPECT_EQ(ill.out, "WRONG: not in force: another weir-control has put its generation 9 in force\n");
+  EXPECT_EQ(asked({{"generation", 0}}, {}).code, exit_refused);
+
+  const Outcome object = asked(taken, {"-j"});
+  EXPECT_EQ(object.code, exit_refused);
+  EXPECT_EQ(json::parse(object.out), json::parse(R"({"ok":true,"healthy":false,"generation":7,"warnings":[],
+      "faults":["not in force: another weir-control has put its generation 9 in force"]})"));
+}
+
 TEST(CliProgram, a_control_that_dies_before_it_answers_exits_3) {
   StandInControl control({""});
   const Outcome end = weirctl(control, {"status"});

@@ -9,6 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr std::int64_t now = 1'700'000'000;
 
@@ -39,8 +40,25 @@ TEST(CliRender, status_shows_warnings_of_the_dataplane_and_that_another_control_
       "displaced": "another weir-control has put its generation 9 in force",
       "warnings": ["generation 2 is not kept for a restart: No space left on device"]}})json");
   EXPECT_THAT(render_status(answer, 0),
-              HasSubstr("\nnot in force: another weir-control has put its generation 9 in force\n"
-                        "warning: generation 2 is not kept for a restart: No space left on device\n"));
+              StartsWith("WRONG: not in force: another weir-control has put its generation 9 in force\n"
+                         "warning: generation 2 is not kept for a restart: No space left on device\n"
+                         "generation 2 (applied "));
+}
+
+// Faults before warnings, and both before what is well, so that a screen of 24 lines begins with them.
+TEST(CliRender, status_leads_with_what_is_wrong) {
+  const Json answer = Json::parse(R"json({
+    "generation": 2, "error": "list drop: no such file", "taking_back": "taken back for want of a confirmation",
+    "store": {"full": true}, "doing": "an apply",
+    "dataplane": {"connected": true, "generation": 2, "silence": "the dataplane has not answered for 4 s"}})json");
+  EXPECT_THAT(
+      render_status(answer, now),
+      StartsWith("WRONG: the dataplane has not answered for 4 s; what it counts is not known, changes are "
+                 "stored and sent when it is back\n"
+                 "warning: state folder full: changes are refused, forwarding goes on\n"
+                 "warning: last failure: list drop: no such file\n"
+                 "warning: taken back for want of a confirmation\n"
+                 "generation 2 (applied "));
 }
 
 TEST(CliRender, status_sets_the_measured_rates_of_the_allow_filter_beside_the_predicted_ones) {
@@ -140,8 +158,10 @@ TEST(CliRender, status_and_plan_show_a_judge_with_its_budgets_beside_what_is_mea
 TEST(CliRender, status_says_when_nothing_is_enforced_and_when_the_dataplane_is_away) {
   const std::string text =
       render_status(Json::parse(R"json({"generation": 0, "dataplane": {"connected": false}})json"), now);
-  EXPECT_THAT(text, HasSubstr("nothing is enforced"));
-  EXPECT_THAT(text, HasSubstr("dataplane not connected"));
+  EXPECT_THAT(text,
+              StartsWith("WRONG: no generation yet: nothing is enforced; policy.no_image decides\n"
+                         "WRONG: dataplane not connected: it keeps its last generation; changes are stored "
+                         "and sent when it is back\n"));
 }
 
 TEST(CliRender, lists_are_an_aligned_table) {

@@ -1,0 +1,48 @@
+#include "control/cli/health.hpp"
+
+#include "control/cli/fields.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace weir::cli {
+
+namespace {
+
+using nlohmann::json;
+
+void look_at_dataplane(const json &dataplane, bool has_rules, Health &health) {
+  if (!flag_in(dataplane, "connected")) {
+    const auto trouble = text_in(dataplane, "trouble", "");
+    health.faults.push_back("dataplane not connected: it keeps its last generation; changes are stored and "
+                            "sent when it is back" +
+                            (trouble.empty() ? "" : " (" + trouble + ")"));
+    return;
+  }
+  if (const auto silence = text_in(dataplane, "silence", ""); !silence.empty())
+    health.faults.push_back(silence + "; what it counts is not known, changes are stored and sent when it is "
+                                      "back");
+  if (const auto displaced = text_in(dataplane, "displaced", ""); !displaced.empty())
+    health.faults.push_back("not in force: " + displaced);
+  else if (has_rules && has_number(dataplane, "generation") && count_in(dataplane, "generation") == 0)
+    health.faults.emplace_back("the dataplane has no rules yet: policy.no_image decides");
+  for (const json &warning : child(dataplane, "warnings"))
+    if (warning.is_string()) health.warnings.push_back(warning.get<std::string>());
+}
+
+} // namespace
+
+Health health_of(const json &status) {
+  Health health;
+  const bool has_rules = count_in(status, "generation") > 0;
+  if (!has_rules)
+    health.faults.emplace_back("no generation yet: nothing is enforced; policy.no_image decides");
+  look_at_dataplane(child(status, "dataplane"), has_rules, health);
+  if (flag_in(child(status, "store"), "full"))
+    health.warnings.emplace_back("state folder full: changes are refused, forwarding goes on");
+  if (const auto error = lines_in(status, "error"); !error.empty())
+    health.warnings.push_back("last failure: " + error);
+  if (const auto back = text_in(status, "taking_back", ""); !back.empty()) health.warnings.push_back(back);
+  return health;
+}
+
+} // namespace weir::cli

@@ -15,7 +15,7 @@ namespace weir::attack {
 
 namespace {
 
-constexpr double add_max_s = 0.5, status_max_s = 0.25;
+constexpr double add_max_s = 0.5, status_max_s = 0.25, worst_s = 1;
 constexpr double client_s = 0.05; // of its own: connecting, and reading the answer
 constexpr std::chrono::seconds during(8);
 constexpr std::uint32_t hosts_each = 10'000;
@@ -58,9 +58,25 @@ struct Lists {
   }
 };
 
+// Seconds. The worst of some hundreds is that of a process that waited for a turn on a machine with work for more
+// than its cores; what control makes everybody wait for is in most.
+class Times {
+public:
+  void took(double seconds) { all_.insert(std::ranges::upper_bound(all_, seconds), seconds); }
+  [[nodiscard]] double most() const { return all_.empty() ? 0 : all_[all_.size() * 19 / 20]; }
+  [[nodiscard]] double worst() const { return all_.empty() ? 0 : all_.back(); }
+  [[nodiscard]] std::size_t count() const { return all_.size(); }
+
+private:
+  std::vector<double> all_;
+};
+
+std::string text_of(const Times &times) {
+  return fmt::format("{:.3f} s ({:.3f} s at worst)", times.most(), times.worst());
+}
+
 struct Asked {
-  double add = 0, status = 0; // at worst
-  std::vector<double> untold; // of each addition's time, what its answer leaves out; in order of size
+  Times add, status, untold; // untold: of an addition's time, what its answer leaves out
 };
 
 class Samples : public Attack {
@@ -88,23 +104,23 @@ protected:
     const SyncedWrites disk(files.path());
     const auto written = gate.feeder().written();
     const Asked asked = ask_for(gate, during);
-    ASSERT_FALSE(asked.untold.empty());
-    // The worst is the client's, which has to wait for a turn; what control left out all the time is in most.
-    const double untold = asked.untold[asked.untold.size() * 19 / 20], untold_worst = asked.untold.back();
     const double kpps =
         static_cast<double>(gate.feeder().written() - written) / 1e3 / Seconds(during).count();
     // Client, control and dataplane each wait for a turn on a busy machine, and an addition for the disk: the
     // group of changes that it joins waits while the one before is written.
     const double margin = 3 * lateness.worst_s(), written_s = 2 * disk.worst_s();
     say(fmt::format(
-        "samples: {} of each, list add {:.3f} s at worst, status {:.3f} s, untold {:.3f} s in 95 % "
-        "and {:.3f} s at worst, {} lists, flood {:.0f} kpps, margin {:.3f} s, disk {:.3f} s",
-        asked.untold.size(), asked.add, asked.status, untold, untold_worst, count, kpps, margin, written_s));
+        "samples: {} of each, in 95 % list add {}, status {}, untold {}, {} lists, flood {:.0f} kpps, "
+        "margin {:.3f} s, disk {:.3f} s",
+        asked.add.count(), text_of(asked.add), text_of(asked.status), text_of(asked.untold), count, kpps,
+        margin, written_s));
     EXPECT_GT(kpps, 10) << "no flood";
-    EXPECT_LE(asked.add, add_max_s + margin + written_s);
-    EXPECT_LE(asked.status, status_max_s + margin);
-    EXPECT_LE(untold, client_s + margin) << "the time that an addition names is not what it took";
-    EXPECT_LE(untold_worst, status_max_s + margin);
+    EXPECT_LE(asked.add.most(), add_max_s + margin + written_s);
+    EXPECT_LE(asked.status.most(), status_max_s + margin);
+    EXPECT_LE(asked.untold.most(), client_s + margin)
+        << "the time that an addition names is not what it took";
+    for (const Times *times : {&asked.add, &asked.status, &asked.untold})
+      EXPECT_LE(times->worst(), worst_s + margin + written_s);
     gate.feeder().flood(like, nullptr);
   }
 
@@ -113,16 +129,15 @@ private:
     Asked asked;
     const auto begin = Clock::now();
     while (Clock::now() - begin < time && !HasFailure()) {
-      const auto number = static_cast<std::uint32_t>(asked.untold.size());
+      const auto number = static_cast<std::uint32_t>(asked.add.count());
       const Json entry = {{"prefix", dotted(0x0B000000 + number)}};
       const auto added =
           gate.ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", Json::array({entry})}});
-      asked.add = std::max(asked.add, added.seconds);
+      asked.add.took(added.seconds);
       EXPECT_TRUE(added.json().value("in_force", false)) << added.json().dump();
-      asked.untold.push_back(added.seconds - added.json().value("in_force_ms", 0.0) / 1e3);
-      asked.status = std::max(asked.status, gate.ask({{"verb", "status"}}).seconds);
+      asked.untold.took(added.seconds - added.json().value("in_force_ms", 0.0) / 1e3);
+      asked.status.took(gate.ask({{"verb", "status"}}).seconds);
     }
-    std::ranges::sort(asked.untold);
     return asked;
   }
 };

@@ -441,8 +441,8 @@ $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 $(BIN)/tests/tidy: $(call obj,$(call find_cpp,tests/tidy)) # knows the tree, none of its libraries
 	$(link) -lgtest -lgtest_main
 
-# Programs that start no process run in as many parts as there are cores.
-run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results --shards $(shell nproc) --alone tidy,functional,system,faults,attack \
+# Programs whose tests bound no short times run in as many parts as there are cores.
+run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results --shards $(shell nproc) --alone tidy,system,faults,attack \
               $(foreach k,$(filter $(1),$(TEST_KINDS)),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
 
 .PHONY: check-now check-memory-now check-races-now

@@ -441,7 +441,7 @@ $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 $(BIN)/tests/tidy: $(call obj,$(call find_cpp,tests/tidy)) # knows the tree, none of its libraries
 	$(link) -lgtest -lgtest_main
 
-# Programs whose tests bound no short times run in as many parts as there are cores.
+# In as many parts as there are cores, but for programs whose tests want namespaces or the machine for themselves.
 run_tests = $(Q)tests/support/run_tests.py --out $(OUT)/results --shards $(shell nproc) --alone tidy,system,faults,attack \
               $(foreach k,$(filter $(1),$(TEST_KINDS)),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
 
@@ -511,16 +511,15 @@ lint-changed-format:
 # by the files that were read and not by what is left of them without comments, which may say NOLINT.
 LINT_CCACHE = $(if $(CCACHE),env CCACHE_DEPEND=1 CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK='%compiler% --version' \
                 CCACHE_EXTRAFILES=.clang-tidy $(CCACHE))
+define lint
+@mkdir -p $(@D)
+@echo "  LINT $<"
+$(Q)$(LINT_CCACHE) tests/support/lint.sh $(LINT_FLAGS) $(1) -MMD -MP -MT $@ -MF $(@:.ok=.d) -c $< -o $@
+endef
 build/lint/%.ok: %.cpp .clang-tidy tests/support/lint.sh
-	@mkdir -p $(@D)
-	@echo "  LINT $<"
-	$(Q)$(LINT_CCACHE) tests/support/lint.sh $(LINT_FLAGS) -MMD -MP -MT $@ -MF $(@:.ok=.d) -c $< -o $@
-
-build/lint/%.hpp.ok: %.hpp .clang-tidy
-	@mkdir -p $(@D)
-	@echo "  LINT $<"
-	$(Q)clang-tidy-19 --quiet $< -- $(LINT_FLAGS) -Wno-pragma-once-outside-header -x c++ 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2)
-	@touch $@
+	$(call lint)
+build/lint/%.hpp.ok: %.hpp .clang-tidy tests/support/lint.sh
+	$(call lint,-Wno-pragma-once-outside-header -x c++)
 
 # For clangd: how clang reads each file.
 COMMAND_SOURCES = $(filter %.cpp,$(SOURCES))

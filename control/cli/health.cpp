@@ -25,6 +25,10 @@ void look_at_dataplane(const json &dataplane, bool has_rules, Health &health) {
     health.faults.push_back("not in force: " + displaced);
   else if (has_rules && has_number(dataplane, "generation") && count_in(dataplane, "generation") == 0)
     health.faults.emplace_back("the dataplane has no rules yet: policy.no_image decides");
+  else if (has_rules && dataplane.contains("in_sync") && !flag_in(dataplane, "in_sync"))
+    health.faults.push_back(
+        "not in force: the dataplane has not been brought up to date yet and judges by generation " +
+        text_in(dataplane, "generation"));
   for (const json &warning : child(dataplane, "warnings"))
     if (warning.is_string()) health.warnings.push_back(warning.get<std::string>());
 }

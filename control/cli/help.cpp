@@ -30,9 +30,8 @@ constexpr std::array<VerbHelp, 28> verbs{{
     {"health", "whether packets are judged by the rules, as an exit code",
      "For whatever moves traffic elsewhere, keepalived for one: exit code 0 while the dataplane judges by\n"
      "the rules that weir-control owns, 1 while it does not, with a line for each reason, and 3 when\n"
-     "weir-control has not answered within three seconds. A dataplane without weir-control goes on under "
-     "its\n"
-     "last rules. Warnings leave the exit code as it is, unless --strict is given.",
+     "weir-control has not answered within three seconds. A dataplane without weir-control goes on under\n"
+     "its last rules. Warnings leave the exit code as it is, unless --strict is given.",
      "weirctl health"},
     {"list", "show or change lists", "Shows the lists, or changes one of them while traffic flows.",
      "weirctl list show\n  weirctl list add bans 203.0.113.9 --ttl 10m"},

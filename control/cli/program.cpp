@@ -121,7 +121,7 @@ std::chrono::milliseconds patience(Verb verb) {
   case Verb::offender_train:
   case Verb::list_add:
   case Verb::list_del: return std::chrono::milliseconds::max();
-  case Verb::health: return std::chrono::seconds(3);
+  case Verb::health: return std::chrono::seconds(2); // three with that for the connection
   default: return std::chrono::seconds(10);
   }
 }
@@ -139,7 +139,9 @@ Result<OwnedFd> passed_with(const Options &options) {
 Result<Json> asked(const Options &options, std::istream &in) {
   const auto request = TRY(request_of(options, in));
   const auto passed = TRY(passed_with(options));
-  auto client = Client::connect(options.socket);
+  ClientWaits waits;
+  if (options.verb == Verb::health) waits.connect_max = std::chrono::seconds(1);
+  auto client = Client::connect(options.socket, waits);
   if (!client) return std::unexpected(std::move(client.error()));
   const int fd = passed.get();
   const auto line = TRY(client->ask(json_line(request), patience(options.verb), {&fd, fd < 0 ? 0u : 1u}));

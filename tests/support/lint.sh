@@ -3,7 +3,8 @@
 #
 #   lint.sh [compiler's flags] -MMD -MP -MT TARGET -MF DEPENDENCIES -c FILE -o STAMP
 #
-# Programs are read by clang-tidy, which is the second compiler too; tests by the compiler alone, in half of the time.
+# Programs and headers are read by clang-tidy, which is the second compiler too; tests by the compiler alone, in half of
+# the time.
 # Writes STAMP and DEPENDENCIES where nothing was found. --version names what the answer hangs on beside the files.
 set -u -o pipefail
 
@@ -18,20 +19,20 @@ while [ $# -gt 0 ]; do
   case $1 in
     -o) stamp=$2; shift ;;
     -MT | -MF) dependencies+=("$1" "$2"); shift ;;
-    -MMD | -MD | -MP) dependencies+=("$1") ;;
+    -MMD | -MP) dependencies+=("$1") ;;
     -c) ;;
-    *.cpp) file=$1 ;;
+    *.cpp | *.hpp) file=$1 ;;
     *) flags+=("$1") ;;
   esac
   shift
 done
 if [ -z "$file" ] || [ -z "$stamp" ]; then
-  echo "lint.sh: no .cpp file or no -o STAMP; see the head of this script" >&2
+  echo "lint.sh: no FILE of C++ or no -o STAMP; see the head of this script" >&2
   exit 2
 fi
 
 case $file in
-  tests/*) "$clang" "${flags[@]}" "${dependencies[@]}" -fsyntax-only "$file" || exit ;;
+  tests/*.cpp) "$clang" "${flags[@]}" "${dependencies[@]}" -fsyntax-only "$file" || exit ;;
   *)
     "$tidy" --quiet "$file" -- "${flags[@]}" 2> >(grep -vE '^[0-9]+ warnings? (and [0-9]+ errors? )?(generated|treated)' >&2) || exit
     "$clang" "${flags[@]}" "${dependencies[@]/#-MMD/-MM}" "$file" || exit

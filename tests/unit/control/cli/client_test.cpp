@@ -1,5 +1,7 @@
 // weirctl's end of the socket: no wait without an end, and a sentence at each end.
 #include "control/cli/client.hpp"
+#include "control/cli/options.hpp"
+#include "control/cli/program.hpp"
 #include "tests/support/process.hpp"
 #include "weir/base/owned_fd.hpp"
 
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,6 +56,25 @@ TEST_F(ClientTest, gives_up_when_nobody_takes_its_connection) {
     EXPECT_THAT(client.error().message, HasSubstr("takes no connection"));
     return;
   }
+}
+
+// Who moves traffic elsewhere by it asks every few seconds.
+TEST_F(ClientTest, health_knows_after_three_seconds_that_nobody_answers) {
+  const auto ask = [this] {
+    std::istringstream in;
+    std::ostringstream out, err;
+    const auto before = std::chrono::steady_clock::now();
+    EXPECT_EQ(run({"health", "-s", path()}, {in, out, err}), exit_unreachable);
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 4s) << err.str();
+    return err.str();
+  };
+  EXPECT_THAT(ask(), HasSubstr("did not answer within 2 s"));
+  std::vector<Client> waiting;
+  for (auto client = Client::connect(path(), soon); client; client = Client::connect(path(), soon)) {
+    ASSERT_LT(waiting.size(), 100u);
+    waiting.push_back(std::move(*client));
+  }
+  EXPECT_THAT(ask(), HasSubstr("takes no connection"));
 }
 
 TEST_F(ClientTest, gives_up_when_nobody_takes_its_request_or_answers) {

@@ -104,6 +104,12 @@ TEST(CliProgram, health_is_an_exit_code_with_its_reasons) {
   EXPECT_EQ(ill.code, exit_refused);
   EXPECT_EQ(ill.out, "WRONG: not in force: another weir-control has put its generation 9 in force\n");
   EXPECT_EQ(asked({{"generation", 0}}, {}).code, exit_refused);
+  const Outcome behind = asked({{"generation", 6}, {"in_sync", false}}, {});
+  EXPECT_EQ(behind.code, exit_refused);
+  EXPECT_EQ(behind.out,
+            "WRONG: not in force: the dataplane has not been brought up to date yet and judges by "
+            "generation 6\n");
+  EXPECT_EQ(asked({{"in_sync", true}}, {}).code, exit_done);
 
   const Outcome object = asked(taken, {"-j"});
   EXPECT_EQ(object.code, exit_refused);

@@ -165,13 +165,19 @@ void Engine::watch_traffic() {
 }
 
 void Engine::add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force,
-                 push::Clock::time_point since) {
-  entries_.add(std::move(list), std::move(entries), std::move(done), force, since);
+                 push::Clock::time_point since, std::string by) {
+  entries_.add(std::move(list), std::move(entries), std::move(done), force, since, std::move(by));
 }
 
 void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
-                    push::Clock::time_point since) {
-  entries_.remove(std::move(list), std::move(prefixes), std::move(done), since);
+                    push::Clock::time_point since, std::string by) {
+  entries_.remove(std::move(list), std::move(prefixes), std::move(done), since, std::move(by));
+}
+
+void Engine::audit(std::string by, std::string what, std::string detail) {
+  const Status noted = store_.audit(
+      {.at = now_s(), .by = std::move(by), .what = std::move(what), .list = {}, .detail = std::move(detail)});
+  if (!noted) last_error_ = "the audit log cannot be written: " + noted.error().message;
 }
 
 void Engine::watch_offenders() {

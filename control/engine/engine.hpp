@@ -91,10 +91,11 @@ public:
 
   // ---- dynamic entries
   // `since`: from when on the time counts until they are in force.
+  // `by`: who asks, for the audit log; empty: weir-control itself.
   void add(std::string list, std::vector<NewEntry> entries, OnEntries done, bool force = false,
-           push::Clock::time_point since = push::Clock::now());
+           push::Clock::time_point since = push::Clock::now(), std::string by = {});
   void remove(std::string list, std::vector<Prefix> prefixes, OnEntries done,
-              push::Clock::time_point since = push::Clock::now());
+              push::Clock::time_point since = push::Clock::now(), std::string by = {});
 
   // ---- changes
   void apply(const std::filesystem::path &config_file, std::uint64_t confirm_s, bool force, OnChange done,
@@ -102,7 +103,7 @@ public:
   void replace(const std::string &list, const std::filesystem::path &file, bool force, OnChange done,
                const Asked &asked = {});
   void rollback(Generation generation, OnChange done, const Asked &asked = {}); // 0: the one before
-  void replan(OnChange done); // the live rules once more, by what is known now
+  void replan(OnChange done, std::string by = {}); // the live rules once more, by what is known now
   [[nodiscard]] Result<Generation> confirm();
 
   // ---- what is
@@ -143,6 +144,8 @@ public:
   };
   [[nodiscard]] HeldBack held_back();
   void say(const std::string &sentence) const; // in the log
+  // Notes in the audit log what somebody did beside rules and entries, which are noted with what they change.
+  void audit(std::string by, std::string what, std::string detail = {});
   store::Store &store() { return store_; }
   push::Pusher &pusher() { return pusher_; }
   Background &background() { return background_; }
@@ -236,6 +239,7 @@ private:
 
   // engine_record.cpp
   [[nodiscard]] store::GenerationRecord record_of(const Change &change) const;
+  [[nodiscard]] std::optional<store::AuditRecord> audit_of(const Change &change) const;
   [[nodiscard]] Status record();
   void take_back();
   void take_back_undone();

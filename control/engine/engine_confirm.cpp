@@ -1,6 +1,7 @@
 // Ways back: rollbacks, and the one that an `apply --confirm` takes when nobody confirms it. That one stays
 // pending until a rollback is live: whatever refuses it (a dataplane, a full disk) is tried again.
 #include "control/engine/engine.hpp"
+#include "control/engine/kept.hpp"
 
 #include <fmt/format.h>
 
@@ -30,21 +31,12 @@ void Engine::rollback(Generation generation, OnChange done, const Asked &asked) 
 Status Engine::look_up_target() {
   Change &change = *change_;
   if (change.is_revert && revert_to_ == 0) return fail(Errc::not_found, "it was confirmed meanwhile");
-  const auto kept = TRY(store_.generations());
-  auto wanted = std::ranges::find(kept, change.to, &store::GenerationRecord::id);
-  if (change.to == 0) {
-    wanted = std::ranges::find(kept, live_record_.id, &store::GenerationRecord::id);
-    wanted = wanted == kept.begin() ? kept.end() : std::prev(wanted);
-  }
-  if (wanted == kept.end())
-    return fail(Errc::not_found,
-                change.to == 0 ? std::string("there is no earlier generation to go back to")
-                               : fmt::format("generation {} is not kept; `weirctl generations` shows those "
-                                             "that are",
-                                             change.to));
+  auto wanted =
+      change.to == 0 ? generation_before(store_, live_record_.id) : kept_generation(store_, change.to);
+  if (!wanted) return std::unexpected(std::move(wanted.error()));
   change.cause = fmt::format("rollback to {}", wanted->id);
   change.to = wanted->id;
-  change.prepare = [this, record = *wanted] {
+  change.prepare = [this, record = std::move(*wanted)] {
     return restore_candidate(record, change_->rules.get(), store_);
   };
   return {};

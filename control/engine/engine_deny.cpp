@@ -77,11 +77,12 @@ void Engine::replan_for(const watch::DenyFilterWatch::Reason &reason) {
   ask_for_image(watch::Reason{cause, live_->config.replan_interval, reason.words});
 }
 
-void Engine::replan(OnChange done) {
+void Engine::replan(OnChange done, std::string by) {
   if (live_ == nullptr)
     return done(fail(Errc::not_found, "there is no generation yet that could be planned anew"));
   Change change;
   change.cause = "plan: asked for";
+  change.by = std::move(by);
   change.force = true;
   change.done = std::move(done);
   submit(std::move(change));

@@ -10,6 +10,7 @@ namespace weir::control {
 namespace {
 
 constexpr auto undo_wait = std::chrono::seconds(1);
+constexpr std::size_t audited_lists_max = 20; // named in a record; the others are counted
 
 double ms_since(push::Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(push::Clock::now() - start).count();
@@ -50,6 +51,33 @@ store::GenerationRecord Engine::record_of(const Change &change) const {
   return record;
 }
 
+// An image that weir-control made by itself for the same rules is no change that anybody asks about.
+std::optional<store::AuditRecord> Engine::audit_of(const Change &change) const {
+  if (!change.has_new_rules() && change.by.empty()) return std::nullopt;
+  store::AuditRecord record{.at = now_s(),
+                            .by = change.by,
+                            .what = change.cause,
+                            .list = {},
+                            .detail = {},
+                            .generation = change.generation};
+  if (change.is_revert) record.detail = "the change after it was not confirmed";
+  if (change.has_new_rules() && !change.is_rollback) record.detail = change.record.config_source;
+  std::size_t told = 0, changed = 0;
+  for (const ListDiff &diff : change.candidate.diffs) {
+    if (diff.change.added + diff.change.removed == 0) continue;
+    if (changed++ == 0) record.list = diff.name;
+    if (told == audited_lists_max) continue;
+    ++told;
+    record.detail += fmt::format("{}{} +{} -{}", record.detail.empty() ? "" : ", ", diff.name,
+                                 diff.change.added, diff.change.removed);
+  }
+  if (changed > 1) record.list.clear();
+  if (changed > told) record.detail += fmt::format(", and {} lists more", changed - told);
+  if (change.force && !change.is_rollback && change.has_new_rules()) record.detail += ", forced";
+  if (change.confirm_s > 0) record.detail += fmt::format(", to be confirmed within {} s", change.confirm_s);
+  return record;
+}
+
 // An image of rules that are live already is pushed even if its record cannot be written.
 Status Engine::record() {
   Change &change = *change_;
@@ -65,7 +93,7 @@ Status Engine::record() {
   } else if (change.is_rollback) {
     note = "";
   }
-  const Status written = store_.make_live(change.record, note);
+  const Status written = store_.make_live(change.record, note, audit_of(change));
   if (!written && change.has_new_rules()) return written;
   if (!written) last_error_ = written.error().message;
   change.recorded = written.has_value();

@@ -193,6 +193,7 @@ void EntryGroups::gather_expired() {
 
 void EntryGroups::write_group() {
   if (works_.empty()) return end_group();
+  note_for_audit();
   writer_.run([change = change_, &store = around_.store] { return store.write(*change); },
               [this](const Result<std::uint64_t> &sequence) { group_written(sequence); });
   if (!refused_.empty()) around_.loop.post([this] { answer_refused(); });

@@ -62,8 +62,9 @@ public:
   // Errors: not_found, for lists and entries that are not there; refused, by a guard; those of the store.
   // Nothing was changed then.
   void add(std::string list, std::vector<NewEntry> entries, Done done, bool force,
-           push::Clock::time_point since);
-  void remove(std::string list, std::vector<Prefix> prefixes, Done done, push::Clock::time_point since);
+           push::Clock::time_point since, std::string by);
+  void remove(std::string list, std::vector<Prefix> prefixes, Done done, push::Clock::time_point since,
+              std::string by);
   void expire(); // what has run out by now; sets the timer for what does next
 
   // Calls `then` while no group is under way: now, or before the next one begins.
@@ -76,6 +77,7 @@ private:
   struct Work {
     enum class Kind : std::uint8_t { add, remove, expire } kind = Kind::add;
     std::string list_name;
+    std::string by;                // who asks; empty: weir-control itself
     std::vector<NewEntry> entries; // of a removal only their prefixes
     bool force = false;            // even beyond shortest_prefix
     Done done;
@@ -86,7 +88,8 @@ private:
     std::size_t taken = 0;
     EntriesDone result;
     bool for_ever = false;
-    std::string absent; // what a removal did not find: a sentence for each of the first
+    std::string comment; // of the first entry that has one
+    std::string absent;  // what a removal did not find: a sentence for each of the first
     std::size_t absent_count = 0;
   };
 
@@ -95,6 +98,7 @@ private:
   [[nodiscard]] static Status check_guards(const RuleSet &rules, const Work &work); // any thread
   [[nodiscard]] Status check_lengths(const RuleList &list, const std::vector<NewEntry> &entries) const;
   void take_entry(Work &work);
+  void note_for_audit();
   void touch(ListId list, const Prefix &prefix, std::vector<store::Touched> &touched) const;
   void answer_when_applied(EntriesDone result, push::Clock::time_point since, Done done);
 

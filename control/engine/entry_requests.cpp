@@ -7,7 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace weir::control {
@@ -15,6 +17,7 @@ namespace weir::control {
 namespace {
 
 constexpr std::size_t absent_told_max = 100;
+constexpr std::uint64_t audited_entries_max = 8; // named in a record; the others are counted
 
 double ms_since(push::Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(push::Clock::now() - start).count();
@@ -96,9 +99,10 @@ void EntryGroups::answer_when_applied(EntriesDone result, push::Clock::time_poin
 }
 
 void EntryGroups::add(std::string list, std::vector<NewEntry> entries, Done done, bool force,
-                      push::Clock::time_point since) {
+                      push::Clock::time_point since, std::string by) {
   Work work;
   work.since = since;
+  work.by = std::move(by);
   work.list_name = std::move(list);
   work.entries = std::move(entries);
   work.force = force;
@@ -107,9 +111,10 @@ void EntryGroups::add(std::string list, std::vector<NewEntry> entries, Done done
 }
 
 void EntryGroups::remove(std::string list, std::vector<Prefix> prefixes, Done done,
-                         push::Clock::time_point since) {
+                         push::Clock::time_point since, std::string by) {
   Work work;
   work.since = since;
+  work.by = std::move(by);
   work.kind = Work::Kind::remove;
   work.list_name = std::move(list);
   work.entries.reserve(prefixes.size());
@@ -117,6 +122,46 @@ void EntryGroups::remove(std::string list, std::vector<Prefix> prefixes, Done do
     work.entries.push_back({.prefix = prefix, .ttl_s = {}, .comment = {}});
   work.done = std::move(done);
   queue(std::move(work));
+}
+
+// One record for what one person did to one list within the group.
+void EntryGroups::note_for_audit() {
+  struct Told {
+    std::string text, comment;
+    std::uint64_t added = 0, refreshed = 0, deleted = 0, shown = 0;
+  };
+  std::map<std::tuple<std::string, Work::Kind, std::string>, Told> all;
+  for (const Work &work : works_) {
+    if (work.kind == Work::Kind::expire) continue;
+    Told &told = all[{work.by, work.kind, work.list_name}];
+    told.added += work.result.added;
+    told.refreshed += work.result.refreshed;
+    told.deleted += work.result.deleted;
+    if (told.comment.empty()) told.comment = work.comment;
+    for (const NewEntry &entry : work.entries) {
+      if (told.shown == audited_entries_max) break;
+      ++told.shown;
+      told.text += ' ' + to_string(entry.prefix);
+    }
+  }
+  for (auto &[who, told] : all) {
+    const auto &[by, kind, list] = who;
+    const std::uint64_t count = told.added + told.refreshed + told.deleted;
+    std::string detail =
+        kind == Work::Kind::remove
+            ? fmt::format("-{}:", told.deleted)
+            : fmt::format("+{}{}:", told.added,
+                          told.refreshed == 0 ? "" : fmt::format(", {} refreshed", told.refreshed));
+    detail += told.text;
+    if (count > told.shown) detail += fmt::format(" and {} more", count - told.shown);
+    if (!told.comment.empty()) detail += fmt::format(" \"{}\"", told.comment);
+    change_->audit.push_back(
+        {.at = weir::control::now_s(),
+         .by = by,
+         .what = fmt::format("list {} {}", kind == Work::Kind::remove ? "del" : "add", list),
+         .list = list,
+         .detail = std::move(detail)});
+  }
 }
 
 // What can be said before its entries are looked at one by one.
@@ -157,6 +202,7 @@ void EntryGroups::take_entry(Work &work) {
   const std::uint64_t now = around_.clock.now_s();
   const std::uint64_t expires_at = ttl_s == 0 ? 0 : now + ttl_s;
   known ? ++work.result.refreshed : ++work.result.added;
+  if (work.comment.empty()) work.comment = entry.comment;
   work.for_ever |= expires_at == 0;
   work.result.expires_at = std::max(work.result.expires_at, expires_at);
   change.put.push_back({{number, entry.prefix}, std::move(entry.comment), now, expires_at});

@@ -15,6 +15,8 @@ Result<Generation> Store::take_generation_number(Generation above) {
 namespace {
 
 constexpr const char *unconfirmed_note = "note/unconfirmed";
+constexpr std::size_t undoable_max =
+    64; // generations whose record of the audit log goes when they are taken back
 
 // Takes what goes from `kept`, oldest first; returns their numbers.
 std::vector<Generation> make_room(std::vector<GenerationRecord> &kept, unsigned keep,
@@ -36,8 +38,12 @@ std::vector<Generation> make_room(std::vector<GenerationRecord> &kept, unsigned 
 
 } // namespace
 
-Status Store::make_live(const GenerationRecord &record, const std::optional<std::string> &unconfirmed) {
+Status Store::make_live(const GenerationRecord &record, const std::optional<std::string> &unconfirmed,
+                        const std::optional<AuditRecord> &audit) {
+  const std::lock_guard auditing(state_->auditing_of(AuditKind::rules));
   Batch batch(state_->database);
+  const State::AuditRange audited =
+      state_->put_audit(batch, AuditKind::rules, {audit ? &*audit : nullptr, audit ? 1u : 0u});
   batch.put(generation_key(record.id), encode(record));
   batch.put(meta_key("live"), number_text(record.id.value()));
   if (unconfirmed) batch.put_or_erase(meta_key(unconfirmed_note), *unconfirmed);
@@ -52,6 +58,9 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
   TRY(state_->database.commit(batch));
   const std::lock_guard lock(state_->mutex);
   state_->live = record.id;
+  state_->range_of(AuditKind::rules) = audited;
+  if (audit) state_->audit_of.insert_or_assign(record.id, audited.next - 1);
+  if (state_->audit_of.size() > undoable_max) state_->audit_of.erase(state_->audit_of.begin());
   for (const ListMeta &l : record.lists) {
     state_->being_written.erase(l.content_version);
     state_->taken.set(l.number.value());
@@ -61,7 +70,12 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
 
 Status Store::take_back(Generation undone, const GenerationRecord &before, const std::string &unconfirmed) {
   Batch batch(state_->database);
-  if (undone != before.id) batch.erase(generation_key(undone));
+  if (undone != before.id) {
+    batch.erase(generation_key(undone));
+    const std::lock_guard lock(state_->mutex);
+    if (const auto audited = state_->audit_of.find(undone); audited != state_->audit_of.end())
+      batch.erase(audit_key(AuditKind::rules, audited->second));
+  }
   if (before.id != 0) batch.put(generation_key(before.id), encode(before));
   batch.put(meta_key("live"), number_text(before.id.value()));
   batch.put_or_erase(meta_key(unconfirmed_note), unconfirmed);
@@ -69,6 +83,7 @@ Status Store::take_back(Generation undone, const GenerationRecord &before, const
   {
     const std::lock_guard lock(state_->mutex);
     state_->live = before.id;
+    state_->audit_of.erase(undone);
   }
   return state_->drop_unnamed();
 }

@@ -25,6 +25,9 @@ std::string content_key(std::uint64_t version, const Prefix &prefix) {
 std::string sum_key(std::uint64_t version) {
   return Encoder(std::string_view(&sum_tag, 1)).u64(version).text;
 }
+std::string audit_key(AuditKind kind, std::uint64_t number) {
+  return Encoder(std::string_view(&audit_tag, 1)).u8(static_cast<std::uint8_t>(kind)).u64(number).text;
+}
 std::string number_text(std::uint64_t value) { return Encoder().u64(value).text; }
 
 std::string encode(const DynamicEntry &e) {
@@ -52,6 +55,30 @@ std::optional<ContentSum> decode_sum(std::string_view text) {
   sum.checksum = in.u64();
   if (!in.ok()) return std::nullopt;
   return sum;
+}
+
+std::string encode(const AuditRecord &a) {
+  return Encoder()
+      .u64(a.at)
+      .string(a.by)
+      .string(a.what)
+      .string(a.list)
+      .string(a.detail)
+      .u64(a.generation.value())
+      .text;
+}
+
+std::optional<AuditRecord> decode_audit(std::string_view text) {
+  Decoder in(text);
+  AuditRecord a;
+  a.at = in.u64();
+  a.by = in.string();
+  a.what = in.string();
+  a.list = in.string();
+  a.detail = in.string();
+  a.generation = Generation(in.u64());
+  if (!in.ok()) return std::nullopt;
+  return a;
 }
 
 std::string encode(const GenerationRecord &g) {

@@ -13,7 +13,7 @@
 namespace weir::store {
 
 inline constexpr char meta_tag = 'm', list_tag = 'l', dynamic_tag = 'd', log_tag = 'q', generation_tag = 'g',
-                      sum_tag = 'c';
+                      sum_tag = 'c', audit_tag = 'a';
 
 // What a content version must read back as.
 struct ContentSum {
@@ -31,15 +31,18 @@ struct ContentSum {
 [[nodiscard]] std::string dynamic_range_end(ListId list); // above all its keys
 [[nodiscard]] std::string content_key(std::uint64_t version, const Prefix &prefix);
 [[nodiscard]] std::string sum_key(std::uint64_t version);
+[[nodiscard]] std::string audit_key(AuditKind kind, std::uint64_t number);
 [[nodiscard]] std::string number_text(std::uint64_t value);
 
 [[nodiscard]] std::string encode(const DynamicEntry &entry);
 [[nodiscard]] std::string encode(const GenerationRecord &record);
 [[nodiscard]] std::string encode(const ContentSum &sum);
+[[nodiscard]] std::string encode(const AuditRecord &record);
 
 // Nothing when the bytes are not such a record.
 [[nodiscard]] std::optional<DynamicEntry> decode_dynamic(std::string_view key, std::string_view value);
 [[nodiscard]] std::optional<GenerationRecord> decode_generation(std::string_view text);
 [[nodiscard]] std::optional<ContentSum> decode_sum(std::string_view text);
+[[nodiscard]] std::optional<AuditRecord> decode_audit(std::string_view text);
 
 } // namespace weir::store

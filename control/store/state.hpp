@@ -8,12 +8,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bitset>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,9 @@ struct Store::State {
   Options options;
   Database database;
 
-  std::mutex sequencing;    // held while sequences are given and written, before both others
+  std::mutex sequencing; // held while sequences are given and written, before both others
+  std::array<std::mutex, audit_kinds>
+      auditing;             // held while records of a kind are numbered and written, before `mutex`
   mutable std::mutex mutex; // guards what follows
   image::StoreId id{};
   std::uint64_t sequence = 0, log_first = 1;
@@ -42,6 +46,12 @@ struct Store::State {
   std::uint64_t entries_dropped = 0;        // since the last compaction
 
   bool has_sums = true; // a store of version 1 has none
+
+  struct AuditRange { // numbers of the records that are kept: first .. next - 1
+    std::uint64_t first = 1, next = 1;
+  };
+  std::array<AuditRange, audit_kinds> audits;
+  std::map<Generation, std::uint64_t> audit_of; // records of generations that may still be taken back
 
   Status load();
   Status read_number(const char *name, std::uint64_t &into) const;
@@ -60,6 +70,18 @@ struct Store::State {
   void drop_versions(const std::vector<std::uint64_t> &versions); // sorted
   void compact_when_worth_it();
   [[nodiscard]] std::vector<std::uint64_t> unreferenced(const std::vector<GenerationRecord> &kept) const;
+
+  // audit.cpp
+  Status load_audit();
+  // Puts the record into the batch, and what it leaves no room for out of the store. The range that holds once the
+  // batch is committed. The caller holds `auditing`.
+  [[nodiscard]] AuditRange put_audit(Batch &batch, AuditKind kind,
+                                     std::span<const AuditRecord> records) const;
+  [[nodiscard]] std::mutex &auditing_of(AuditKind kind) { return auditing[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] AuditRange &range_of(AuditKind kind) { return audits[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] const AuditRange &range_of(AuditKind kind) const {
+    return audits[static_cast<std::size_t>(kind)];
+  }
 
   // generations.cpp
   Status drop_unnamed();

@@ -43,6 +43,7 @@ Status Store::State::load() {
 
   const auto kept = TRY(read_generations());
   TRY(load_contents(kept));
+  TRY(load_audit());
   return load_lists(kept);
 }
 
@@ -139,10 +140,13 @@ Result<std::uint64_t> Store::write(const DynamicChange &change) {
       batch.put(log_key(sequence),
                 Encoder().u8(static_cast<std::uint8_t>(touched.side)).prefix(touched.prefix).text);
   batch.put(meta_key("sequence"), number_text(last));
+  const std::lock_guard auditing(state_->auditing_of(AuditKind::entries));
+  const State::AuditRange audited = state_->put_audit(batch, AuditKind::entries, change.audit);
   TRY(state_->database.commit(batch));
   const std::lock_guard lock(state_->mutex);
   state_->sequence = last;
   state_->log_first = first;
+  state_->range_of(AuditKind::entries) = audited;
   return last;
 }
 

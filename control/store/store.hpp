@@ -9,6 +9,7 @@
 //   dynamic      what `weirctl list add` said: (list, prefix) -> times and comment
 //   log          sequence -> which prefix of which side changed; the newest log_entries_max of them
 //   generations  configuration text and content version per list, for the last few generations
+//   audit        who changed what and when: rules and entries apart, so that many of these crowd out none of those
 //
 // The log holds keys and not values: a delta is an upsert of effective state, so what has to be
 // sent for a sequence is what that prefix means now, under the rules of the image it is sent to.
@@ -26,6 +27,7 @@
 #include "weir/key/address.hpp"
 #include "weir/key/side.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -68,10 +70,24 @@ struct Touched { // effective state of this prefix may have changed
   friend auto operator<=>(const Touched &, const Touched &) = default;
 };
 
+// A change that somebody asked for, or that weir-control made by itself. Written together with what it changed.
+struct AuditRecord {
+  std::uint64_t at = 0;    // by the system clock
+  std::string by;          // "uid 1000"; empty: weir-control itself
+  std::string what;        // "apply", "list add bans"
+  std::string list;        // the one it was about, if it was one
+  std::string detail;      // "+2 -0: 203.0.113.9 198.51.100.0/24"
+  Generation generation{}; // that it made; 0: none
+  friend bool operator==(const AuditRecord &, const AuditRecord &) = default;
+};
+enum class AuditKind : std::uint8_t { rules, entries };
+inline constexpr std::size_t audit_kinds = 2;
+
 struct DynamicChange { // one atomic write
   std::vector<DynamicEntry> put;
   std::vector<DynamicKey> erase;
   std::vector<Touched> touched; // each takes one sequence number
+  std::vector<AuditRecord> audit;
 };
 
 struct GenerationRecord {
@@ -95,6 +111,7 @@ inline constexpr std::uint64_t space_bytes_min = 256u << 10; // less is called f
 
 struct Options {
   std::uint64_t log_entries_max = 262'144;
+  std::array<std::uint64_t, audit_kinds> audit_max = {10'000, 100'000}; // records kept, by kind
 };
 
 // Takes the contents of one change, a version a list. Entries of a version come sorted by prefix (IPv4
@@ -165,7 +182,8 @@ public:
   // Nothing is forgotten: until prune() it can be taken back by making `before` live again, which forgets
   // `undone` (before.id 0: there was none).
   [[nodiscard]] Status make_live(const GenerationRecord &record,
-                                 const std::optional<std::string> &unconfirmed = {});
+                                 const std::optional<std::string> &unconfirmed = {},
+                                 const std::optional<AuditRecord> &audit = {});
   [[nodiscard]] Status take_back(Generation undone, const GenerationRecord &before,
                                  const std::string &unconfirmed);
   // Forgets `replaced` (0: none; a rebuild has the same rules), and all but the newest `keep`; never the
@@ -174,6 +192,13 @@ public:
                              Generation replaced = {});
   [[nodiscard]] Result<std::vector<GenerationRecord>> generations() const; // oldest first
   [[nodiscard]] Generation live() const;                                   // 0: the store is new
+
+  // ---- audit
+  // Changes that nothing else is written for; others bring their records along.
+  [[nodiscard]] Status audit(AuditRecord record);
+  // The newest `most` that `wanted` takes (all, without), oldest first.
+  [[nodiscard]] Result<std::vector<AuditRecord>>
+  audited(std::size_t most, const std::function<bool(const AuditRecord &)> &wanted = {}) const;
 
   // Sequences up to `sequence` count as given and the log is forgotten: somebody has seen them, so
   // this store is older than it was (restored from a copy).

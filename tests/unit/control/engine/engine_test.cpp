@@ -282,6 +282,26 @@ TEST_F(EngineTest, an_apply_that_is_not_confirmed_is_taken_back) {
       << "once it has heard of it";
 }
 
+TEST_F(EngineTest, the_audit_log_has_what_came_into_force_and_that_it_was_taken_back) {
+  begin("10.0.0.0/8\n");
+  bench.write_list("drop.txt", "172.16.0.0/12\n");
+  ASSERT_TRUE(bench.apply(1, true));
+  ASSERT_TRUE(bench.run_until([&] { return !bench.engine().pending_confirm_s(); }, std::chrono::seconds(8)));
+  bench.write_list("drop.txt", "10.0.0.0/8\n172.16.0.0/12\n192.168.0.0/16\n");
+  ASSERT_FALSE(bench.apply()) << "max_change";
+  const auto log = bench.engine().store().audited(10).value();
+  ASSERT_GE(log.size(), 3u);
+  const store::AuditRecord &applied = log[log.size() - 2], &back = log.back();
+  EXPECT_EQ(applied.what, "apply");
+  EXPECT_EQ(applied.list, "drop");
+  EXPECT_NE(applied.detail.find("drop +1 -1, forced, to be confirmed within 1 s"), std::string::npos)
+      << applied.detail;
+  EXPECT_EQ(applied.generation, first.next());
+  EXPECT_EQ(back.what, "rollback to " + std::to_string(first.value()));
+  EXPECT_EQ(back.by, "");
+  EXPECT_EQ(back.detail.find("the change after it was not confirmed"), 0u) << back.detail;
+}
+
 TEST_F(EngineTest, an_unconfirmed_apply_is_taken_back_after_a_restart_too) {
   begin("10.0.0.0/8\n");
   bench.write_list("drop.txt", "172.16.0.0/12\n");

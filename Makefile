@@ -84,7 +84,7 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tes
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
               libcli11-dev nlohmann-json3-dev libabsl-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
-              bind9-dnsutils procps strace
+              bind9-dnsutils procps strace tshark
 DEPS.figures := gnuplot-nox python3
 DEPS.bench := tor-geoipdb# its data alone
 DEPS.deb := debhelper dpkg-dev lintian

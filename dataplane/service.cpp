@@ -107,6 +107,7 @@ void Service::forward_samples() {
   const auto now = std::chrono::steady_clock::now();
   if (now < samples_due_) return;
   samples_due_ = now + samples_every;
+  if (dataplane_.drops) dataplane_.drops->turn(now);
   for (std::size_t sort = 0; sort < sample_sorts; ++sort) {
     const auto samples = dataplane_.samples.collect(static_cast<SampleSort>(sort), samples_at_once[sort]);
     if (!samples.empty()) channel_.send_samples(samples);

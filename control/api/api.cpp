@@ -69,6 +69,7 @@ void Api::run_entries(Result<EntryRequest> request, Caller caller, const Reply &
   const auto reply = admit(ask, caller, answer);
   if (!reply) return answer(std::unexpected(reply.error()));
   request->arrived = caller.arrived;
+  request->by = user_text(caller.peer);
   change_entries(std::move(*request), *reply);
 }
 
@@ -88,9 +89,11 @@ void Api::run(const Result<std::shared_ptr<const Json>> &fields, const Caller &c
                                                       {"confirm", &Api::confirm},
                                                       {"rollback", &Api::rollback},
                                                       {"generations", &Api::generations},
+                                                      {"log", &Api::log},
                                                       {"explain", &Api::explain},
                                                       {"stats", &Api::stats},
                                                       {"drops", &Api::drops},
+                                                      {"drops_follow", &Api::drops_follow},
                                                       {"top", &Api::top},
                                                       {"offenders", &Api::offenders},
                                                       {"offender_mark", &Api::offender_mark},

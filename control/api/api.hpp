@@ -60,8 +60,9 @@
 //               hit_ratio_measured, deny_filter{}, build_ms, build_from, tables[], memory{before_bytes,
 //               after_bytes, needed_bytes, control_peak_bytes, ...}, control{v4_entry_bytes, v6_entry_bytes, entries_bytes} (of
 //               what list_add added); in generations also trained{train_ms, bits_per_key, layers, exact}
-// diff          config?
-//               lists[{name, added, removed, examples[]}]
+// diff          config?, or from, to? (generations that are kept; without `to` the rules in force)
+//               lists[{name, added, removed, examples[]}], settings[] (lines of the configuration that only one of both
+//               has, "-" before the old and "+" before the new)
 // apply         config?, confirm_s?, force?
 //               generation, live_ms, swap_ns, lost, in_force, lists[{name, added, removed}],
 //               warnings[], reverts_at?, note?, dataplane{connected}
@@ -72,14 +73,25 @@
 // generations   -
 //               generations[{generation, applied_at, digest, cause, live, counts{}, plan{},
 //               image_bytes, build_ms}]
-// explain       address
+// explain       address, or packet (hexadecimal digits of a frame, of which the first 2,048 bytes are enough) and port? (the
+//               one that it enters: needed under `match: remote`); config? or generation? (what those rules would say;
+//               by: which)
 //               generation, verdict, reason, list?, entry?, comment?, added_at?, expires_at?,
-//               path[{step, text}]
+//               path[{step, text}], address? (of a packet: the one that decided, or was judged first),
+//               held_by[{list, action, entry, dynamic, comment?, added_at?, expires_at?}] (every
+//               entry around the address, the one that decides first; at most 100), held_by_total
+// log           n? (50; with since 10,000), list?, since? (seconds since the epoch)
+//               changes[{at, by, what, list?, detail, generation?}], oldest first. by: "uid 1000", or "weir-control"
 // stats         -
 //               the dataplane's report, with verdicts[{verdict, reason, family, packets}],
 //               lists[{name, hits, entries}], generations[{generation, packets}] as rows
 // drops         -
 //               reasons[{reason, packets}], lists[{name, hits}], recent[{address, list, count}]
+// drops_follow  from? (0: from now on)
+//               next (ask from there on; the dataplane looks for five seconds after each question), overwritten (asked for, and
+//               not kept any more), packets[{number, at_ns, port, queue, generation, reason, list?, address?, entry?, comment?,
+//               length, left_out (dropped before it and not seen), bytes? (hexadecimal; not for who may only look)}], at
+//               most 256
 // top           n?
 //               addresses[{address, packets, packets_at_most, verdict, list?}], from samples; older ones
 //               count half each ten minutes
@@ -167,12 +179,23 @@ private:
   void change_entries(EntryRequest request, const Reply &reply);
   void list_replace(const Json &request, const Caller &caller, const Reply &reply);
   void list_export(const Json &request, const Caller &caller, const Reply &reply);
+
+  // verbs_explain.cpp
   void explain(const Json &request, const Caller &caller, const Reply &reply);
+  void explain_live(const Json &request, const Caller &caller, const Reply &reply);
+  void explain_others(const Json &request, const Caller &caller, const Reply &reply);
+
+  // verbs_drops.cpp
+  void drops_follow(const Json &request, const Caller &caller, const Reply &reply);
+
+  // verbs_log.cpp
+  void log(const Json &request, const Caller &caller, const Reply &reply);
 
   // verbs_rules.cpp
   void check(const Json &request, const Caller &caller, const Reply &reply);
   void plan(const Json &request, const Caller &caller, const Reply &reply);
   void diff(const Json &request, const Caller &caller, const Reply &reply);
+  void diff_generations(const Json &request, const Caller &caller, const Reply &reply);
   void apply(const Json &request, const Caller &caller, const Reply &reply);
   void confirm(const Json &request, const Caller &caller, const Reply &reply);
   void rollback(const Json &request, const Caller &caller, const Reply &reply);

@@ -19,7 +19,8 @@ inline constexpr std::size_t long_line_bytes = 64 * 1024;
 struct EntryRequest {
   std::string verb, list; // list_add or list_del
   std::vector<NewEntry> entries;
-  bool force = false; // even beyond shortest_prefix
+  bool force = false;  // even beyond shortest_prefix
+  std::string by = {}; // who asks, for the audit log; not in the line
   push::Clock::time_point arrived = push::Clock::now();
 };
 

@@ -108,19 +108,4 @@ Result<std::uint64_t> export_list(const RuleList &list, const store::Store &stor
   return entries;
 }
 
-void add_entry(Json &answer, Engine &engine, const RuleList &list, const Address &address) {
-  for (int length = static_cast<int>(address_bits(address.family)); length >= 0; --length) {
-    const Prefix prefix{masked(address, static_cast<unsigned>(length)), static_cast<std::uint8_t>(length)};
-    const auto times = engine.dynamic().find(list.number, prefix);
-    if (!times && !in_file(list, prefix)) continue;
-    const std::string comment =
-        times ? dynamic_comment(engine.store(), list, prefix) : file_comment(engine.store(), list, prefix);
-    answer["entry"] = to_string(prefix);
-    if (!comment.empty()) answer["comment"] = comment;
-    answer["added_at"] = times ? engine.clock().to_wall(times->added_at) : list.updated_at;
-    if (times && times->expires_at != 0) answer["expires_at"] = engine.clock().to_wall(times->expires_at);
-    return;
-  }
-}
-
 } // namespace weir::control

@@ -1,4 +1,4 @@
-// Entries of a list for people: the first of them, all of them in a file, the one behind a verdict.
+// Entries of a list for people: the first, or all of them in a file.
 #pragma once
 
 #include "control/engine/engine.hpp"
@@ -18,8 +18,5 @@ namespace weir::control {
 // What export_list() may write to: an ordinary memory file, so that no other program, disk or peer can
 // hold the writer up.
 [[nodiscard]] Status check_export_target(int fd);
-
-// Adds entry, comment, added_at and expires_at of the list's longest prefix that covers the address.
-void add_entry(nlohmann::json &answer, Engine &engine, const RuleList &list, const Address &address);
 
 } // namespace weir::control

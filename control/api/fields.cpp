@@ -28,7 +28,7 @@ struct Field {
 
 struct Verb {
   std::string_view name;
-  std::array<Field, 3> holds{}; // those without a name are not there
+  std::array<Field, 5> holds{}; // those without a name are not there
 
   [[nodiscard]] constexpr std::span<const Field> fields() const {
     const auto end = std::ranges::find(holds, std::string_view(), &Field::name);
@@ -46,7 +46,15 @@ constexpr Field force{"force", Type::flag};
 constexpr Field apply_plan{"apply", Type::flag};
 constexpr Field confirm_s{"confirm_s", Type::count, false, 0, confirm_s_max};
 constexpr Field generation{"generation", Type::count, false, 0, std::numeric_limits<std::uint64_t>::max()};
-constexpr Field address{"address", Type::text, true, 1, address_bytes_max};
+constexpr Field generation_kept{"generation", Type::count, false, 1,
+                                std::numeric_limits<std::uint64_t>::max()};
+constexpr Field from{"from", Type::count, false, 1, std::numeric_limits<std::uint64_t>::max()};
+constexpr Field from_any{"from", Type::count, false, 0, std::numeric_limits<std::uint64_t>::max()};
+constexpr Field to{"to", Type::count, false, 1, std::numeric_limits<std::uint64_t>::max()};
+constexpr Field since{"since", Type::count, false, 0, std::numeric_limits<std::uint64_t>::max()};
+constexpr Field address{"address", Type::text, false, 1, address_bytes_max};
+constexpr Field packet{"packet", Type::text, false, 1, packet_digits_max};
+constexpr Field port{"port", Type::text, false, 1, list_name_bytes_max};
 constexpr Field rows{"n", Type::count, false, 0, rows_max};
 constexpr Field to_add{"entries", Type::to_add, true};
 constexpr Field to_delete{"entries", Type::to_delete, true};
@@ -61,14 +69,16 @@ constexpr std::array verbs{
     Verb{"list_export", {list, file_of_old}},
     Verb{"check", {config}},
     Verb{"plan", {config, apply_plan}},
-    Verb{"diff", {config}},
+    Verb{"diff", {config, from, to}},
     Verb{"apply", {config, confirm_s, force}},
     Verb{"confirm", {}},
     Verb{"rollback", {generation}},
     Verb{"generations", {}},
-    Verb{"explain", {address}},
+    Verb{"explain", {address, packet, port, config, generation_kept}},
+    Verb{"log", {rows, list_if_any, since}},
     Verb{"stats", {}},
     Verb{"drops", {}},
+    Verb{"drops_follow", {from_any}},
     Verb{"top", {rows}},
     Verb{"offenders", {}},
     Verb{"offender_mark", {to_delete}},

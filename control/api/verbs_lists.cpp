@@ -1,6 +1,5 @@
 #include "control/api/api.hpp"
 #include "control/api/export.hpp"
-#include "control/api/judged.hpp"
 #include "control/api/request_files.hpp"
 #include "control/base/answers.hpp"
 
@@ -107,6 +106,7 @@ void Api::list_add(const Json &request, const Caller &caller, const Reply &reply
                    .list = request.at("list").get<std::string>(),
                    .entries = {},
                    .force = request.value("force", false),
+                   .by = user_text(caller.peer),
                    .arrived = caller.arrived};
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
@@ -128,6 +128,7 @@ void Api::list_del(const Json &request, const Caller &caller, const Reply &reply
   EntryRequest del{.verb = "list_del",
                    .list = request.at("list").get<std::string>(),
                    .entries = {},
+                   .by = user_text(caller.peer),
                    .arrived = caller.arrived};
   for (const Json &entry : request.at("entries")) {
     const auto prefix = prefix_of(entry);
@@ -152,11 +153,11 @@ void Api::change_entries(EntryRequest request, const Reply &reply) {
   };
   if (adds)
     return engine_.add(std::move(request.list), std::move(request.entries), done, request.force,
-                       request.arrived);
+                       request.arrived, std::move(request.by));
   std::vector<Prefix> prefixes;
   prefixes.reserve(request.entries.size());
   for (const NewEntry &entry : request.entries) prefixes.push_back(entry.prefix);
-  engine_.remove(std::move(request.list), std::move(prefixes), done, request.arrived);
+  engine_.remove(std::move(request.list), std::move(prefixes), done, request.arrived, std::move(request.by));
 }
 
 void Api::list_replace(const Json &request, const Caller &caller, const Reply &reply) {
@@ -186,38 +187,6 @@ void Api::list_export(const Json &request, const Caller &caller, const Reply &re
                              if (!entries) return reply(std::unexpected(entries.error()));
                              reply(Json{{"entries", *entries}});
                            });
-}
-
-// The dataplane says what its own view answers; which entry that was, and what people wrote beside
-// it, is in the store. In which line of a table an address belongs, and what a filter says of it, follows
-// from the secret seed: that is for who may change rules, others are told the verdict.
-void Api::explain(const Json &request, const Caller &caller, const Reply &reply) {
-  const auto text = request.at("address").get<std::string>();
-  const auto address = parse_address(text);
-  if (!address) return reply(fail(Errc::parse, fmt::format("{}: {}", text, address.error())));
-  ask_dataplane(
-      Json{{"what", "explain"}, {"address", to_string(*address)}}.dump(),
-      [this, address = *address, whole = caller.may_change, reply](const Result<std::string> &said) {
-        if (!said)
-          return reply(
-              fail(said.error().code, said.error().message + "; only its own view can explain a verdict"));
-        Json answer = Json::parse(*said, nullptr, false);
-        if (!answer.is_object())
-          return reply(fail(Errc::unreachable, "the dataplane's answer cannot be read"));
-        if (!whole) answer.erase("path");
-        answer["generation"] = engine_.pusher().dataplane_generation();
-        if (answer.value("judged", false) && denied_in_error(engine_, address)) {
-          answer["list"] = image::compact_list_name;
-          if (whole)
-            answer["path"].push_back({{"step", "rules"}, {"text", "none denies it: the filter errs"}});
-        }
-        const auto name = answer.find("list");
-        const RuleList *list = name != answer.end() && name->is_string() && engine_.rules()
-                                   ? engine_.rules()->find(name->get<std::string>())
-                                   : nullptr;
-        if (list != nullptr) add_entry(answer, engine_, *list, address);
-        reply(std::move(answer));
-      });
 }
 
 } // namespace weir::control

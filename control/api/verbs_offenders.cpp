@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace weir::control {
@@ -23,6 +25,17 @@ Result<std::vector<Address>> addresses_of(const Json &request) {
     return fail(Errc::usage,
                 fmt::format("{} addresses; name at most {} at a time", addresses.size(), wire::mark_max));
   return addresses;
+}
+
+constexpr std::size_t audited_addresses_max = 8; // named in the audit log; the others are counted
+
+std::string marked_text(const std::vector<Address> &addresses, std::uint64_t done) {
+  std::string text = fmt::format("{} of {}:", done, addresses.size());
+  for (const Address &address : std::span(addresses).first(std::min(addresses.size(), audited_addresses_max)))
+    text += ' ' + to_string(address);
+  if (addresses.size() > audited_addresses_max)
+    text += fmt::format(" and {} more", addresses.size() - audited_addresses_max);
+  return text;
 }
 
 } // namespace
@@ -43,28 +56,35 @@ void Api::offenders(const Json &, const Caller &, const Reply &reply) {
   });
 }
 
-void Api::offender_mark(const Json &request, const Caller &, const Reply &reply) {
+void Api::offender_mark(const Json &request, const Caller &caller, const Reply &reply) {
   const auto addresses = addresses_of(request);
   if (!addresses) return reply(std::unexpected(addresses.error()));
   const bool forget = request.at("verb") == "offender_unmark";
-  engine_.offenders().mark(*addresses, forget, [reply](const Result<wire::Marked> &marked) {
-    if (!marked) return reply(std::unexpected(marked.error()));
-    if (marked->no_room != 0)
-      return reply(
-          fail(Errc::refused,
-               fmt::format("{} of these addresses were not taken: there is room for 4096 marks, {} are "
-                           "there; a list holds more",
-                           marked->no_room, marked->in_memory)));
-    reply(Json{{"done", marked->done}, {"marks", marked->in_memory}});
-  });
+  engine_.offenders().mark(
+      *addresses, forget,
+      [this, reply, addresses = *addresses, forget,
+       by = user_text(caller.peer)](const Result<wire::Marked> &marked) {
+        if (!marked) return reply(std::unexpected(marked.error()));
+        if (marked->done != 0)
+          engine_.audit(by, forget ? "offender unmark" : "offender mark",
+                        marked_text(addresses, marked->done));
+        if (marked->no_room != 0)
+          return reply(
+              fail(Errc::refused,
+                   fmt::format("{} of these addresses were not taken: there is room for 4096 marks, {} are "
+                               "there; a list holds more",
+                               marked->no_room, marked->in_memory)));
+        reply(Json{{"done", marked->done}, {"marks", marked->in_memory}});
+      });
 }
 
-void Api::offender_train(const Json &, const Caller &, const Reply &reply) {
-  engine_.offenders().train(
-      [this, reply](const Result<std::shared_ptr<const weir::offenders::Model>> &model) {
-        if (!model) return reply(std::unexpected(model.error()));
-        reply(engine_.offenders().about());
-      });
+void Api::offender_train(const Json &, const Caller &caller, const Reply &reply) {
+  engine_.offenders().train([this, reply, by = user_text(caller.peer)](
+                                const Result<std::shared_ptr<const weir::offenders::Model>> &model) {
+    if (!model) return reply(std::unexpected(model.error()));
+    engine_.audit(by, "offender train");
+    reply(engine_.offenders().about());
+  });
 }
 
 } // namespace weir::control

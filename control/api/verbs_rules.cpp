@@ -1,5 +1,7 @@
 #include "control/api/api.hpp"
 #include "control/api/request_files.hpp"
+#include "control/base/line_diff.hpp"
+#include "control/engine/kept.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -197,14 +199,44 @@ void show_left(Json &lists, const Preview &seen, const RuleSet &live) {
 } // namespace
 
 void Api::diff(const Json &request, const Caller &caller, const Reply &reply) {
-  run_preview(engine_, request, caller, reply, [live = engine_.rules()](const Preview &seen) -> Result<Json> {
-    Json lists = Json::array();
-    for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
-    if (live) show_left(lists, seen, *live);
-    Json answer{{"lists", std::move(lists)}, {"warnings", Json::array()}};
-    show_guards(answer, seen);
-    return answer;
-  });
+  const bool of_file = !request.value("config", "").empty();
+  if (of_file && (request.contains("from") || request.contains("to")))
+    return reply(fail(Errc::usage, "diff: give it a configuration or generations, not both"));
+  if (request.contains("from")) return diff_generations(request, caller, reply);
+  if (request.contains("to")) return reply(fail(Errc::usage, "diff: `to` needs `from`"));
+  const bool whole = of_file || caller.may_change;
+  run_preview(engine_, request, caller, reply,
+              [live = engine_.rules(), whole](const Preview &seen) -> Result<Json> {
+                Json lists = Json::array();
+                for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
+                if (live) show_left(lists, seen, *live);
+                Json answer{{"lists", std::move(lists)}, {"warnings", Json::array()}};
+                if (live && whole)
+                  answer["settings"] = line_diff(live->config_text, seen.candidate.rules->config_text);
+                show_guards(answer, seen);
+                return answer;
+              });
+}
+
+// Of files alone: entries that were added by hand belong to no generation.
+void Api::diff_generations(const Json &request, const Caller &caller, const Reply &reply) {
+  const Generation from(request.at("from").get<Generation::rep>());
+  const Generation to(request.value("to", engine_.live_record().id.value()));
+  engine_.background().run(
+      [from, to, whole = caller.may_change, live = engine_.rules(),
+       &store = engine_.store()]() -> Result<Json> {
+        const Candidate before = TRY(restore_candidate(TRY(kept_generation(store, from)), live.get(), store));
+        const Candidate after =
+            TRY(restore_candidate(TRY(kept_generation(store, to)), before.rules.get(), store));
+        Json lists = Json::array();
+        for (const ListDiff &diff : after.diffs) lists.push_back(diff_json(diff));
+        show_left(lists, Preview{.candidate = after, .effective = {}, .dynamic = {}, .guards = {}},
+                  *before.rules);
+        Json answer{{"from", from}, {"to", to}, {"lists", std::move(lists)}, {"warnings", Json::array()}};
+        if (whole) answer["settings"] = line_diff(before.rules->config_text, after.rules->config_text);
+        return answer;
+      },
+      reply);
 }
 
 // The counters first: a plan rests on the share of hits that they show.
@@ -214,7 +246,9 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
       return reply(fail(Errc::usage,
                         "plan --apply is about the rules in force: give it no configuration, or take "
                         "`weirctl apply` for another one"));
-    return ask_stats([this, reply](const Json &) { engine_.replan(change_reply(reply)); });
+    return ask_stats([this, reply, by = user_text(caller.peer)](const Json &) {
+      engine_.replan(change_reply(reply), by);
+    });
   }
   ask_stats([this, request, caller, reply](const Json &) {
     plan::Circumstances now{.before_bytes = engine_.live_record().image_bytes,
@@ -262,9 +296,10 @@ void Api::apply(const Json &request, const Caller &caller, const Reply &reply) {
   });
 }
 
-void Api::confirm(const Json &, const Caller &, const Reply &reply) {
+void Api::confirm(const Json &, const Caller &caller, const Reply &reply) {
   const auto generation = engine_.confirm();
   if (!generation) return reply(std::unexpected(generation.error()));
+  engine_.audit(user_text(caller.peer), "confirm", fmt::format("generation {} stays", *generation));
   reply(Json{{"generation", *generation}});
 }
 

@@ -1,10 +1,14 @@
-// A look at a capture file before a replay: is it one, is it Ethernet, how many packets are whole.
+// What weirctl has libpcap for. A look at a capture file before a replay: is it one, is it Ethernet, how many packets are
+// whole; one packet of it; filters.
 #pragma once
 
 #include "weir/base/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
 
 namespace weir::cli {
 
@@ -16,5 +20,26 @@ struct CaptureFacts {
 // Reads the whole file when `count` is set, else its header alone. A file that is missing, no
 // capture, or not of link type Ethernet is an error; one that ends in the middle of a packet is not.
 [[nodiscard]] Result<CaptureFacts> inspect_capture(const std::filesystem::path &file, bool count);
+
+// The beginning of a frame in hexadecimal digits: `word` is such digits, or "FILE:N", the N-th packet (from 1) of a capture.
+[[nodiscard]] Result<std::string> packet_text(const std::string &word);
+
+// An expression as tcpdump takes it, over Ethernet frames.
+class PacketFilter {
+public:
+  // Errc::usage says what libpcap makes of it.
+  [[nodiscard]] static Result<PacketFilter> compile(const std::string &expression);
+  PacketFilter(PacketFilter &&) noexcept;
+  PacketFilter &operator=(PacketFilter &&) noexcept;
+  ~PacketFilter();
+
+  // `length`: of the whole packet; `bytes`: its beginning.
+  [[nodiscard]] bool takes(std::span<const std::uint8_t> bytes, std::uint32_t length) const;
+
+private:
+  struct Program;
+  explicit PacketFilter(std::unique_ptr<Program> program);
+  std::unique_ptr<Program> program_;
+};
 
 } // namespace weir::cli

@@ -8,7 +8,7 @@ namespace weir::cli {
 
 namespace {
 
-constexpr std::array<VerbHelp, 28> verbs{{
+constexpr std::array<VerbHelp, 29> verbs{{
     {"replay", "send a capture file through a private weir and show what it decides",
      "Starts a private weir-dataplane and weir-control in a temporary folder, lets every packet of the\n"
      "capture pass the same worker that serves real ports, and prints the verdict table. Nothing is left\n"
@@ -78,11 +78,14 @@ constexpr std::array<VerbHelp, 28> verbs{{
      "With\n"
      "--apply the rules in force are planned and built anew by what is known of the traffic now.",
      "weirctl plan next.yaml\n  weirctl plan --apply"},
-    {"diff", "what an apply would add and remove",
-     "Compares the lists of the configuration with those in force: entries added and removed, with "
-     "examples.\n"
-     "Nothing is changed.",
-     "weirctl diff next.yaml"},
+    {"diff", "what an apply would change, or what changed between generations",
+     "Compares the lists and the settings of a configuration with those in force, or those of one "
+     "generation\n"
+     "that is kept with those of another one (without a second number: with those in force): entries added "
+     "and\n"
+     "removed, with examples, and lines of the configuration. Entries that were added by hand belong to no\n"
+     "generation. Nothing is changed. A configuration whose name is a number is ./41.",
+     "weirctl diff next.yaml\n  weirctl diff 41 43"},
     {"apply", "make a configuration the next generation",
      "Reads the configuration and its lists, builds an image, and swaps it in while traffic flows. With\n"
      "--confirm the change is taken back after that time unless `weirctl confirm` is called before.\n"
@@ -98,18 +101,37 @@ constexpr std::array<VerbHelp, 28> verbs{{
     {"generations", "the generations that are kept",
      "Lists the generations that are kept for a rollback with their rules, sizes and build times.",
      "weirctl generations"},
-    {"explain", "what happens to packets of an address, and why",
-     "Asks the dataplane's own tables, step by step, and adds what the rules know about the entry. The exit\n"
-     "code is 1 when no list holds the address.",
-     "weirctl explain 203.0.113.9"},
+    {"log", "who changed what, and when",
+     "The newest changes of rules and entries, the last one last: when, by whom, what, and which generation "
+     "that\n"
+     "made. It is kept with the rules: 10,000 changes of rules, 100,000 of entries.",
+     "weirctl log\n  weirctl log bans --since 2h"},
+    {"explain", "what happens to packets of an address, or to one packet, and why",
+     "Asks the dataplane's own tables, step by step, and adds what the rules know about the entry, and "
+     "every\n"
+     "other entry around the address. --packet is a frame in hexadecimal digits, or the N-th of a capture: "
+     "what\n"
+     "it is comes before the lists, and the port that it enters says which of its addresses is judged. With\n"
+     "--config or --generation it says what those rules would do, which needs no dataplane. The exit code is "
+     "1\n"
+     "when no list decides.",
+     "weirctl explain 203.0.113.9\n  weirctl explain 203.0.113.9 --config next.yaml\n"
+     "  weirctl explain --packet in.pcap:17 --port wan"},
     {"stats", "counters of ports, verdicts, lists and workers",
      "Counters since the dataplane was started: ports, verdicts by reason and family, hits by list, "
      "workers,\n"
      "packets by generation. They survive every swap.",
      "weirctl stats"},
     {"drops", "why packets are dropped, and whose",
-     "Dropped packets by reason and by list, and addresses that were denied lately (a sample).",
-     "weirctl drops"},
+     "Dropped packets by reason and by list, and addresses that were denied lately (a sample). With --follow "
+     "the\n"
+     "packets themselves as they are dropped, a line each or into a capture file: port, queue, list, entry "
+     "and its\n"
+     "comment, and the first 184 bytes. At most some 20,000 a second of each worker are seen; the others "
+     "are\n"
+     "counted. Traffic waits for none. What packets carry is shown to those who may change rules.",
+     "weirctl drops\n  weirctl drops -f --filter \"tcp port 443\"\n"
+     "  weirctl drops -f -w denied.pcapng --file-size 100M --files 10"},
     {"top", "the addresses that send the most",
      "The busiest addresses among the sampled packets, each with its verdict; then what a packet costs in\n"
      "each stage of each worker, in TSC cycles since the dataplane began.",

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 
 namespace weir::cli {
@@ -19,7 +20,9 @@ namespace {
 struct RawWords {
   std::string ttl;
   std::string confirm;
+  std::string since;
   std::vector<std::string> applies;
+  std::vector<std::string> compared; // of diff: a configuration, or one or two generations
 };
 
 struct CommandLine {
@@ -34,6 +37,7 @@ struct CommandLine {
   void add_list_verbs();
   void add_configuration_verbs();
   void add_watching_verbs();
+  void add_drops();
   void add_offender_verbs();
   void add_replay();
 };
@@ -116,7 +120,12 @@ void CommandLine::add_configuration_verbs() {
   with_config("plan", Verb::plan, "configuration to plan for")
       ->add_flag("--apply", options.apply_plan,
                  "build the rules in force anew, by what is known of the traffic now");
-  with_config("diff", Verb::diff, "configuration to compare with");
+  CLI::App *diff = verb(app, "diff", Verb::diff);
+  diff->add_option("CONFIG|GENERATION", raw.compared,
+                   "a configuration, or one or two generations that are kept")
+      ->type_name("")
+      ->expected(0, 2);
+  diff->add_option("-c,--config", options.config, "configuration to compare with")->type_name("FILE");
   CLI::App *apply = with_config("apply", Verb::apply, "configuration to apply");
   apply->add_option("--confirm", raw.confirm, "take the change back after this time unless confirmed")
       ->type_name("TIME");
@@ -126,16 +135,34 @@ void CommandLine::add_configuration_verbs() {
   verb(app, "confirm", Verb::confirm);
   verb(app, "rollback", Verb::rollback)->add_option("GENERATION", options.generation, "one that is kept");
   verb(app, "generations", Verb::generations);
+  CLI::App *log = verb(app, "log", Verb::log);
+  log->add_option("LIST", options.list, "changes of this list alone");
+  log->add_option("-n,--count", options.count, "how many changes, the newest (50; with --since 10,000)")
+      ->check(count_up_to(10000));
+  log->add_option("--since", raw.since, "changes of this time alone, such as 2h")->type_name("TIME");
 }
 
 void CommandLine::add_watching_verbs() {
   verb(app, "status", Verb::status);
   verb(app, "health", Verb::health)->add_flag("--strict", options.strict, "warnings count as well");
-  verb(app, "explain", Verb::explain)
-      ->add_option("ADDRESS", options.address, "an IPv4 or IPv6 address")
-      ->required();
+  CLI::App *explain = verb(app, "explain", Verb::explain);
+  CLI::Option *address = explain->add_option("ADDRESS", options.address, "an IPv4 or IPv6 address");
+  CLI::Option *packet = explain
+                            ->add_option("-p,--packet", options.packet,
+                                         "a frame in hexadecimal digits, or the N-th of a capture")
+                            ->type_name("HEX|FILE:N")
+                            ->excludes(address);
+  explain->add_option("--port", options.port, "the port that the packet enters")
+      ->type_name("NAME")
+      ->needs(packet);
+  CLI::Option *config =
+      explain->add_option("-c,--config", options.config, "by a configuration that is not in force")
+          ->type_name("FILE");
+  explain->add_option("-g,--generation", options.generation, "by a generation that is kept")
+      ->check(count_up_to(std::numeric_limits<std::uint64_t>::max()))
+      ->excludes(config);
   verb(app, "stats", Verb::stats);
-  verb(app, "drops", Verb::drops);
+  add_drops();
   verb(app, "top", Verb::top)
       ->add_option("-n,--count", options.count, "how many addresses (20)")
       ->check(count_up_to(10000));
@@ -145,6 +172,30 @@ void CommandLine::add_watching_verbs() {
   verb(app, "completion", Verb::completion)
       ->add_option("SHELL", options.shell, "bash or zsh (bash)")
       ->check(CLI::IsMember({"bash", "zsh"}));
+}
+
+void CommandLine::add_drops() {
+  DropsOptions &drops = options.drops;
+  CLI::App *sub = verb(app, "drops", Verb::drops);
+  CLI::Option *follow =
+      sub->add_flag("-f,--follow", drops.follow, "packets as they are dropped, until interrupted");
+  CLI::Option *write = sub->add_option("-w,--write", drops.write, "capture file to write them to (pcapng)")
+                           ->type_name("FILE")
+                           ->needs(follow);
+  sub->add_option("-n,--count", options.count, "end after so many packets")
+      ->check(count_up_to(std::uint64_t{1} << 40))
+      ->needs(follow);
+  sub->add_option("--filter", drops.filter, "packets that tcpdump would take, such as \"tcp port 443\"")
+      ->type_name("EXPRESSION")
+      ->needs(follow);
+  CLI::Option *size =
+      sub->add_option("--file-size", drops.file_bytes, "begin the next file at this size, such as 100M")
+          ->transform(CLI::AsSizeValue(false).description(""))
+          ->type_name("SIZE")
+          ->needs(write);
+  sub->add_option("--files", drops.files, "how many files are kept then (10)")
+      ->check(CLI::Range(2u, 1000u).description(""))
+      ->needs(size);
 }
 
 void CommandLine::add_offender_verbs() {
@@ -289,6 +340,28 @@ std::variant<ReplayApply, std::string> apply_from(const std::string &text) {
 }
 
 // What CLI11 cannot know: durations, addresses, rising packet numbers. Empty when all is well.
+std::string finish_diff(const std::vector<std::string> &words, Options &options) {
+  const auto number = [](const std::string &word) {
+    std::uint64_t value = 0;
+    const auto [stopped, fault] = std::from_chars(word.data(), word.data() + word.size(), value);
+    const bool whole = fault == std::errc() && stopped == word.data() + word.size() && value > 0;
+    return whole ? std::optional(value) : std::nullopt;
+  };
+  if (words.empty()) return {};
+  if (!options.config.empty())
+    return "diff compares with --config or with what stands behind it, not with both.";
+  const auto from = number(words.front());
+  if (!from && words.size() == 1) options.config = words.front();
+  if (!from && words.size() == 2)
+    return fmt::format("\"{}\" is no generation; two words are two generations.", words.front());
+  if (!from) return {};
+  options.from = from;
+  if (words.size() == 1) return {};
+  options.to = number(words.back());
+  return options.to ? std::string()
+                    : fmt::format("\"{}\" is no generation; two words are two generations.", words.back());
+}
+
 std::string finish(CommandLine &line) {
   Options &options = line.options;
   const auto duration = [](const char *name, const std::string &text,
@@ -300,12 +373,16 @@ std::string finish(CommandLine &line) {
   };
   if (auto fault = duration("--ttl", line.raw.ttl, options.ttl); !fault.empty()) return fault;
   if (auto fault = duration("--confirm", line.raw.confirm, options.confirm); !fault.empty()) return fault;
+  if (auto fault = duration("--since", line.raw.since, options.since); !fault.empty()) return fault;
+  if (auto fault = finish_diff(line.raw.compared, options); !fault.empty()) return fault;
   for (const std::string &entry : options.entries) {
     if (entry == "-") continue;
     if (const auto prefix = parse_prefix(entry); !prefix)
       return fmt::format("\"{}\": {}.", entry, prefix.error());
   }
-  if (options.verb == Verb::explain)
+  if (options.verb == Verb::explain && options.address.empty() && options.packet.empty())
+    return "explain needs an ADDRESS or a --packet.";
+  if (options.verb == Verb::explain && options.packet.empty())
     if (const auto address = parse_address(options.address); !address)
       return fmt::format("\"{}\": {}.", options.address, address.error());
   for (const std::string &text : line.raw.applies) {

@@ -42,6 +42,7 @@ enum class Verb : std::uint8_t {
   confirm,
   rollback,
   generations,
+  log,
   explain,
   stats,
   drops,
@@ -73,6 +74,14 @@ struct ReplayOptions {
   std::string target = "cpp"; // or p4
 };
 
+struct DropsOptions {
+  bool follow = false;          // packets as they come, and no counters
+  std::filesystem::path write;  // capture file; empty: a line each
+  std::string filter;           // of libpcap; empty: none
+  std::uint64_t file_bytes = 0; // before the next file begins; 0: one file
+  unsigned files = 10;
+};
+
 struct Options {
   Verb verb = Verb::status;
   bool json = false;
@@ -83,16 +92,20 @@ struct Options {
   std::optional<std::chrono::seconds> ttl;
   std::string comment;
   std::filesystem::path file;   // list replace, list export, registers
-  std::filesystem::path config; // check, plan, diff, apply, doctor; empty: not given
+  std::filesystem::path config; // check, plan, diff, apply, explain, doctor; empty: not given
   bool force = false;
   bool apply_plan = false; // plan --apply
   bool strict = false;     // health
   std::optional<std::chrono::seconds> confirm;
-  std::optional<std::uint64_t> generation; // rollback
-  std::string address;                     // explain
-  std::uint64_t count = 20;                // top
-  std::string shell = "bash";              // completion
+  std::optional<std::uint64_t> generation;   // rollback, explain
+  std::optional<std::uint64_t> from, to;     // diff: generations; without `to` the rules in force
+  std::optional<std::chrono::seconds> since; // log: this long ago
+  std::string address;                       // explain; empty: a packet
+  std::string packet, port;           // explain: hexadecimal digits, or FILE:N; the port that it enters
+  std::optional<std::uint64_t> count; // top, log, drops
+  std::string shell = "bash";         // completion
   ReplayOptions replay;
+  DropsOptions drops;
 };
 
 struct Exit {

@@ -1,11 +1,13 @@
 #include "control/cli/program.hpp"
 
+#include "control/cli/capture.hpp"
 #include "control/cli/check.hpp"
 #include "control/cli/client.hpp"
 #include "control/cli/completion.hpp"
 #include "control/cli/doctor.hpp"
 #include "control/cli/export_file.hpp"
 #include "control/cli/fields.hpp"
+#include "control/cli/follow_drops.hpp"
 #include "control/cli/gather.hpp"
 #include "control/cli/health.hpp"
 #include "control/cli/options.hpp"
@@ -42,6 +44,7 @@ const char *request_name(Verb verb) {
   case Verb::confirm: return "confirm";
   case Verb::rollback: return "rollback";
   case Verb::generations: return "generations";
+  case Verb::log: return "log";
   case Verb::explain: return "explain";
   case Verb::stats: return "stats";
   case Verb::drops: return "drops";
@@ -88,7 +91,13 @@ Result<Json> request_of(const Options &options, std::istream &in) {
   if (options.confirm) request["confirm_s"] = options.confirm->count();
   if (options.generation) request["generation"] = *options.generation;
   if (!options.address.empty()) request["address"] = options.address;
-  if (options.verb == Verb::top) request["n"] = options.count;
+  if (!options.packet.empty()) request["packet"] = TRY(packet_text(options.packet));
+  if (!options.port.empty()) request["port"] = options.port;
+  if (options.from) request["from"] = *options.from;
+  if (options.to) request["to"] = *options.to;
+  if (options.since)
+    request["since"] = std::max<std::int64_t>(0, std::time(nullptr) - options.since->count());
+  if (options.count || options.verb == Verb::top) request["n"] = options.count.value_or(20);
   if (options.apply_plan) request["apply"] = true;
   const bool marks = options.verb == Verb::offender_mark || options.verb == Verb::offender_unmark;
   if (options.verb != Verb::list_add && options.verb != Verb::list_del && !marks) return request;
@@ -110,8 +119,10 @@ Result<Json> request_of(const Options &options, std::istream &in) {
 
 // What only reads is answered at once. A change of the rules takes as long as it takes: it is waited for
 // while weir-control answers others (client.hpp).
-std::chrono::milliseconds patience(Verb verb) {
-  switch (verb) {
+std::chrono::milliseconds patience(const Options &options) {
+  if (options.verb == Verb::explain && (options.generation || !options.config.empty()))
+    return std::chrono::milliseconds::max(); // lists are read
+  switch (options.verb) {
   case Verb::list_replace:
   case Verb::list_export:
   case Verb::plan:
@@ -130,8 +141,8 @@ std::chrono::milliseconds patience(Verb verb) {
 Result<OwnedFd> passed_with(const Options &options) {
   if (options.verb == Verb::list_export) return answer_file();
   if (options.verb == Verb::list_replace) return gather_list(fs::absolute(options.file));
-  const bool configures =
-      options.verb == Verb::plan || options.verb == Verb::diff || options.verb == Verb::apply;
+  const bool configures = options.verb == Verb::plan || options.verb == Verb::diff ||
+                          options.verb == Verb::apply || options.verb == Verb::explain;
   if (configures && !options.config.empty()) return gather_configuration(fs::absolute(options.config));
   return OwnedFd();
 }
@@ -144,7 +155,7 @@ Result<Json> asked(const Options &options, std::istream &in) {
   auto client = Client::connect(options.socket, waits);
   if (!client) return std::unexpected(std::move(client.error()));
   const int fd = passed.get();
-  const auto line = TRY(client->ask(json_line(request), patience(options.verb), {&fd, fd < 0 ? 0u : 1u}));
+  const auto line = TRY(client->ask(json_line(request), patience(options), {&fd, fd < 0 ? 0u : 1u}));
   Json answer = Json::parse(line, nullptr, false);
   if (!answer.is_object())
     return fail(Errc::parse, "weir-control answered something that is no JSON object.");
@@ -242,6 +253,8 @@ int run(const std::vector<std::string> &arguments, Streams streams) {
     streams.out << completion_for(options.shell);
     return exit_done;
   }
+  if (options.verb == Verb::drops && options.drops.follow)
+    return follow_drops(options, streams.out, streams.err);
   say_in_utf8(options.comment, streams.err);
   const auto answer = answer_to(options, streams.in);
   if (!answer) return report_failure(options, name_of(answer.error().code), answer.error().message, streams);

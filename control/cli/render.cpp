@@ -22,6 +22,7 @@ std::string render(const Options &options, const Json &answer, std::int64_t now)
   case Verb::rollback: return render_apply(answer, now);
   case Verb::confirm: return render_confirm(answer);
   case Verb::generations: return render_generations(answer, now);
+  case Verb::log: return render_log(answer);
   case Verb::explain: return render_explain(answer, now);
   case Verb::stats: return render_stats(answer);
   case Verb::drops: return render_drops(answer);

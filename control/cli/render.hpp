@@ -25,6 +25,7 @@ using Json = nlohmann::json;
 [[nodiscard]] std::string render_diff(const Json &answer);
 [[nodiscard]] std::string render_apply(const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_confirm(const Json &answer);
+[[nodiscard]] std::string render_log(const Json &answer);
 [[nodiscard]] std::string render_generations(const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_explain(const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_stats(const Json &answer);

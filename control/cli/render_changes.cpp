@@ -204,11 +204,21 @@ std::string render_diff(const Json &answer) {
   Table table({{"LIST"}, {"ADDED", right}, {"REMOVED", right}, {"EXAMPLES"}});
   std::uint64_t changed = 0;
   for (const Json &list : child(answer, "lists")) {
-    changed += count_in(list, "added") + count_in(list, "removed");
+    const std::uint64_t entries = count_in(list, "added") + count_in(list, "removed");
+    if (entries == 0 && child(list, "examples").empty()) continue;
+    changed += entries + child(list, "examples").size();
     table.add({text_in(list, "name"), thousands_in(list, "added"), thousands_in(list, "removed"),
                examples_text(child(list, "examples"))});
   }
-  return (changed == 0 ? "nothing would change\n" : table.text()) + warnings(answer);
+  const Json &settings = child(answer, "settings");
+  std::string text = changed == 0 ? std::string() : table.text();
+  if (settings.is_array() && !settings.empty()) {
+    text += "configuration\n";
+    for (const Json &line : settings)
+      if (line.is_string()) text += "  " + config::printable(line.get<std::string>()) + '\n';
+  }
+  if (text.empty()) text = has_number(answer, "from") ? "nothing differs\n" : "nothing would change\n";
+  return text + warnings(answer);
 }
 
 std::string render_confirm(const Json &answer) {

@@ -182,9 +182,26 @@ std::string render_generations(const Json &answer, std::int64_t now) {
   return table.empty() ? "no generation yet\n" : table.text();
 }
 
+// All entries around the address, if there are more than the one that decides.
+std::string held_by_text(const Json &answer, std::int64_t now) {
+  const Json &holders = child(answer, "held_by");
+  if (!holders.is_array() || holders.size() < 2) return {};
+  Table table({{"ENTRY"}, {"LIST"}, {"ACTION"}, {"ADDED"}, {"EXPIRES"}, {"COMMENT"}});
+  for (const Json &holder : holders)
+    table.add({text_in(holder, "entry"), text_in(holder, "list"), text_in(holder, "action"),
+               when_text(time_in(holder, "added_at"), now), when_text(time_in(holder, "expires_at"), now),
+               text_in(holder, "comment", "")});
+  std::string text = "held by\n" + table.text();
+  if (count_in(answer, "held_by_total") > holders.size())
+    text += fmt::format("(the first {} of {})\n", holders.size(), thousands_in(answer, "held_by_total"));
+  return text;
+}
+
 std::string render_explain(const Json &answer, std::int64_t now) {
-  std::string text =
-      fmt::format("{}  reason {}", in_capitals(text_in(answer, "verdict")), text_in(answer, "reason"));
+  std::string text;
+  if (const auto by = text_in(answer, "by", ""); !by.empty())
+    text = fmt::format("by the rules of {}, which packets are not judged by now:\n", by);
+  text += fmt::format("{}  reason {}", in_capitals(text_in(answer, "verdict")), text_in(answer, "reason"));
   if (const auto list = text_in(answer, "list", ""); !list.empty()) text += "  list " + list;
   if (const auto entry = text_in(answer, "entry", ""); !entry.empty()) text += "  entry " + entry;
   if (const auto comment = text_in(answer, "comment", ""); !comment.empty())
@@ -196,7 +213,7 @@ std::string render_explain(const Json &answer, std::int64_t now) {
   for (const Json &step : child(answer, "path")) width = std::max(width, text_in(step, "step").size());
   for (const Json &step : child(answer, "path"))
     text += fmt::format("  {:<{}}  {}\n", text_in(step, "step"), width, text_in(step, "text"));
-  return text;
+  return text + held_by_text(answer, now);
 }
 
 } // namespace weir::cli

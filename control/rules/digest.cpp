@@ -1,6 +1,7 @@
 #include "control/rules/normalise.hpp"
 
 #include "weir/base/hash.hpp"
+#include "weir/base/hex.hpp"
 
 #include <cstring>
 #include <memory>
@@ -70,14 +71,6 @@ image::Digest rules_digest(const Effective &rules, const Policy &policy) {
   return hasher.digest();
 }
 
-std::string to_hex(const image::Digest &digest) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : digest) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
-}
+std::string to_hex(const image::Digest &digest) { return hex_of(digest.data(), digest.size()); }
 
 } // namespace weir::rules

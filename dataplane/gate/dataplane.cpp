@@ -64,6 +64,8 @@ Status Dataplane::start_workers() {
   else
     return std::unexpected(rings.error());
 
+  drops = TRY(DropWatch::create(setup.workers));
+
   const auto hands = ports.deal(setup.workers);
   unsigned lcore = RTE_MAX_LCORE;
   unsigned id = 0;
@@ -77,6 +79,7 @@ Status Dataplane::start_workers() {
     worker.when_idle = setup.when_idle;
     worker.samples = samples.of(id);
     worker.sample_one_in = setup.sample_one_in;
+    worker.drops = drops.get();
     worker.p4 = p4.get();
     if (replay) {
       worker.when_tx_full = WhenTxFull::wait;

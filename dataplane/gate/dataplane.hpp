@@ -8,6 +8,7 @@
 #include "dataplane/image/generations.hpp"
 #include "dataplane/image/image_copies.hpp"
 #include "dataplane/image/image_slot.hpp"
+#include "dataplane/packet/drop_watch.hpp"
 #include "dataplane/packet/p4_target.hpp"
 #include "dataplane/packet/samples.hpp"
 #include "dataplane/packet/worker.hpp"
@@ -64,6 +65,7 @@ public:
   Background background;
   Generations generations;
   SampleRings samples;
+  std::unique_ptr<DropWatch> drops; // null: before start_workers()
   Ports ports;
   PortLooks port_looks;
   WorkerLooks worker_looks;

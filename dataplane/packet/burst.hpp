@@ -91,9 +91,9 @@ template <class Each>
       each(slot++, header, burst.judges_destination ? header.destination_offset : header.source_offset);
     }
   };
-  if (const ParsedPacket &outer = burst.parsed_as(packet); is_judged(outer)) {
+  if (const ParsedPacket &outer = burst.parsed_as(packet); outer.is_judged()) {
     ask(outer);
-    if (burst.has_inside && is_judged(burst.inside(packet))) ask(burst.inside(packet));
+    if (burst.has_inside && burst.inside(packet).is_judged()) ask(burst.inside(packet));
   }
 }
 

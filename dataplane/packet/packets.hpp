@@ -57,10 +57,6 @@ struct Packets {
   return rte_pktmbuf_mtod(packet, const std::uint8_t *);
 }
 
-[[nodiscard]] inline bool is_judged(const ParsedPacket &parsed) noexcept {
-  return parsed.is_ip() && !parsed.link_local;
-}
-
 // rx -> parsed[], judged[]; which address is judged has been decided. Stage 1 of stages.hpp.
 void parse_burst(Packets &burst) noexcept;
 

@@ -2,6 +2,8 @@
 #include "dataplane/packet/stages.hpp"
 #include "weir/lookup/kernels/choose.hpp"
 
+#include <optional>
+
 namespace weir::dataplane {
 namespace {
 
@@ -74,6 +76,17 @@ template <FamilySlot family> void judge_plain(Burst &burst) noexcept {
 }
 
 } // namespace
+
+Address denied_address(const Burst &burst, unsigned packet) noexcept {
+  if (burst.questions() == 1) return judged_first(burst, packet);
+  std::optional<Address> denied;
+  each_question(burst, packet, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
+    if (!denied && table::value::is_set(burst.lookup.deny(slot)) &&
+        !table::value::is_set(burst.lookup.allow(slot)))
+      denied = address_at(header, frame_of(burst.packets[packet]), offset);
+  });
+  return denied.value_or(judged_first(burst, packet));
+}
 
 void judge_burst(Burst &burst, Verdict without_image) noexcept {
   if (burst.image != nullptr) {

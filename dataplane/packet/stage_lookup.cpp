@@ -27,16 +27,11 @@ void ask_one_each(Burst &burst) noexcept {
       burst.judges_destination ? &ParsedPacket::destination_offset : &ParsedPacket::source_offset;
   for (unsigned i = 0; i < burst.count; ++i) {
     const ParsedPacket &parsed = burst.parsed_as(i);
-    if (is_judged(parsed)) ask(burst, i, i, parsed, parsed.*address);
+    if (parsed.is_judged()) ask(burst, i, i, parsed, parsed.*address);
   }
 }
 
 } // namespace
-
-// What enters an inside port goes to the remote party; from everywhere else it comes from it.
-bool judges_destination(Match match, PortSide side) noexcept {
-  return match == Match::destination || (match == Match::remote && side == PortSide::inside);
-}
 
 void ask_burst(Burst &burst, Burst *ahead) noexcept {
   if (ahead != nullptr && ahead->image == nullptr) ahead = nullptr;

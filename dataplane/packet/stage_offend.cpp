@@ -28,18 +28,6 @@ std::uint64_t now_ns(const Burst &burst, const WorkerSetup &setup) noexcept {
   return static_cast<std::uint64_t>(static_cast<double>(rte_rdtsc()) * ns_a_cycle);
 }
 
-// The address that a list denied; under several questions it is not always the first.
-Address denied_address(const Burst &burst, unsigned packet) noexcept {
-  if (burst.questions() == 1) return judged_first(burst, packet);
-  std::optional<Address> denied;
-  each_question(burst, packet, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
-    if (!denied && table::value::is_set(burst.lookup.deny(slot)) &&
-        !table::value::is_set(burst.lookup.allow(slot)))
-      denied = address_at(header, frame_of(burst.packets[packet]), offset);
-  });
-  return denied.value_or(judged_first(burst, packet));
-}
-
 PacketMask with_reason(const Burst &burst, Reason reason) noexcept {
   PacketMask mask = 0;
   for (unsigned i = 0; i < burst.count; ++i) mask |= PacketMask{burst.decisions[i].reason == reason} << i;

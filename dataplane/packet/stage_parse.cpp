@@ -26,18 +26,6 @@ template <bool looks_inside> [[nodiscard]] bool parse_alike(Packets &burst) noex
   return true;
 }
 
-// What is inside has a say where lists judge it, and where the policy drops it as it is.
-[[nodiscard]] bool has_a_say(const ParsedPacket &inside, const Policy &policy) noexcept {
-  switch (inside.kind) {
-  case PacketKind::ipv4:
-  case PacketKind::ipv6: return !inside.link_local;
-  case PacketKind::malformed: return policy.malformed == Verdict::drop;
-  case PacketKind::too_many_tags: return policy.too_many_tags == Verdict::drop;
-  case PacketKind::non_ip: break;
-  }
-  return false;
-}
-
 // What is inside packet i is judged in its place, or beside it.
 void parse_inside(Packets &burst, unsigned i) noexcept {
   const ParsedPacket inside =

@@ -8,9 +8,6 @@ namespace weir::dataplane {
 
 class Sampler;
 
-// Is a packet judged by its destination? By its source otherwise. Not asked under `either`.
-[[nodiscard]] bool judges_destination(Match match, PortSide side) noexcept;
-
 // parse_burst() comes first: packets.hpp has it, so that its file sees no lookup.
 
 // parsed[], judged[] -> questions under way, while the burst `ahead`, if there is one, is probed.
@@ -30,6 +27,8 @@ void name_denied(Burst &burst) noexcept;
   return address_at(parsed, frame_of(burst.packets[packet]),
                     burst.judges_destination ? parsed.destination_offset : parsed.source_offset);
 }
+// The address that a list denied; under several questions it is not always the first. Of a burst that the stages judged.
+[[nodiscard]] Address denied_address(const Burst &burst, unsigned packet) noexcept;
 [[nodiscard]] Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept;
 
 // decision() of what no list decides about -> reason offender, where the memory of offenders knows it; tells the memory what

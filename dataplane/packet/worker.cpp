@@ -1,5 +1,6 @@
 #include "dataplane/packet/worker.hpp"
 
+#include "dataplane/packet/drop_watch.hpp"
 #include "dataplane/packet/handover.hpp"
 #include "dataplane/packet/p4_target.hpp"
 #include "dataplane/packet/samples.hpp"
@@ -41,7 +42,9 @@ void count_lookups(const lookup::BurstLookup::Cost &cost, WorkerCounters &counte
 struct Worker::State {
   State(WorkerSetup s, ImageSlot &image_slot, Counters &all)
       : setup(std::move(s)), slot(image_slot), counters(all.worker(setup.id)),
-        sampler(setup.samples, setup.sample_one_in), without_image(config::verdict_of(setup.no_image)) {}
+        sampler(setup.samples, setup.sample_one_in),
+        drops(setup.drops != nullptr ? setup.drops->desk(setup.id, setup.p4 == nullptr) : DropDesk()),
+        without_image(config::verdict_of(setup.no_image)) {}
 
   [[nodiscard]] bool poll(const RxQueue &queue) noexcept;
   [[nodiscard]] bool poll_for_p4(const RxQueue &queue) noexcept;
@@ -57,6 +60,7 @@ struct Worker::State {
   ImageSlot &slot;
   WorkerCounters &counters;
   Sampler sampler;
+  DropDesk drops;
   Verdict without_image;
   unsigned next = 0;      // place of the next burst in the ring
   unsigned in_flight = 0; // not yet judged
@@ -116,6 +120,7 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
 // A judged burst is sampled, sent and counted.
 void Worker::State::leave(Burst &burst) noexcept {
   sampler.take(burst, counters);
+  drops.look(burst);
   const unsigned count = burst.count;
   if (burst.image != nullptr)
     burst.image->packets_by_worker[setup.id].packets.add(count);

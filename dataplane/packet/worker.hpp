@@ -24,6 +24,7 @@ struct rte_ring;
 
 namespace weir::dataplane {
 
+class DropWatch;
 class P4Target;
 
 enum class WhenIdle : std::uint8_t { spin, yield };  // yield: CPUs are shared, give way and then sleep
@@ -40,7 +41,8 @@ struct WorkerSetup {
   rte_ring *denied = nullptr; // dropped packets go here (waiting while full) and are not freed
   WorkerRings samples{};      // of wire::Sample elements; null: nothing is sampled
   std::uint32_t sample_one_in = 1024;
-  P4Target *p4 = nullptr; // judges in place of the stages, if there is one
+  const DropWatch *drops = nullptr; // who wants to see what is dropped; null: nobody can
+  P4Target *p4 = nullptr;           // judges in place of the stages, if there is one
 };
 
 class Worker {

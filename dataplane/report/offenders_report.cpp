@@ -59,7 +59,8 @@ Json offenders_json(const Dataplane &dataplane) {
   return json;
 }
 
-void explain_offender(const AttachedImage &image, const Address &address, lookup::Explanation &why) {
+void explain_offender(const AttachedImage &image, const Address &address, const std::optional<Traits> &seen,
+                      lookup::Explanation &why) {
   if (why.reason != Reason::fallthrough || image.offenders == nullptr) return;
   const image::OffendersView &view = image.view.offenders;
   const OffenderMemory &memory = *image.offenders;
@@ -69,14 +70,16 @@ void explain_offender(const AttachedImage &image, const Address &address, lookup
   };
   if (view.spares(address)) return say("guard.never_deny names the address: never taken for an offender");
   if (mark == Mark::forgotten) return say("unmarked: not an offender until it is told of again");
-  if (mark == Mark::none && view.element() == OffenderElement::header)
+  const bool by_header = view.element() == OffenderElement::header;
+  if (mark == Mark::none && by_header && !seen)
     return say("the memory goes by address and headers: it depends on the packet");
-  const float score = view.score_of(address, {});
+  const Traits traits = by_header ? seen.value_or(Traits()) : Traits();
+  const float score = view.score_of(address, traits);
   const unsigned group = view.group_of(score);
   const std::string where =
       view.has_trees() ? fmt::format("group {} of {}, score {:.2f}", group + 1, view.groups().size(), score)
                        : std::string("one group for all");
-  if (mark == Mark::none && !memory.contains(view.key_of(address, {}), score))
+  if (mark == Mark::none && !memory.contains(view.key_of(address, traits), score))
     return say("not remembered: " + where);
   say(mark == Mark::marked ? "marked by weirctl offender mark"
                            : fmt::format("remembered: {}; action {}", where, name_of(view.action())));

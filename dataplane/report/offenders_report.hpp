@@ -2,9 +2,12 @@
 #pragma once
 
 #include "dataplane/gate/dataplane.hpp"
+#include "weir/key/traits.hpp"
 #include "weir/lookup/explain.hpp"
 
 #include <nlohmann/json_fwd.hpp>
+
+#include <optional>
 
 namespace weir::dataplane {
 
@@ -12,7 +15,8 @@ namespace weir::dataplane {
 [[nodiscard]] nlohmann::ordered_json offenders_json(const Dataplane &dataplane);
 
 // Of an address that no list decides about: whether the memory takes its packets for an offender's. Under the element
-// `header` that depends on the packet, which is said.
-void explain_offender(const AttachedImage &image, const Address &address, lookup::Explanation &why);
+// `header` that depends on the packet: without its traits, this is said.
+void explain_offender(const AttachedImage &image, const Address &address, const std::optional<Traits> &traits,
+                      lookup::Explanation &why);
 
 } // namespace weir::dataplane

@@ -1,12 +1,14 @@
 #include "dataplane/report/queries.hpp"
 
 #include "dataplane/report/offenders_report.hpp"
+#include "weir/base/hex.hpp"
 #include "weir/config/no_image.hpp"
 #include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/deny_filter_writer.hpp"
 #include "weir/image/reader.hpp"
 #include "weir/key/text.hpp"
 #include "weir/lookup/explain.hpp"
+#include "weir/lookup/explain_packet.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -200,26 +202,101 @@ Json info(const Dataplane &dataplane) {
   return json;
 }
 
+Json without_an_image(const Dataplane &dataplane) {
+  return {{"verdict", name_of(config::verdict_of(dataplane.setup.no_image))},
+          {"reason", name_of(Reason::no_image)},
+          {"list", nullptr},
+          {"path", {{{"step", "image"}, {"text", "no generation is attached"}}}}};
+}
+
+Json explanation_json(const lookup::Explanation &why, const AttachedImage &live) {
+  Json json{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}};
+  json["list"] = why.list.empty() ? Json(nullptr) : Json(why.list);
+  json["entry"] = why.entry.empty() ? Json(nullptr) : Json(why.entry);
+  if (why.judged) json["judged"] = true;
+  json["generation"] = live.generation;
+  json["path"] = Json::array();
+  for (const auto &[step, step_text] : why.path)
+    json["path"].push_back({{"step", step}, {"text", step_text}});
+  return json;
+}
+
 Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
   const auto address = parse_address(text);
   if (!address) return fail(Errc::usage, fmt::format("\"{}\" is {}", text, address.error()));
   const auto lock = dataplane.generations.lock();
   const AttachedImage *live = dataplane.slot.current();
-  if (live == nullptr)
-    return Json{{"verdict", name_of(config::verdict_of(dataplane.setup.no_image))},
-                {"reason", name_of(Reason::no_image)},
-                {"list", nullptr},
-                {"path", {{{"step", "image"}, {"text", "no generation is attached"}}}}};
+  if (live == nullptr) return without_an_image(dataplane);
   lookup::Explanation why = lookup::explain(live->view, *address);
-  explain_offender(*live, *address, why);
-  Json json{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}};
-  json["list"] = why.list.empty() ? Json(nullptr) : Json(why.list);
-  json["entry"] = why.entry.empty() ? Json(nullptr) : Json(why.entry);
-  if (why.judged) json["judged"] = true;
-  json["generation"] = live->generation;
-  json["path"] = Json::array();
-  for (const auto &[step, step_text] : why.path)
-    json["path"].push_back({{"step", step}, {"text", step_text}});
+  explain_offender(*live, *address, {}, why);
+  return explanation_json(why, *live);
+}
+
+// The side of the port that a packet enters; without a name the ports must not differ in what they judge.
+Result<PortSide> side_of(const Dataplane &dataplane, const std::string &name, Match match) {
+  std::string names;
+  for (const Port &port : dataplane.ports.all()) {
+    if (port.name == name) return port.side;
+    names += (names.empty() ? "" : ", ") + port.name;
+  }
+  if (!name.empty())
+    return fail(Errc::not_found, fmt::format("no port is named {}; there are {}", name, names));
+  if (match != Match::remote) return PortSide::none;
+  return fail(
+      Errc::usage,
+      fmt::format("under `match: remote` the port says which address is judged: name one of {}", names));
+}
+
+Result<Json> explained(const Dataplane &dataplane, std::span<const std::uint8_t> frame,
+                       const std::string &port) {
+  const auto lock = dataplane.generations.lock();
+  const AttachedImage *live = dataplane.slot.current();
+  if (live == nullptr) return without_an_image(dataplane);
+  const image::ImageView &view = live->view;
+  const PortSide side = TRY(side_of(dataplane, port, view.policy.match));
+  lookup::PacketExplanation why = lookup::explain_packet(
+      view.policy, frame, side, [&](const Address &address) { return lookup::explain(view, address); });
+  if (why.address)
+    explain_offender(*live, *why.address,
+                     traits_of(frame.data(), frame.size(), parse_packet(frame.data(), frame.size())), why);
+  Json json = explanation_json(why, *live);
+  if (why.address) json["address"] = to_string(*why.address);
+  return json;
+}
+
+Result<Json> explained(const Dataplane &dataplane, const Json &query) {
+  const auto text = [&](const char *field) {
+    const auto at = query.find(field);
+    return at != query.end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  if (query.contains("address")) return explained(dataplane, text("address"));
+  if (!query.contains("packet")) return fail(Errc::parse, "explain needs an \"address\" or a \"packet\"");
+  return explained(dataplane, TRY(bytes_of_hex(text("packet"))), text("port"));
+}
+
+Json drop_json(const DropRecord &record, const Dataplane &dataplane) {
+  Json json{{"number", record.number},          {"at_ns", record.at_ns},
+            {"generation", record.generation},  {"queue", record.queue},
+            {"reason", name_of(record.reason)}, {"length", record.wire_bytes},
+            {"left_out", record.left_out},      {"bytes", hex_of(record.bytes.data(), record.captured)}};
+  const std::vector<Port> &ports = dataplane.ports.all();
+  json["port"] = record.port < ports.size() ? ports[record.port].name : std::string();
+  if (record.list != no_slot) json["list"] = dataplane.lists.name_of(record.list);
+  if (record.family != FamilySlot::other)
+    json["address"] = to_string(record.family == FamilySlot::ipv4
+                                    ? Address::from_wire(load_unaligned<std::uint32_t>(record.address.data()))
+                                    : Address::from_v6(record.address.data()));
+  return json;
+}
+
+Result<Json> dropped(const Dataplane &dataplane, const Json &query) {
+  constexpr std::size_t most = 256; // a message each 20 ms is not held up by more
+  if (!dataplane.drops) return fail(Errc::unreachable, "no worker runs yet");
+  const auto from = query.find("from");
+  const bool counts = from != query.end() && from->is_number_unsigned();
+  const DropWatch::Seen seen = dataplane.drops->ask(counts ? from->get<std::uint64_t>() : 0, most);
+  Json json{{"next", seen.next}, {"overwritten", seen.overwritten}, {"packets", Json::array()}};
+  for (const DropRecord *record : seen.records) json["packets"].push_back(drop_json(*record, dataplane));
   return json;
 }
 
@@ -232,18 +309,18 @@ std::string stats_json(const Snapshot &snapshot) {
 Result<std::string> answer_query(const Dataplane &dataplane, std::string_view query) {
   const Json json = Json::parse(query, nullptr, false);
   if (!json.is_object() || !json.contains("what") || !json["what"].is_string())
-    return fail(Errc::parse, R"(a query is a JSON object with "what": stats, info, offenders or explain)");
+    return fail(Errc::parse,
+                R"(a query is a JSON object with "what": stats, info, offenders, explain or drops)");
   const std::string what = json["what"];
   if (what == "stats") return stats_json(take_snapshot(dataplane));
   if (what == "info") return info(dataplane).dump();
   if (what == "offenders") return offenders_json(dataplane).dump();
-  if (what == "explain") {
-    if (!json.contains("address") || !json["address"].is_string())
-      return fail(Errc::parse, "explain needs an \"address\"");
-    const auto answer = TRY(explained(dataplane, json["address"]));
-    return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-  return fail(Errc::parse, fmt::format("unknown query \"{}\": stats, info, offenders or explain", what));
+  if (what == "explain")
+    return TRY(explained(dataplane, json)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (what == "drops")
+    return TRY(dropped(dataplane, json)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return fail(Errc::parse,
+              fmt::format("unknown query \"{}\": stats, info, offenders, explain or drops", what));
 }
 
 Status write_report(const Snapshot &snapshot, const std::filesystem::path &file) {

@@ -76,7 +76,7 @@ private:
     burst.image = image_.get();
     burst.policy = &image_->view.policy;
     burst.match = image_->view.policy.match;
-    burst.judges_destination = dataplane::judges_destination(burst.match, sides[packet.port]);
+    burst.judges_destination = judges_destination(burst.match, sides[packet.port]);
     burst.count = 1;
     burst.packets[0] = const_cast<rte_mbuf *>(packet.mbuf);
     dataplane::parse_burst(burst);

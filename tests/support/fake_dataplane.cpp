@@ -178,6 +178,14 @@ bool FakeDataplane::take(int connection, std::span<const std::byte> message, int
   return send_message(connection, wire::Type::refused, header.request, text);
 }
 
+namespace {
+
+constexpr const char *dropped_json =
+    R"({"next":3,"overwritten":0,"packets":[{"number":1,"reason":"deny","list":"drop","address":"10.0.0.1","bytes":"00"},)"
+    R"({"number":2,"reason":"malformed","bytes":"00"}]})";
+
+} // namespace
+
 Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
                                                      std::span<const std::byte> payload, int fd,
                                                      wire::Type &type) {
@@ -234,23 +242,27 @@ Result<std::vector<std::byte>> FakeDataplane::answer(const wire::Header &header,
   case wire::Type::query: {
     type = wire::Type::answer;
     std::vector<std::byte> text = bytes_of(wire::Answer{});
+    const std::string_view question(reinterpret_cast<const char *>(payload.data()), payload.size());
     const std::string json =
-        R"({"lost":0,"families":{"ipv4":{"pass":)" + std::to_string(judged_ - judged_denied_) +
-        R"(,"drop":)" + std::to_string(judged_denied_) + R"(}},"reasons":{"deny":{"drop":)" +
-        std::to_string(judged_denied_) +
-        R"(}},"lists":{},"generations":{},"verdict":"drop","reason":"deny",)"
-        R"("workers":[{"id":0},{"id":1,"timed_packets":20,"receive_cycles":100,"count_cycles":50}],)"
-        R"("list":"bans","path":[],"overlays":[)" +
-        (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"allow_filter":)" +
-        (live_ ? allow_filter_json(live_->writer->allow_filter()) : "null") +
-        R"(,"allow_filter_generation":{"generation":)" + std::to_string(live_ ? live_->generation : 0) +
-        R"(,"asked":)" + std::to_string(filter_asked_) + R"(,"accepted":)" + std::to_string(filter_wrong_) +
-        R"(,"false_accepted":)" + std::to_string(filter_wrong_) +
-        R"(},"deny_filter_generation":{"generation":)" + std::to_string(live_ ? live_->generation : 0) +
-        R"(,"asked":)" + std::to_string(stack_did_.asked) + R"(,"accepted":)" +
-        std::to_string(stack_did_.accepted) + R"(,"false_accepted":)" +
-        std::to_string(stack_did_.false_accepted) + R"(,"denied":)" + std::to_string(stack_did_.denied) +
-        "}}";
+        question.contains(R"("what":"drops")")
+            ? dropped_json
+            : R"({"lost":0,"families":{"ipv4":{"pass":)" + std::to_string(judged_ - judged_denied_) +
+                  R"(,"drop":)" + std::to_string(judged_denied_) + R"(}},"reasons":{"deny":{"drop":)" +
+                  std::to_string(judged_denied_) +
+                  R"(}},"lists":{},"generations":{},"verdict":"drop","reason":"deny",)"
+                  R"("workers":[{"id":0},{"id":1,"timed_packets":20,"receive_cycles":100,"count_cycles":50}],)"
+                  R"("list":"bans","path":[],"overlays":[)" +
+                  (live_ ? overlay_json(live_->writer->view()) : "") + R"(],"allow_filter":)" +
+                  (live_ ? allow_filter_json(live_->writer->allow_filter()) : "null") +
+                  R"(,"allow_filter_generation":{"generation":)" +
+                  std::to_string(live_ ? live_->generation : 0) + R"(,"asked":)" +
+                  std::to_string(filter_asked_) + R"(,"accepted":)" + std::to_string(filter_wrong_) +
+                  R"(,"false_accepted":)" + std::to_string(filter_wrong_) +
+                  R"(},"deny_filter_generation":{"generation":)" +
+                  std::to_string(live_ ? live_->generation : 0) + R"(,"asked":)" +
+                  std::to_string(stack_did_.asked) + R"(,"accepted":)" + std::to_string(stack_did_.accepted) +
+                  R"(,"false_accepted":)" + std::to_string(stack_did_.false_accepted) + R"(,"denied":)" +
+                  std::to_string(stack_did_.denied) + "}}";
     const auto *from = reinterpret_cast<const std::byte *>(json.data());
     text.insert(text.end(), from, from + json.size());
     return text;

@@ -65,6 +65,8 @@ struct ParsedPacket {
   [[nodiscard]] constexpr bool is_ip() const noexcept {
     return kind == PacketKind::ipv4 || kind == PacketKind::ipv6;
   }
+  // By lists.
+  [[nodiscard]] constexpr bool is_judged() const noexcept { return is_ip() && !link_local; }
 };
 static_assert(sizeof(ParsedPacket) == 10);
 

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "weir/key/parse.hpp"
+#include "weir/key/policy.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -132,6 +133,18 @@ struct Carried {
   case detail::protocol::udp: return detail::vxlan_inside(frame, captured, carried.offset);
   default: return detail::nothing_inside;
   }
+}
+
+// What is inside has a say where lists judge it, and where the policy drops it as it is.
+[[nodiscard]] inline bool has_a_say(const ParsedPacket &inside, const Policy &policy) noexcept {
+  switch (inside.kind) {
+  case PacketKind::ipv4:
+  case PacketKind::ipv6: return !inside.link_local;
+  case PacketKind::malformed: return policy.malformed == Verdict::drop;
+  case PacketKind::too_many_tags: return policy.too_many_tags == Verdict::drop;
+  case PacketKind::non_ip: break;
+  }
+  return false;
 }
 
 // Of a frame that is_plain_ipv4(): whether look_inside() may find more than nothing.

@@ -79,9 +79,20 @@ enum class Tunnels : std::uint8_t {
 
 enum class PortSide : std::uint8_t { none = 0, outside = 1, inside = 2 };
 
+// Is a packet judged by its destination? By its source otherwise; under `either` by both, one after the other. What enters
+// an inside port goes to the remote party; from everywhere else it comes from it.
+[[nodiscard]] constexpr bool judges_destination(Match match, PortSide side) noexcept {
+  return match == Match::destination || (match == Match::remote && side == PortSide::inside);
+}
+
 [[nodiscard]] constexpr std::string_view name_of(Match match) noexcept {
   constexpr std::array<std::string_view, 4> names{"remote", "source", "destination", "either"};
   return names[static_cast<std::size_t>(match) & 3];
+}
+
+[[nodiscard]] constexpr std::string_view name_of(PortSide side) noexcept {
+  constexpr std::array<std::string_view, 3> names{"none", "outside", "inside"};
+  return names[static_cast<std::size_t>(side) % names.size()];
 }
 
 [[nodiscard]] constexpr std::string_view name_of(Tunnels tunnels) noexcept {

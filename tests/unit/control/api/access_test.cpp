@@ -91,7 +91,7 @@ TEST(Access, is_needed_for_changing_by_what_changes) {
   for (const char *verb : {"list_add", "list_del", "list_replace", "apply", "confirm", "rollback"})
     EXPECT_EQ(right_for(verb, false), Right::change) << verb;
   for (const char *verb : {"status", "ping", "list_show", "list_export", "check", "plan", "diff",
-                           "generations", "explain", "stats", "drops", "top"})
+                           "generations", "log", "explain", "stats", "drops", "drops_follow", "top"})
     EXPECT_EQ(right_for(verb, false), Right::read) << verb;
   EXPECT_EQ(right_for("plan", true), Right::change);
 }

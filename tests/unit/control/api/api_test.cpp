@@ -268,6 +268,164 @@ TEST_F(ApiTest, apply_diff_generations_and_rollback_tell_one_story) {
   EXPECT_EQ(dataplane.denies("172.16.0.1"), "");
 }
 
+TEST_F(ApiTest, generations_are_compared_with_each_other_and_with_the_rules_in_force) {
+  bench.configure("version: 1\npolicy: {default: drop}\n"
+                  "lists:\n- {name: drop, action: deny, entries: [10.0.0.0/8, 172.16.0.1]}\n");
+  ASSERT_EQ(ask({{"verb", "apply"}})["generation"], 2);
+  ASSERT_EQ(ask({{"verb", "rollback"}})["generation"], 3);
+  const Json diff = ask({{"verb", "diff"}, {"from", 1}, {"to", 2}});
+  ASSERT_EQ(diff["ok"], true) << diff;
+  EXPECT_EQ(diff["lists"][0]["name"], "drop");
+  EXPECT_EQ(diff["lists"][0]["added"], 1);
+  EXPECT_EQ(diff["lists"][0]["examples"], Json::array({"+172.16.0.1"}));
+  EXPECT_EQ(diff["lists"][1]["name"], "bans");
+  EXPECT_EQ(diff["settings"],
+            Json::array({"+policy: {default: drop}", "-- {name: drop, action: deny, entries: [10.0.0.0/8]}",
+                         "-- {name: bans, action: deny, dynamic: true, ttl: 1h}",
+                         "+- {name: drop, action: deny, entries: [10.0.0.0/8, 172.16.0.1]}"}));
+  const Json back = ask({{"verb", "diff"}, {"from", 2}});
+  EXPECT_EQ(back["to"], 3);
+  EXPECT_EQ(back["lists"][0]["removed"], 1);
+  const Json same = ask({{"verb", "diff"}, {"from", 1}, {"to", 3}});
+  EXPECT_EQ(same["lists"][0]["added"].get<int>() + same["lists"][0]["removed"].get<int>(), 0);
+  EXPECT_EQ(same["settings"], Json::array());
+  EXPECT_EQ(ask({{"verb", "diff"}, {"from", 7}})["code"], "not_found");
+  EXPECT_EQ(ask({{"verb", "diff"}, {"to", 1}})["code"], "usage");
+  EXPECT_EQ(ask({{"verb", "diff"}, {"from", 1}, {"config", "x"}})["code"], "usage");
+}
+
+TEST_F(ApiTest, explain_asks_rules_that_are_not_in_force) {
+  ASSERT_EQ(ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", {"10.0.0.9"}}})["ok"], true);
+  bench.write_list("next.txt", "192.0.2.0/24 # one\n");
+  bench.write_list("next.yaml", "version: 1\nguard: {never_deny: [10.0.0.8/30]}\n"
+                                "lists:\n- {name: drop, action: deny, file: next.txt}\n"
+                                "- {name: bans, action: deny, dynamic: true, ttl: 1h}\n");
+  const std::string config = bench.path("next.yaml");
+  const auto files = cli::gather_configuration(config);
+  ASSERT_TRUE(files) << files.error().message;
+  const auto by_file = [&](const char *address) {
+    return ask({{"verb", "explain"}, {"address", address}, {"config", config}}, files->get());
+  };
+  const Json new_entry = by_file("192.0.2.7");
+  EXPECT_EQ(new_entry["verdict"], "drop");
+  EXPECT_EQ(new_entry["entry"], "192.0.2.0/24");
+  EXPECT_EQ(new_entry["comment"], "one") << "which is in no store yet: " << new_entry;
+  EXPECT_EQ(new_entry["by"], config);
+  EXPECT_EQ(by_file("10.1.1.1")["reason"], "default") << "what that list held is gone";
+  const Json both = by_file("10.0.0.9");
+  EXPECT_EQ(both["verdict"], "pass");
+  EXPECT_EQ(both["list"], "never_deny");
+  ASSERT_EQ(both["held_by"].size(), 2u);
+  EXPECT_EQ(both["held_by"][1]["list"], "bans") << "what was added by hand belongs to no generation";
+  EXPECT_EQ(both["held_by"][1]["dynamic"], true);
+  EXPECT_EQ(ask({{"verb", "generations"}})["generations"].size(), 1u);
+
+  bench.configure("version: 1\nlists:\n- {name: other, action: deny, entries: [172.16.0.1]}\n");
+  ASSERT_EQ(ask({{"verb", "apply"}})["generation"], 2);
+  const Json before = ask({{"verb", "explain"}, {"address", "10.1.1.1"}, {"generation", 1}});
+  EXPECT_EQ(before["list"], "drop") << before;
+  EXPECT_EQ(before["by"], "generation 1");
+  EXPECT_EQ(ask({{"verb", "explain"}, {"address", "10.1.1.1"}, {"generation", 9}})["code"], "not_found");
+  EXPECT_EQ(ask({{"verb", "explain"}, {"address", "10.1.1.1"}, {"generation", 1}, {"config", "x"}})["code"],
+            "usage");
+}
+
+// IPv4 from 10.1.1.1 to 192.0.2.7, without a checksum that anybody looks at.
+constexpr const char *frame = "020000000001 020000000002 0800 450000140000000040010000 0a010101 c0000207";
+
+TEST_F(ApiTest, explain_takes_a_packet_and_the_port_that_it_enters) {
+  bench.write_list("next.yaml",
+                   "version: 1\nports:\n- {name: wan, device: net_null0, side: outside, peer: lan}\n"
+                   "- {name: lan, device: net_null1, side: inside, peer: wan}\n"
+                   "policy: {non_ip: drop}\n"
+                   "lists:\n- {name: drop, action: deny, entries: [10.1.1.0/24]}\n");
+  const std::string config = bench.path("next.yaml");
+  const auto files = cli::gather_configuration(config);
+  ASSERT_TRUE(files) << files.error().message;
+  const auto explain = [&](const char *packet, const char *port) {
+    Json request{{"verb", "explain"}, {"packet", packet}, {"config", config}};
+    if (*port != '\0') request["port"] = port;
+    return ask(request, files->get());
+  };
+  const Json in = explain(frame, "wan"), out = explain(frame, "lan");
+  EXPECT_EQ(in["verdict"], "drop") << in;
+  EXPECT_EQ(in["entry"], "10.1.1.0/24");
+  EXPECT_EQ(in["address"], "10.1.1.1");
+  EXPECT_EQ(in["held_by_total"], 1);
+  EXPECT_EQ(out["reason"], "default") << out;
+  EXPECT_EQ(out["address"], "192.0.2.7");
+  EXPECT_EQ(explain("020000000001020000000002 0806", "wan")["reason"], "non_ip");
+  EXPECT_EQ(explain("020000000001020000000002 0806", "wan")["verdict"], "drop");
+  EXPECT_EQ(explain("0200", "wan")["reason"], "malformed");
+  EXPECT_EQ(explain(frame, "dmz")["code"], "not_found");
+  EXPECT_EQ(explain(frame, "")["code"], "usage");
+  EXPECT_EQ(explain("02000x", "wan")["code"], "parse");
+  EXPECT_EQ(ask({{"verb", "explain"}})["code"], "usage");
+  EXPECT_EQ(ask({{"verb", "explain"}, {"address", "10.0.0.1"}, {"packet", "00"}})["code"], "usage");
+  EXPECT_EQ(ask({{"verb", "explain"}, {"address", "10.0.0.1"}, {"port", "wan"}})["code"], "usage");
+}
+
+TEST_F(ApiTest, explain_names_every_list_that_holds_the_address) {
+  ASSERT_EQ(ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", {"10.0.0.0/16"}}})["ok"], true);
+  const Json why = ask({{"verb", "explain"}, {"address", "10.0.0.1"}});
+  EXPECT_EQ(why["list"], "bans");
+  EXPECT_EQ(why["entry"], "10.0.0.0/16");
+  ASSERT_EQ(why["held_by"].size(), 2u) << why;
+  EXPECT_EQ(why["held_by"][0]["list"], "bans");
+  EXPECT_EQ(why["held_by"][1]["entry"], "10.0.0.0/8");
+  EXPECT_EQ(why["held_by_total"], 2);
+}
+
+TEST_F(ApiTest, dropped_packets_come_with_their_entry) {
+  ASSERT_EQ(ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", {"10.0.0.1"}}})["ok"], true);
+  const Json seen = ask({{"verb", "drops_follow"}, {"from", 1}});
+  ASSERT_EQ(seen["packets"].size(), 2u) << seen;
+  EXPECT_EQ(seen["next"], 3);
+  EXPECT_EQ(seen["packets"][0]["entry"], "10.0.0.0/8")
+      << "of the list that dropped it, and not of bans: " << seen;
+  EXPECT_EQ(seen["packets"][0]["bytes"], "00");
+  EXPECT_FALSE(seen["packets"][1].contains("entry"));
+  config::Groups groups;
+  groups.read = "games";
+  admit(std::move(*Access::of(groups)));
+  pretend = Peer{.pid = 1, .uid = 54321, .gid = getgrnam("games")->gr_gid, .groups = {}};
+  const Json looked = ask({{"verb", "drops_follow"}});
+  EXPECT_EQ(looked["packets"][0]["entry"], "10.0.0.0/8") << looked;
+  EXPECT_FALSE(looked["packets"][0].contains("bytes")) << "what packets carry is not for everybody";
+}
+
+TEST_F(ApiTest, the_log_says_who_changed_what_over_a_rollback) {
+  const std::string me = "uid " + std::to_string(geteuid());
+  ASSERT_EQ(ask({{"verb", "list_add"},
+                 {"list", "bans"},
+                 {"entries", {{{"prefix", "203.0.113.9"}, {"comment", "ssh"}}, "203.0.113.10"}}})["ok"],
+            true);
+  ASSERT_EQ(ask({{"verb", "list_del"}, {"list", "bans"}, {"entries", {"203.0.113.10"}}})["ok"], true);
+  ASSERT_EQ(ask({{"verb", "list_del"}, {"list", "bans"}, {"entries", {"203.0.113.11"}}})["ok"], false);
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, entries: [10.0.0.0/8, 172.16.0.1]}\n");
+  ASSERT_EQ(ask({{"verb", "apply"}})["generation"], 2);
+  ASSERT_EQ(ask({{"verb", "rollback"}})["generation"], 3);
+  const Json log = ask({{"verb", "log"}})["changes"];
+  ASSERT_EQ(log.size(), 5u) << "the first load, and no word of what was refused: " << log;
+  EXPECT_EQ(log[0]["what"], "first load");
+  EXPECT_EQ(log[0]["by"], "weir-control");
+  std::vector<std::string> said; // of one second, rules before entries
+  for (const Json &change : log) {
+    said.push_back(change["what"].get<std::string>() + " | " + change["detail"].get<std::string>());
+    EXPECT_EQ(change["by"], change["what"] == "first load" ? "weir-control" : me);
+  }
+  const auto has = [&](const std::string &text) {
+    return std::ranges::any_of(said, [&](const std::string &s) { return s.find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(has("list add bans | +2: 203.0.113.9 203.0.113.10 \"ssh\"")) << log;
+  EXPECT_TRUE(has("list del bans | -1: 203.0.113.10")) << log;
+  EXPECT_TRUE(has("drop +1 -0")) << log;
+  EXPECT_TRUE(has("rollback to 1")) << log;
+  EXPECT_EQ(ask({{"verb", "log"}, {"list", "bans"}})["changes"].size(), 2u);
+  EXPECT_EQ(ask({{"verb", "log"}, {"n", 1}})["changes"].size(), 1u);
+  EXPECT_EQ(ask({{"verb", "log"}, {"since", now_s() + 1000}})["changes"].size(), 0u);
+}
+
 TEST_F(ApiTest, an_export_can_be_read_back_by_replace) {
   ASSERT_EQ(ask({{"verb", "list_add"},
                  {"list", "drop"},

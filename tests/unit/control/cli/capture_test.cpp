@@ -51,6 +51,19 @@ TEST_F(CliCapture, whole_packets_are_counted) {
   EXPECT_FALSE(facts->cut);
 }
 
+TEST_F(CliCapture, a_packet_is_named_by_its_bytes_or_by_its_place) {
+  EXPECT_EQ(packet_text("00 1B:ff").value(), "001bff");
+  const std::string file = write(capture_bytes(3));
+  EXPECT_EQ(packet_text(file + ":3").value(), std::string(120, '0'));
+  EXPECT_THAT(packet_text(file + ":4").error().message, HasSubstr("there is no packet 4; it has 3"));
+  EXPECT_THAT(packet_text(file + ":x").error().message, HasSubstr("which packet?"));
+  EXPECT_THAT(packet_text(file + ":0").error().message, HasSubstr("which packet?"));
+  EXPECT_THAT(packet_text("/nonexistent.pcap:1").error().message,
+              HasSubstr("neither a capture and a number"));
+  EXPECT_THAT(packet_text("001").error().message, HasSubstr("needs two"));
+  EXPECT_THAT(packet_text(write("no capture").string() + ":1").error().message, HasSubstr("not a capture"));
+}
+
 TEST_F(CliCapture, one_cut_in_the_middle_of_a_packet_gives_what_is_whole) {
   std::string bytes = capture_bytes(5);
   bytes.resize(bytes.size() - 10);

@@ -67,6 +67,31 @@ TEST(CliOptions, apply_takes_its_configuration_as_a_word_or_an_option) {
   EXPECT_TRUE(good({"apply"}).config.empty());
 }
 
+TEST(CliOptions, diff_takes_a_configuration_or_generations) {
+  EXPECT_EQ(good({"diff", "next.yaml"}).config, "next.yaml");
+  EXPECT_EQ(good({"diff", "-c", "next.yaml"}).config, "next.yaml");
+  EXPECT_EQ(good({"diff", "./41"}).config, "./41");
+  const Options since = good({"diff", "41"});
+  EXPECT_EQ(since.from, 41u);
+  EXPECT_FALSE(since.to);
+  const Options between = good({"diff", "41", "43"});
+  EXPECT_EQ(between.from, 41u);
+  EXPECT_EQ(between.to, 43u);
+  EXPECT_TRUE(between.config.empty());
+  EXPECT_FALSE(good({"diff"}).from);
+}
+
+TEST(CliOptions, explain_asks_rules_in_force_or_others) {
+  EXPECT_EQ(good({"explain", "10.0.0.1", "--config", "next.yaml"}).config, "next.yaml");
+  EXPECT_EQ(good({"explain", "10.0.0.1", "-g", "41"}).generation, 41u);
+  EXPECT_EQ(refused({"explain", "10.0.0.1", "-g", "41", "-c", "next.yaml"}).code, exit_usage);
+  const Options packet = good({"explain", "--packet", "in.pcap:3", "--port", "wan"});
+  EXPECT_EQ(packet.packet, "in.pcap:3");
+  EXPECT_EQ(packet.port, "wan");
+  EXPECT_EQ(refused({"explain", "10.0.0.1", "--packet", "00"}).code, exit_usage);
+  EXPECT_EQ(refused({"explain", "10.0.0.1", "--port", "wan"}).code, exit_usage);
+}
+
 TEST(CliOptions, an_unknown_verb_suggests_the_nearest) {
   const Exit end = refused({"sttus"});
   EXPECT_EQ(end.code, exit_usage);
@@ -90,11 +115,18 @@ TEST(CliOptions, what_makes_no_sense_is_a_usage_error_that_names_the_value) {
       {{"list", "add", "bans", "10.0.0.5/8"}, "10.0.0.5/8"},
       {{"list", "add", "bans", "10.0.0.5", "--ttl", "soon"}, "soon"},
       {{"explain", "example.org"}, "example.org"},
+      {{"explain"}, "ADDRESS or a --packet"},
       {{"replay", "in.pcap"}, "config"},
       {{"replay", "in.pcap", "--config", "a", "--apply", "b@x"}, "b@x"},
       {{"replay", "in.pcap", "--config", "a", "--loop", "0"}, "loop"},
       {{"replay", "in.pcap", "--config", "a", "--apply", "b@9", "--apply", "c@9"}, "rise"},
       {{"rollback", "last"}, "last"},
+      {{"diff", "41", "next.yaml"}, "next.yaml"},
+      {{"diff", "next.yaml", "41"}, "next.yaml"},
+      {{"diff", "41", "43", "44"}, "44"},
+      {{"diff", "41", "-c", "next.yaml"}, "not with both"},
+      {{"log", "--since", "yesterday"}, "yesterday"},
+      {{"log", "-n", "0"}, "0"},
       {{"completion", "fish"}, "fish"},
   };
   for (const auto &[line, named] : cases) {

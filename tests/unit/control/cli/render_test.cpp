@@ -196,6 +196,52 @@ TEST(CliRender, explain_shows_the_entry_and_the_path) {
             "  /24    table 1: match\n");
 }
 
+TEST(CliRender, explain_names_every_entry_around_an_address_and_the_rules_that_were_asked) {
+  const Json answer =
+      Json::parse(R"json({"by": "next.yaml", "verdict": "pass", "reason": "allow", "list": "ops",
+    "entry": "203.0.113.9", "held_by_total": 3, "held_by": [
+      {"list": "ops", "action": "allow", "entry": "203.0.113.9", "dynamic": false, "added_at": 1699992800},
+      {"list": "drop", "action": "deny", "entry": "203.0.113.0/24", "dynamic": false, "comment": "SBL1"}]})json");
+  EXPECT_EQ(render_explain(answer, now), "by the rules of next.yaml, which packets are not judged by now:\n"
+                                         "PASS  reason allow  list ops  entry 203.0.113.9\n"
+                                         "held by\n"
+                                         "ENTRY           LIST  ACTION  ADDED   EXPIRES  COMMENT\n"
+                                         "203.0.113.9     ops   allow   2h ago  -        \n"
+                                         "203.0.113.0/24  drop  deny    -       -        SBL1\n"
+                                         "(the first 2 of 3)\n");
+}
+
+TEST(CliRender, a_log_says_when_who_and_what) {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  const Json answer = Json::parse(R"json({"changes": [
+    {"at": 1699992800, "by": "uid 0", "what": "apply", "detail": "weir.yaml, drop +14 -3", "generation": 43},
+    {"at": 1699992801, "by": "uid 4294967294", "what": "list add bans", "list": "bans", "detail": "+1: 10.0.0.1"},
+    {"at": 1699992802, "by": "weir-control", "what": "rollback to 42", "detail": "", "generation": 44}]})json");
+  const std::string text = render_log(answer);
+  EXPECT_NE(text.find("2023-11-14 20:13:20  root (uid 0)"), std::string::npos) << text;
+  EXPECT_NE(text.find("43  apply           weir.yaml, drop +14 -3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("uid 4294967294"), std::string::npos) << "nobody's name: " << text;
+  EXPECT_NE(text.find("-  list add bans   +1: 10.0.0.1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("weir-control"), std::string::npos) << text;
+  EXPECT_EQ(render_log({{"changes", Json::array()}}), "no change is recorded\n");
+}
+
+TEST(CliRender, a_diff_shows_entries_and_lines_of_the_configuration) {
+  const Json answer =
+      Json::parse(R"json({"from": 41, "to": 43, "warnings": [], "settings": ["-  default: pass",
+    "+  default: drop"], "lists": [{"name": "drop", "added": 1, "removed": 0, "examples": ["+10.0.0.1"]},
+    {"name": "same", "added": 0, "removed": 0, "examples": []}]})json");
+  EXPECT_EQ(render_diff(answer), "LIST  ADDED  REMOVED  EXAMPLES\n"
+                                 "drop      1        0  +10.0.0.1\n"
+                                 "configuration\n"
+                                 "  -  default: pass\n"
+                                 "  +  default: drop\n");
+  EXPECT_EQ(render_diff({{"from", 1}, {"to", 2}, {"lists", Json::array()}, {"settings", Json::array()}}),
+            "nothing differs\n");
+  EXPECT_EQ(render_diff({{"lists", Json::array()}}), "nothing would change\n");
+}
+
 TEST(CliRender, a_replay_shows_verdicts_generations_and_the_sum) {
   const Json report = Json::parse(R"json({
     "packets": 10000, "pass": 9412, "drop": 588, "lost": 0, "mpps": 1.9, "memory": "ordinary pages (no hugepages free)",

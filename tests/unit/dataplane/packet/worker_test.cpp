@@ -4,10 +4,13 @@
 #include "tests/support/packets.hpp"
 #include "tests/support/ring_gate.hpp"
 #include "tests/support/test_image.hpp"
+#include "weir/base/hex.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -29,6 +32,8 @@ RuleSet rules_of(const Policy &policy) {
        {prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("fe80::/10"), prefix("0.0.0.0/32")}}};
   return rules;
 }
+
+using Json = nlohmann::json;
 
 class WorkerTest : public testing::Test {
 protected:
@@ -293,6 +298,63 @@ TEST_F(WorkerTest, explains_an_address_as_it_judges_it) {
   EXPECT_NE(allowed.find(R"("verdict":"pass","reason":"allow","list":"ops")"), std::string::npos) << allowed;
   EXPECT_EQ(control.query(R"({"what":"explain","address":"10.0.0"})"), "");
   EXPECT_EQ(control.query("[]"), "");
+}
+
+TEST_F(WorkerTest, shows_dropped_packets_to_who_asks) {
+  enforce({});
+  DataplaneClient control(gate_->socket());
+  const auto ask = [&](std::uint64_t from) {
+    return Json::parse(control.query(R"({"what":"drops","from":)" + std::to_string(from) + "}"));
+  };
+  const FrameBuilder from_denied = from_to("10.0.0.1", "192.0.2.1");
+  const Frame denied = from_denied.frame();
+  expect(wan, from_denied, Verdict::drop, Reason::deny); // nobody has asked yet
+  std::uint64_t from = ask(0).at("next");
+  expect(wan, from_denied, Verdict::drop, Reason::deny);
+  expect(wan, from_to("198.51.100.1", "192.0.2.1"), Verdict::pass, Reason::fallthrough);
+  expect(wan, FrameBuilder().ethernet(0x0800).payload(6), Verdict::drop, Reason::malformed);
+  Json packets = Json::array();
+  for (unsigned i = 0; packets.size() < 2 && i < 500; ++i) {
+    const Json answer = ask(from);
+    from = answer.at("next");
+    EXPECT_EQ(answer.at("overwritten"), 0);
+    for (const Json &packet : answer.at("packets")) packets.push_back(packet);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ASSERT_EQ(packets.size(), 2u) << packets;
+  EXPECT_EQ(packets[0].at("reason"), "deny");
+  EXPECT_EQ(packets[0].at("list"), "bad");
+  EXPECT_EQ(packets[0].at("address"), "10.0.0.1");
+  EXPECT_EQ(packets[0].at("port"), "wan");
+  EXPECT_EQ(packets[0].at("length"), denied.bytes.size());
+  EXPECT_EQ(packets[0].at("bytes"),
+            hex_of(denied.bytes.data(), std::min<std::size_t>(denied.bytes.size(), 184)));
+  EXPECT_EQ(packets[1].at("reason"), "malformed");
+  EXPECT_FALSE(packets[1].contains("address"));
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  EXPECT_NEAR(packets[0].at("at_ns").get<double>(), static_cast<double>(now.count()), 60e9);
+}
+
+TEST_F(WorkerTest, explains_a_packet_as_it_judges_it) {
+  DataplaneClient control(gate_->socket());
+  const auto query = [&](const Frame &frame, const std::string &port) {
+    return R"({"what":"explain","packet":")" + hex_of(frame.bytes.data(), frame.bytes.size()) +
+           R"(","port":")" + port + R"("})";
+  };
+  const Frame frame = from_to("192.0.2.1", "10.0.0.1").frame();
+  EXPECT_NE(control.query(query(frame, "wan")).find("no_image"), std::string::npos);
+  enforce({});
+  const std::string in = control.query(query(frame, "wan")), out = control.query(query(frame, "lan"));
+  EXPECT_NE(in.find(R"("verdict":"pass","reason":"default")"), std::string::npos) << in;
+  EXPECT_NE(in.find(R"("address":"192.0.2.1")"), std::string::npos) << in;
+  EXPECT_NE(out.find(R"("verdict":"drop","reason":"deny","list":"bad","entry":"10.0.0.0/8")"),
+            std::string::npos)
+      << "its destination is the remote party: " << out;
+  EXPECT_EQ(control.query(query(frame, "dmz")), "") << "no such port";
+  EXPECT_EQ(control.query(query(frame, "")), "") << "the side is not known";
+  EXPECT_EQ(control.query(R"({"what":"explain","packet":"0g","port":"wan"})"), "");
+  EXPECT_EQ(control.query(R"({"what":"explain"})"), "");
 }
 
 } // namespace

@@ -1,0 +1,130 @@
+#include "weir/lookup/explain_packet.hpp"
+
+#include "weir/key/text.hpp"
+#include "weir/key/tunnel.hpp"
+
+#include <fmt/format.h>
+
+namespace weir::lookup {
+namespace {
+
+std::string header_text(const ParsedPacket &parsed, std::span<const std::uint8_t> frame) {
+  std::string text(name_of(parsed.kind));
+  if (parsed.is_ip())
+    text += fmt::format(" from {} to {}", to_string(address_at(parsed, frame.data(), parsed.source_offset)),
+                        to_string(address_at(parsed, frame.data(), parsed.destination_offset)));
+  return text;
+}
+
+std::string frame_text(const ParsedPacket &parsed, std::size_t bytes) {
+  std::string text = fmt::format("{} bytes", bytes);
+  if (parsed.tags > 0) text += fmt::format(", {} VLAN tag{}", parsed.tags, parsed.tags == 1 ? "" : "s");
+  if (parsed.header_offset > 0)
+    text += fmt::format(", EtherType {:#06x} before byte {}", parsed.ethertype, parsed.header_offset);
+  return text;
+}
+
+class Judge {
+public:
+  Judge(const Policy &policy, std::span<const std::uint8_t> frame, PortSide side,
+        const std::function<Explanation(const Address &)> &ask)
+      : policy_(policy), frame_(frame), side_(side), ask_(ask) {}
+
+  PacketExplanation run() {
+    ParsedPacket outer = parse_packet(frame_.data(), frame_.size());
+    out_.path.push_back({"frame", frame_text(outer, frame_.size())});
+    out_.path.push_back({"parse", header_text(outer, frame_)});
+    std::optional<ParsedPacket> beside;
+    if (policy_.tunnels != Tunnels::outer) look(outer, beside);
+    if (!has_address(outer)) return std::move(out_);
+    if (outer.link_local) {
+      decide(policy_.link_local, Reason::link_local, "policy.link_local");
+      return std::move(out_);
+    }
+    if (beside && !has_address(*beside)) return std::move(out_);
+    judge(outer);
+    if (beside && beside->is_judged()) judge(*beside);
+    return std::move(out_);
+  }
+
+private:
+  void look(ParsedPacket &outer, std::optional<ParsedPacket> &beside) {
+    const ParsedPacket inside = look_inside(frame_.data(), frame_.size(), outer);
+    const bool says = has_a_say(inside, policy_);
+    if (inside.kind != PacketKind::non_ip)
+      out_.path.push_back({"inside", header_text(inside, frame_) + (says ? "" : ": has no say")});
+    if (!says) return;
+    policy_.tunnels == Tunnels::inner ? outer = inside : beside.emplace(inside);
+  }
+
+  void decide(Verdict verdict, Reason reason, std::string_view key) {
+    out_.verdict = verdict;
+    out_.reason = reason;
+    out_.path.push_back({std::string(name_of(reason)), fmt::format("{} is {}", key, name_of(verdict))});
+  }
+
+  // False: what the packet is has decided.
+  bool has_address(const ParsedPacket &parsed) {
+    switch (parsed.kind) {
+    case PacketKind::malformed:
+      decide(policy_.malformed, Reason::malformed, "policy.malformed");
+      return false;
+    case PacketKind::non_ip: decide(policy_.non_ip, Reason::non_ip, "policy.non_ip"); return false;
+    case PacketKind::too_many_tags:
+      decide(policy_.too_many_tags, Reason::too_many_tags, "policy.too_many_tags");
+      return false;
+    case PacketKind::ipv4:
+    case PacketKind::ipv6: break;
+    }
+    return true;
+  }
+
+  void judge(const ParsedPacket &parsed) {
+    if (policy_.match == Match::either) {
+      judge(parsed, parsed.source_offset, "source");
+      judge(parsed, parsed.destination_offset, "destination");
+    } else if (judges_destination(policy_.match, side_)) {
+      judge(parsed, parsed.destination_offset, "destination");
+    } else {
+      judge(parsed, parsed.source_offset, "source");
+    }
+  }
+
+  void judge(const ParsedPacket &parsed, std::uint16_t offset, std::string_view which) {
+    const Address address = address_at(parsed, frame_.data(), offset);
+    std::string text =
+        fmt::format("{} {}: policy.match is {}", which, to_string(address), name_of(policy_.match));
+    if (policy_.match == Match::remote) text += fmt::format(", and the port's side {}", name_of(side_));
+    if (out_.address && out_.reason == Reason::deny) {
+      out_.path.push_back({"judged", text + "; not asked: denied already"});
+      return;
+    }
+    out_.path.push_back({"judged", std::move(text)});
+    Explanation said = ask_(address);
+    for (Explanation::Step &step : said.path) out_.path.push_back(std::move(step));
+    const bool first = !out_.address;
+    if (!first && said.reason != Reason::deny && out_.reason == Reason::allow) return;
+    const bool decides = first || said.reason != Reason::fallthrough;
+    if (decides) out_.address = address;
+    out_.verdict = said.verdict;
+    out_.reason = said.reason;
+    out_.list = std::move(said.list);
+    out_.entry = std::move(said.entry);
+    out_.judged = said.judged;
+  }
+
+  const Policy &policy_;
+  std::span<const std::uint8_t> frame_;
+  PortSide side_;
+  const std::function<Explanation(const Address &)> &ask_;
+  PacketExplanation out_;
+};
+
+} // namespace
+
+PacketExplanation explain_packet(const Policy &policy, std::span<const std::uint8_t> frame, PortSide side,
+                                 const std::function<Explanation(const Address &)> &ask) {
+  return Judge(policy, frame, side, ask).run();
+}
+
+} // namespace weir::lookup

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t questions = 1 << 17;     // of each kind, in a round
 constexpr std::size_t rated_max = 1 << 22;     // known negatives that rates are measured with
 constexpr std::uint64_t no_bound = 1ull << 50; // bits of layers that have to be built larger
+constexpr unsigned replans_max = 3;
 
 using Keys = std::span<const KeyHash>;
 using Asked = std::function<std::uint64_t(Keys)>; // how many of them it accepts
@@ -104,36 +105,50 @@ Status add_plain(const char *name, const typename Base::Shape &shape, double bit
   return rate(all.back(), setting);
 }
 
+// Small layers are rounded up, and what they then let through fills the next ones: where that takes more bits than
+// there are, the stack is planned again with less.
 template <class Base>
-Status add_stack(const char *name, const ThreeLayers &layers, const Setting &setting,
+Result<build::BuiltStack<Base>> build_within(const std::vector<build::LayerSize> &choices, double bits,
+                                             const Setting &setting, ThreeLayers &layers) {
+  double planned = bits;
+  for (unsigned attempt = 0;; ++attempt) {
+    auto made = TRY(build::build_stack<Base>(3, build::PlannedShapes(layers).within(no_bound),
+                                             setting.universe.positives, setting.universe.negatives,
+                                             setting.task.seed));
+    const double excess = static_cast<double>(made.stack.bits()) / setting.keys() - bits;
+    if (excess <= bits / 100 || attempt == replans_max) return made;
+    planned -= excess;
+    const auto smaller = least_errors(choices, setting.task.psi, setting.known_per_key(), planned);
+    if (!smaller) return made;
+    layers = *smaller;
+  }
+}
+
+// Errors: those of building. Nothing is added where the stack would not have a lower rate than the plain filter.
+template <class Base>
+Status add_stack(const char *name, double bits, double plain_rate, const Setting &setting,
                  std::vector<Built> &all) {
-  auto made = TRY(build::build_stack<Base>(3, build::PlannedShapes(layers).within(no_bound),
-                                           setting.universe.positives, setting.universe.negatives,
-                                           setting.task.seed));
+  const std::vector<build::LayerSize> choices = layer_choices<Base>();
+  const double psi = setting.task.psi;
+  auto layers = least_errors(choices, psi, setting.known_per_key(), bits);
+  if (!layers || build::stacked_efpr(rates_of(*layers), psi) >= plain_rate) return {};
+  auto made = TRY(build_within<Base>(choices, bits, setting, *layers));
   Built built;
-  built.figures = {name,
-                   true,
-                   static_cast<double>(made.stack.bits()) / setting.keys(),
-                   {layers[0].bits, layers[1].bits, layers[2].bits}};
-  built.figures.efpr_predicted = build::stacked_efpr(rates_of(layers), setting.task.psi);
+  built.figures = {name, true, static_cast<double>(made.stack.bits()) / setting.keys(), {}};
+  for (const build::LayerSize &layer : *layers) built.figures.layer_bits.push_back(layer.bits);
+  built.figures.efpr_predicted = build::stacked_efpr(rates_of(*layers), psi);
   built.accepted = asking(std::move(made.stack));
   all.push_back(std::move(built));
   return rate(all.back(), setting);
 }
 
-// Of each size the plain filter, and the stack if its rate is below.
+// Both of each size.
 template <class Base> Status add_base(const char *name, const Setting &setting, std::vector<Built> &all) {
-  const std::vector<build::LayerSize> choices = layer_choices<Base>();
   for (unsigned bits = 4; bits <= 20; bits += 2) {
-    double plain_rate = 1;
-    if (const std::optional<typename Base::Shape> shape =
-            Base::shape_for(setting.keys(), static_cast<std::uint64_t>(bits * setting.keys()))) {
-      plain_rate = Base::rate(*shape, setting.keys());
-      TRY(add_plain<Base>(name, *shape, bits, setting, all));
-    }
-    const auto layers = least_errors(choices, setting.task.psi, setting.known_per_key(), bits);
-    if (layers && build::stacked_efpr(rates_of(*layers), setting.task.psi) < plain_rate)
-      TRY(add_stack<Base>(name, *layers, setting, all));
+    const std::optional<typename Base::Shape> shape =
+        Base::shape_for(setting.keys(), static_cast<std::uint64_t>(bits * setting.keys()));
+    if (shape) TRY(add_plain<Base>(name, *shape, bits, setting, all));
+    TRY(add_stack<Base>(name, bits, shape ? Base::rate(*shape, setting.keys()) : 1, setting, all));
   }
   return {};
 }

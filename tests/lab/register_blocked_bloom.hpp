@@ -97,10 +97,10 @@ private:
   // Of the half of the hash that does not choose the word. Hashes 0: as many as `hashes` says.
   template <unsigned Hashes>
   [[nodiscard, gnu::always_inline]] static std::uint64_t mask_of(std::uint64_t h, unsigned hashes) noexcept {
-    std::uint64_t spread = static_cast<std::uint32_t>(h) * remix_factor_1, mask = 0;
+    std::uint64_t spread = static_cast<std::uint32_t>(h) * remix_factor_1 >> 4, mask = 0;
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < (Hashes != 0 ? Hashes : hashes); ++i, spread <<= 6)
-      mask |= std::uint64_t{1} << (spread >> 58);
+    for (unsigned i = 0; i < (Hashes != 0 ? Hashes : hashes); ++i, spread >>= 6)
+      mask |= std::uint64_t{1} << spread % 64;
     return mask;
   }
   template <unsigned Hashes>

@@ -9,6 +9,7 @@
 #include "weir/filter/cuckoo_filter.hpp"
 #include "weir/filter/split_block_filter.hpp"
 
+#include <bit>
 #include <functional>
 #include <memory>
 

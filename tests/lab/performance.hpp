@@ -23,7 +23,7 @@ inline constexpr std::uint64_t performance_keys_least = std::uint64_t{1} << 12;
 struct PerformanceTask {
   double psi = 0.9, beta = 0.1;
   std::uint64_t keys_max = std::uint64_t{1} << 22; // numbers of keys are 2^12, 2^14 ... up to this one
-  unsigned rounds = 15;
+  unsigned rounds = 25;
   std::uint64_t seed = 1; // of keys, questions and filters
 };
 

@@ -7,7 +7,7 @@ performance.dat: four blocks of rows, psi 0.5 and 0.9 with all kinds, then both 
 alone, which are the layers that the paper names. A row has the ns that a false positive costs, the number of keys, the
 number of the kind that wins (1 to 4 the plain ones, 5 to 8 stacks, in the order of BASES), and its cost over that of the
 best plain filter, "-" where a plain one wins. Stacks that save less than a twentieth do not count as winners: times are
-no more exact. One run at a time, wants a quiet machine, two to ten minutes."""
+no more exact. One run at a time, wants a quiet machine, five minutes."""
 import json
 import subprocess
 import sys

@@ -109,8 +109,8 @@ TEST(WeirLabPerformance, gives_the_same_rates_for_the_same_seed) {
   const auto rates = [](const char *seed) {
     const Outcome outcome = lab({"--seed", seed, "--most-keys", "4096", "--rounds", "1"});
     std::vector<double> all;
-    for (const Json &candidate : Json::parse(outcome.out, nullptr, false)["sizes"][0]["candidates"])
-      all.push_back(candidate["efpr_measured"]);
+    const Json json = Json::parse(outcome.out, nullptr, false);
+    for (const Json &candidate : json["sizes"][0]["candidates"]) all.push_back(candidate["efpr_measured"]);
     return all;
   };
   EXPECT_EQ(rates("7"), rates("7"));

@@ -93,7 +93,7 @@ TEST(WeirLabPerformance, prefers_one_line_where_false_positives_are_cheap) {
 }
 
 TEST(WeirLabPerformance, prefers_stacks_where_false_positives_are_dear) {
-  for (const std::size_t size : {0, 1}) {
+  for (const std::size_t size : {0u, 1u}) {
     const Json &most = most_asked()["sizes"][size]["best"].back();
     const Json &half = half_asked()["sizes"][size]["best"].back();
     EXPECT_EQ(most["work_ns"], 1 << 20);

@@ -13,7 +13,7 @@ and may take what serves it best. Times are for one key in batches of 64, all fi
 processor time over interleaved rounds, and good for ratios.
 
 Examples:
-  weir-lab performance --psi 0.9                    minutes, 2 GiB: from 4096 to four million keys
+  weir-lab performance --psi 0.9                    minutes, 1 GiB: from 4096 to four million keys
   weir-lab performance --psi 0.5 --most-keys 65536  seconds
 )";
 

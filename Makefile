@@ -193,7 +193,7 @@ bench: deps-bench ## measure beside DPDK's tables and the memory limit; BENCH_QU
 	$(again) PROFILE=release bench-now
 
 .PHONY: figures
-figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (25 min)
+figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (30 min)
 	$(again) PROFILE=release figures-now
 
 .PHONY: bench-docs
@@ -587,7 +587,7 @@ PREDICTOR_TIMES := build/lab/predictor_times.dat
 
 .PHONY: figures-now
 figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_ERRORS) $(PREDICTOR_TIMES) \
-             $(LEARNED_RATES) $(LEARNED_TIMES) build/lab/huffman.dat
+             $(LEARNED_RATES) $(LEARNED_TIMES) build/lab/huffman.dat build/lab/performance.dat
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -629,5 +629,9 @@ $(LEARNED_TIMES): | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $
 build/lab/huffman.dat: | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_TIMES) $(LEARNED_TIMES)
 	@mkdir -p build/lab
 	$(Q)tests/figures/huffman.py $(BIN)/weir-lab build/lab
+
+build/lab/performance.dat: | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_TIMES) $(LEARNED_TIMES) build/lab/huffman.dat
+	@mkdir -p build/lab
+	$(Q)tests/figures/performance.py $(BIN)/weir-lab build/lab
 
 -include $(shell find $(OUT)/obj $(OUT)/pch build/lint -name '*.d' 2>/dev/null)

@@ -18,7 +18,7 @@ draw seesaw_parameters filters_parameters
 for keyset in urls ycsb addresses; do draw "seesaw_rates_$keyset" filters_rates "$keyset"; done
 draw seesaw_latency filters_latency
 draw seesaw_ada filters_ada
-for part in rates robust when maps early times; do draw "stacked_$part" "stacked_$part"; done
+for part in rates robust when maps early times performance; do draw "stacked_$part" "stacked_$part"; done
 draw lsm lsm
 draw chained chained
 draw predictor predictor

@@ -9,6 +9,7 @@
 #include "tests/lab/learned_rival.hpp"
 #include "tests/lab/lsm.hpp"
 #include "tests/lab/membership.hpp"
+#include "tests/lab/performance.hpp"
 #include "tests/lab/predictor.hpp"
 #include "tests/lab/slbf.hpp"
 #include "tests/lab/stacked.hpp"
@@ -106,6 +107,7 @@ struct CommandLine {
     dictionary,
     membership,
     lsm,
+    performance,
     predictor,
     learned,
     learned_rival,
@@ -118,6 +120,7 @@ struct CommandLine {
   DictionaryTask dictionary;
   MembershipTask membership;
   LsmTask lsm;
+  PerformanceTask performance;
   PredictorTask predictor;
   LearnedTask learned;
   RivalTask rival;

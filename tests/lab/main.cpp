@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
   case dictionary: return show(weir::lab::run_dictionary(line.dictionary));
   case membership: return show(weir::lab::run_membership(line.membership));
   case lsm: return show(weir::lab::run_lsm(line.lsm));
+  case performance: return show(weir::lab::run_performance(line.performance));
   case predictor: return show(weir::lab::run_predictor(line.predictor));
   case learned_rival: return show(weir::lab::run_rival(line.rival));
   case slbf: return show(weir::lab::run_slbf(line.slbf));

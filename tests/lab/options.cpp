@@ -1,6 +1,7 @@
 #include "tests/lab/lab.hpp"
 #include "tests/lab/learned_options.hpp"
 #include "tests/lab/lsm_options.hpp"
+#include "tests/lab/performance_options.hpp"
 #include "tests/lab/predictor_options.hpp"
 #include "tests/lab/rivals.hpp"
 #include "tests/lab/slbf_options.hpp"
@@ -216,6 +217,9 @@ CommandLine read_command_line(int argc, char **argv) {
   add_membership(membership, line.membership);
   CLI::App &lsm = *app.add_subcommand("lsm", "point lookups of an LSM tree");
   add_lsm(lsm, line.lsm);
+  CLI::App &performance = *app.add_subcommand(
+      "performance", "the filter of least cost, by keys and by the cost of a false positive");
+  add_performance(performance, line.performance);
   CLI::App &predictor =
       *app.add_subcommand("predictor", "self-adaptive hashing: which of two tables has a key");
   add_predictor(predictor, line.predictor);
@@ -231,18 +235,19 @@ CommandLine read_command_line(int argc, char **argv) {
   add_slbf(slbf, line.slbf);
   try {
     app.parse(argc, argv);
-    line.experiment = stacked.parsed()      ? CommandLine::Experiment::stacked
-                      : building.parsed()   ? CommandLine::Experiment::building
-                      : stacking.parsed()   ? CommandLine::Experiment::stacking
-                      : dictionary.parsed() ? CommandLine::Experiment::dictionary
-                      : membership.parsed() ? CommandLine::Experiment::membership
-                      : lsm.parsed()        ? CommandLine::Experiment::lsm
-                      : predictor.parsed()  ? CommandLine::Experiment::predictor
-                      : learned.parsed()    ? CommandLine::Experiment::learned
-                      : rival.parsed()      ? CommandLine::Experiment::learned_rival
-                      : huffman.parsed()    ? CommandLine::Experiment::huffman
-                      : slbf.parsed()       ? CommandLine::Experiment::slbf
-                                            : CommandLine::Experiment::seesaw;
+    line.experiment = stacked.parsed()       ? CommandLine::Experiment::stacked
+                      : building.parsed()    ? CommandLine::Experiment::building
+                      : stacking.parsed()    ? CommandLine::Experiment::stacking
+                      : dictionary.parsed()  ? CommandLine::Experiment::dictionary
+                      : membership.parsed()  ? CommandLine::Experiment::membership
+                      : lsm.parsed()         ? CommandLine::Experiment::lsm
+                      : performance.parsed() ? CommandLine::Experiment::performance
+                      : predictor.parsed()   ? CommandLine::Experiment::predictor
+                      : learned.parsed()     ? CommandLine::Experiment::learned
+                      : rival.parsed()       ? CommandLine::Experiment::learned_rival
+                      : huffman.parsed()     ? CommandLine::Experiment::huffman
+                      : slbf.parsed()        ? CommandLine::Experiment::slbf
+                                             : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
   }

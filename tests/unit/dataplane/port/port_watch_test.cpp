@@ -91,6 +91,13 @@ TEST(RxQueues, are_as_many_as_a_virtio_card_activates) {
   EXPECT_NE(refused.error().message.find("eal.lcores"), std::string::npos) << refused.error().message;
 }
 
+TEST(TxQueues, are_one_where_the_driver_of_e1000_names_two_for_a_card_that_has_one) {
+  EXPECT_EQ(tx_queues_max("net_e1000_em", 2, 16'128), 1) << "82540EM";
+  EXPECT_EQ(tx_queues_max("net_e1000_em", 2, 9'234), 2) << "82574L";
+  EXPECT_EQ(tx_queues_max("net_e1000_igb", 2, 16'128), 2);
+  EXPECT_EQ(tx_queues_max("net_virtio", 4, 9'728), 4);
+}
+
 TEST(LockedMemory, that_cards_need_and_the_user_may_not_lock_is_refused_at_the_start) {
   EXPECT_TRUE(check_memlock(8 << 20, 8 << 20));
   const auto refused = check_memlock(8 << 20, 256 << 20);

@@ -53,6 +53,45 @@ TEST(PortWatch, names_each_counter_of_loss_with_its_remedy) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
 }
 
+TEST(PortWatch, names_packets_that_a_card_took_for_sending_and_did_not_send) {
+  PortWatch watch("lan", 1000);
+  for (std::uint64_t i = 0; i < 100; ++i)
+    watch.look({.device_sent = 10'000 * i, .weir_sent = 10'000 * i + (i % 7) * 100, .others = {}});
+  EXPECT_EQ(all_of(watch), "") << "a few hundred are always on their way";
+  for (std::uint64_t i = 0; i < 10; ++i)
+    watch.look({.device_sent = 990'000 + 10'000 * i, .weir_sent = 990'000 + 15'000 * i, .others = {}});
+  for (const char *part :
+       {"port lan: 45000 packets that the card took for sending did not leave", "eal.lcores"})
+    EXPECT_NE(all_of(watch).find(part), std::string::npos) << part << "\n" << all_of(watch);
+}
+
+TEST(PortWatch, names_packets_that_a_port_refuses_while_it_sends_none) {
+  PortWatch watch("lan", 1000);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    watch.look({.device_sent = 7 * i, .weir_sent = 7 * i, .refused = 9 * i, .others = {}});
+  EXPECT_EQ(all_of(watch), "") << "more comes than the link takes: these have a reason of their own";
+  for (std::uint64_t i = 10; i < 20; ++i)
+    watch.look({.device_sent = 63, .weir_sent = 63, .refused = 9 * i, .others = {}});
+  EXPECT_NE(all_of(watch).find(
+                "port lan: 90 packets found no room in a transmit queue while the port sent nothing"),
+            std::string::npos)
+      << all_of(watch);
+}
+
+TEST(PortWatch, believes_weir_where_a_driver_counts_no_packets_sent) {
+  PortWatch watch("lan", 0);
+  for (std::uint64_t i = 0; i < 10; ++i) watch.look({.weir_sent = 10'000 * i, .others = {}});
+  EXPECT_EQ(all_of(watch), "");
+}
+
+TEST(PortWatch, does_not_count_twice_what_a_card_could_not_send) {
+  PortWatch watch("lan", 100);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    watch.look({.device_sent = 900 * i, .send_errors = 100 * i, .weir_sent = 1'000 * i, .others = {}});
+  EXPECT_EQ(watch.warnings().size(), 1u) << all_of(watch);
+  EXPECT_NE(all_of(watch).find("900 packets could not be sent"), std::string::npos) << all_of(watch);
+}
+
 TEST(PortWatch, needs_several_looks_in_a_row_and_forgets_what_stands_still) {
   PortWatch watch("wan", 0);
   std::uint64_t missed = 0;

@@ -88,6 +88,7 @@ DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping cu
 DEPS.figures := gnuplot-nox python3
 DEPS.bench := tor-geoipdb# its data alone
 DEPS.deb := debhelper dpkg-dev lintian
+DEPS.nic := qemu-system-x86 kmod binutils python3 iproute2 iputils-ping
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
 
 # Does nothing, quickly, when everything is there.
@@ -139,6 +140,18 @@ deps-bench: deps-build $(if $(wildcard /usr/share/tor/geoip),,$(GEO))
 $(GEO): | deps-build
 	$(call unpacked,$(DEPS.bench),build/geo,./usr/share/tor,the benchmark leaves out what asks about countries)
 
+# The guest's kernel, for virtual machines; depmod has to know its modules before any of them is found.
+NIC_KERNEL := build/nic/kernel/boot
+NIC_BUSYBOX := build/nic/busybox/bin/busybox# installed it would displace another busybox
+nic_kernel = $(shell apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1)
+.PHONY: deps-nic
+deps-nic: $(NIC_KERNEL) $(NIC_BUSYBOX)
+	$(call install,$(DEPS.nic)) || echo "QEMU could not be installed: check-nic is skipped"
+$(NIC_KERNEL): | deps-build
+	$(call unpacked,$(or $(nic_kernel),linux-image-cloud-amd64),$(@D),./boot ./lib/modules,check-nic is skipped)
+$(NIC_BUSYBOX): | deps-build
+	$(call unpacked,busybox-static,build/nic/busybox,./bin/busybox,check-nic is skipped)
+
 .PHONY: run
 run: deps-build ## build, and replay a recorded capture while a second generation is applied
 	$(again) PROFILE=release run-now
@@ -157,13 +170,15 @@ tests: $(TEST_PROGRAMS) $(PROGRAMS) lab ## build the programs and the tests
 .PHONY: lab
 lab: $(BIN)/weir-lab ## build weir-lab, which sets filters beside one another
 
-.PHONY: check check-asan check-tsan
+.PHONY: check check-asan check-tsan check-nic
 check: deps ## build and run every test; the last line says how many passed
 	$(again) PROFILE=release check-now
 check-asan: deps ## unit and property tests and fuzz corpora under ASan and UBSan
 	$(again) PROFILE=asan check-memory-now
 check-tsan: deps ## tables, overlay, image slot and channel with readers at work, under TSan
 	$(again) PROFILE=tsan check-races-now
+check-nic: deps-nic ## weir on the network cards of a guest in QEMU, as root; NIC_KINDS=virtio,e1000e for some kinds
+	$(again) PROFILE=release check-nic-now
 
 BASE ?= main
 .PHONY: check-fast lint-changed
@@ -453,6 +468,11 @@ check-memory-now: $(filter-out %/functional %/system %/faults %/attack %/tidy,$(
 check-races-now: $(BIN)/tests/races
 	$(Q)TSAN_OPTIONS=suppressions=tests/support/tsan.supp tests/support/run_tests.py --out $(OUT)/results \
 	  --filter='-*_is_caught' $<
+
+NIC_KINDS ?=
+.PHONY: check-nic-now
+check-nic-now: $(PROGRAMS)
+	$(Q)tests/nic/run.py --programs $(BIN) --build build/nic $(if $(NIC_KINDS),--only $(NIC_KINDS))
 
 # Headers that were read, by the .d files of the build that comes first.
 .PHONY: check-fast-now

@@ -2,6 +2,8 @@
 
 #include "dataplane/port/memory.hpp"
 #include "weir/base/cpus.hpp"
+#include "weir/base/memlock.hpp"
+#include "weir/config/cards.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,8 +21,6 @@
 namespace weir::dataplane {
 namespace {
 
-constexpr std::uint64_t hugepages_needed_bytes = 128u << 20;
-constexpr unsigned ordinary_memory_mib = 256;
 constexpr unsigned service_lcore = RTE_MAX_LCORE - 1;
 
 // The cores of `eal.lcores`.
@@ -32,7 +32,7 @@ Result<std::vector<unsigned>> core_list(const std::string &text) {
 
 void add_memory(EalPlan &plan, const config::Eal &eal, const Machine &machine) {
   using Hugepages = config::Eal::Hugepages;
-  const bool enough = machine.hugepages_free_bytes >= hugepages_needed_bytes;
+  const bool enough = machine.hugepages_free_bytes >= config::hugepages_needed_bytes;
   auto &arguments = plan.arguments;
   if (eal.hugepages == Hugepages::yes || (eal.hugepages == Hugepages::automatic && enough)) {
     arguments.push_back("--in-memory");
@@ -40,7 +40,7 @@ void add_memory(EalPlan &plan, const config::Eal &eal, const Machine &machine) {
     if (eal.memory_mib > 0) arguments.insert(arguments.end(), {"-m", std::to_string(eal.memory_mib)});
     return;
   }
-  const unsigned mib = eal.memory_mib > 0 ? eal.memory_mib : ordinary_memory_mib;
+  const unsigned mib = eal.memory_mib > 0 ? eal.memory_mib : config::ordinary_memory_mib;
   arguments.insert(arguments.end(), {"--no-huge", "-m", std::to_string(mib)});
   plan.memory = eal.hugepages == Hugepages::no ? "ordinary pages (as configured)"
                                                : "ordinary pages (no hugepages free)";
@@ -63,28 +63,15 @@ Status add_lcores(EalPlan &plan, const std::string &wanted, bool replay, const M
   return {};
 }
 
-// What cards read and write: all of EAL's memory where it is set, else that for the packets and some more.
-std::uint64_t locked_bytes(const config::Config &config, const EalPlan &plan) {
-  constexpr std::uint64_t mib = 1 << 20;
-  if (config.eal.memory_mib > 0) return config.eal.memory_mib * mib;
-  if (plan.memory.starts_with("ordinary")) return ordinary_memory_mib * mib;
-  unsigned queues = 0;
-  for (const config::Port &port : config.ports) queues += port.rx_queues;
-  constexpr std::uint64_t packet_bytes = 2560, packets_a_queue = 1024;
-  // Each port sends by as many queues as there are workers, and these are as many as queues to read at most.
-  return queues * (1 + config.ports.size()) * packets_a_queue * packet_bytes + 32 * mib;
-}
-
 // PCI devices that EAL is to look for: those of eal.allow, which may have arguments behind a comma, and the
-// ports'. A virtual device's name has no colon.
+// ports'.
 std::vector<std::string> cards(const config::Config &config) {
   std::vector<std::string> all = config.eal.allow;
   for (const config::Port &port : config.ports) {
     const auto is_it = [&port](const std::string &one) {
       return one.substr(0, one.find(',')) == port.device;
     };
-    if (port.device.find(':') != std::string::npos && std::ranges::none_of(all, is_it))
-      all.push_back(port.device);
+    if (config::is_card(port.device) && std::ranges::none_of(all, is_it)) all.push_back(port.device);
   }
   return all;
 }
@@ -103,8 +90,7 @@ Status check_memlock(std::uint64_t allowed_bytes, std::uint64_t needed_bytes) {
 }
 
 Machine Machine::here() {
-  Machine machine{geteuid() == 0, dataplane::hugepages_free_bytes(), cpus_allowed(),
-                  dataplane::memlock_bytes()};
+  Machine machine{geteuid() == 0, dataplane::hugepages_free_bytes(), cpus_allowed(), weir::memlock_bytes()};
   std::erase_if(machine.cpus, [](unsigned cpu) { return cpu >= RTE_MAX_LCORE; });
   return machine;
 }
@@ -138,7 +124,8 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
   if (devices.empty())
     arguments.push_back("--no-pci");
   else
-    TRY(check_memlock(machine.memlock_bytes, locked_bytes(config, plan)));
+    TRY(check_memlock(machine.memlock_bytes,
+                      config::locked_bytes(config, !plan.memory.starts_with("ordinary"))));
   for (const std::string &device : devices) arguments.insert(arguments.end(), {"-a", device});
   for (const std::string &device : eal.vdevs) arguments.insert(arguments.end(), {"--vdev", device});
   arguments.insert(arguments.end(), eal.extra.begin(), eal.extra.end());

@@ -1,4 +1,5 @@
 #include "control/cli/doctor.hpp"
+#include "control/cli/doctor_cards.hpp"
 
 #include "control/cli/client.hpp"
 #include "control/cli/fields.hpp"
@@ -163,32 +164,6 @@ std::optional<config::Config> look_at_configuration(Findings &out, const fs::pat
   return std::move(*config);
 }
 
-void look_at_ports(Findings &out, const config::Config &config, const fs::path &root) {
-  bool devices = false;
-  for (const config::Port &port : config.ports) {
-    const fs::path device = root / "sys/bus/pci/devices" / port.device;
-    std::error_code ignored;
-    if (port.device.find(':') == std::string::npos) continue; // a virtual device
-    devices = true;
-    if (!fs::exists(device, ignored)) {
-      out.push_back({Level::wrong, "port " + port.name, fmt::format("there is no PCI device {}", port.device),
-                     "`dpdk-devbind.py --status` lists the devices that there are."});
-      continue;
-    }
-    const std::string driver = fs::read_symlink(device / "driver", ignored).filename();
-    if (driver == "vfio-pci" || driver == "uio_pci_generic" || driver == "igb_uio" || driver == "mlx5_core")
-      out.push_back(
-          {Level::good, "port " + port.name, fmt::format("{} is bound to {}", port.device, driver), ""});
-    else
-      out.push_back({Level::wrong, "port " + port.name,
-                     fmt::format("{} is bound to {}", port.device, driver.empty() ? "no driver" : driver),
-                     fmt::format("`dpdk-devbind.py -b vfio-pci {}` gives it to DPDK.", port.device)});
-  }
-  if (devices && geteuid() != 0)
-    out.push_back(
-        {Level::note, "permissions", "not root", "Ports on PCI devices need root or access to /dev/vfio."});
-}
-
 // What the two processes themselves find wrong; each sentence says its remedy.
 void look_at_dataplane(Findings &out, const Json &dataplane) {
   if (const auto displaced = text_in(dataplane, "displaced", ""); !displaced.empty())
@@ -310,7 +285,7 @@ std::vector<Finding> examine(const Patient &patient) {
   look_at_hugepages(out, patient.root);
   look_at_memory(out, patient.root);
   const auto config = look_at_configuration(out, patient.config);
-  if (config) look_at_ports(out, *config, patient.root);
+  if (config) look_at_cards(out, *config, patient);
   look_at_socket(out, "weir-control", patient.socket, true);
   look_at_socket(out, "weir-dataplane", patient.socket.parent_path() / wire::dataplane_socket_name, false);
   look_at_state(out, config ? config->paths.state : config::Paths{}.state);

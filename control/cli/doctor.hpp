@@ -2,6 +2,8 @@
 // only; needs no daemon.
 #pragma once
 
+#include "weir/base/memlock.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -30,7 +32,8 @@ struct Finding {
 struct Patient {
   std::filesystem::path config;     // may be missing
   std::filesystem::path socket;     // of weir-control
-  std::filesystem::path root = "/"; // where proc, sys and tmp are; another folder in tests
+  std::filesystem::path root = "/"; // where proc, sys, dev and tmp are; another folder in tests
+  std::uint64_t memlock_bytes = weir::memlock_bytes(); // that whoever asks may lock
 };
 
 [[nodiscard]] std::vector<Finding> examine(const Patient &patient);

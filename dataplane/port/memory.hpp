@@ -12,9 +12,6 @@ namespace weir::dataplane {
 // 2 MiB pages nobody has reserved yet.
 [[nodiscard]] std::uint64_t hugepages_free_bytes();
 
-// Memory that this process may lock: RLIMIT_MEMLOCK, or any (the largest number) with CAP_IPC_LOCK.
-[[nodiscard]] std::uint64_t memlock_bytes();
-
 // Whether the file lies on huge pages (a memfd made with MFD_HUGETLB).
 [[nodiscard]] bool on_hugepages(int fd);
 

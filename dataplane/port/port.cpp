@@ -23,15 +23,20 @@ std::unexpected<Error> port_error(const std::string &name, const char *what, int
   return fail(Errc::io, fmt::format("port {}: {}: {}", name, what, rte_strerror(-code)));
 }
 
+std::string driver_of(const rte_eth_dev_info &info) {
+  return info.driver_name != nullptr ? info.driver_name : "";
+}
+
 // Queue counts beyond what the device has are the configuration's mistake.
 Status check_queues(const std::string &name, const PortSetup &setup, const rte_eth_dev_info &info) {
+  const std::uint16_t tx_max = tx_queues_max(driver_of(info), info.max_tx_queues, info.max_rx_pktlen);
   if (setup.rx_queues > info.max_rx_queues)
     return fail(Errc::config, fmt::format("port {}: rx_queues {} asked, the device has {}", name,
                                           setup.rx_queues, info.max_rx_queues));
-  if (setup.tx_queues > info.max_tx_queues)
+  if (setup.tx_queues > tx_max)
     return fail(Errc::config, fmt::format("port {}: {} workers need a tx queue each, the device has {}; use "
                                           "fewer eal.lcores or more queue pairs",
-                                          name, setup.tx_queues, info.max_tx_queues));
+                                          name, setup.tx_queues, tx_max));
   return {};
 }
 
@@ -58,7 +63,7 @@ Result<std::uint16_t> rx_queues_of(const config::Port &port, std::uint16_t id, u
   rte_eth_dev_info info{};
   if (const int error = rte_eth_dev_info_get(id, &info); error != 0)
     return port_error(port.name, "cannot be examined", error);
-  const std::string driver = info.driver_name != nullptr ? info.driver_name : "";
+  const std::string driver = driver_of(info);
   const auto queues = rx_queues_for(port, driver, static_cast<std::uint16_t>(workers), info.max_rx_queues);
   if (queues && *queues != port.rx_queues)
     fmt::print(stderr,
@@ -80,6 +85,14 @@ Result<std::uint16_t> rx_queues_for(const config::Port &port, const std::string 
                           "queues, of which the device has {}: use fewer eal.lcores, or give the card more "
                           "queue pairs",
                           port.name, tx, driver, device_rx_max));
+}
+
+std::uint16_t tx_queues_max(const std::string &driver, std::uint16_t device_tx_max,
+                            std::uint32_t longest_frame) {
+  constexpr std::uint32_t of_one_queue = 0x3F00;
+  if (driver == "net_e1000_em" && longest_frame == of_one_queue)
+    return std::min<std::uint16_t>(device_tx_max, 1);
+  return device_tx_max;
 }
 
 Status start_port(std::uint16_t port_id, const std::string &name, const PortSetup &setup) {

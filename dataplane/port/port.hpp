@@ -38,6 +38,12 @@ struct PortSetup {
 [[nodiscard]] Result<std::uint16_t> rx_queues_for(const config::Port &port, const std::string &driver,
                                                   std::uint16_t tx, std::uint16_t device_rx_max);
 
+// How many transmit queues of a device send. The driver of e1000 cards names two for all of them. Those before PCI
+// Express have one, and are known by the longest frame that they take: the second takes packets until it is full,
+// and sends none.
+[[nodiscard]] std::uint16_t tx_queues_max(const std::string &driver, std::uint16_t device_tx_max,
+                                          std::uint32_t longest_frame);
+
 class Ports {
 public:
   // Configures all ports of weir.yaml, one tx queue for each worker. Nothing is started before

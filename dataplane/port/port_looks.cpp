@@ -30,19 +30,29 @@ std::vector<std::pair<std::string, std::uint64_t>> losses_of(std::uint16_t port)
   return losses;
 }
 
+std::uint64_t counted(const Counters &counters, std::size_t port, PortCounterId id) {
+  std::uint64_t sum = 0;
+  for (unsigned w = 0; w < counters.workers(); ++w) sum += counters.worker(w).ports[port][id].get();
+  return sum;
+}
+
 bool look_at(const Port &port, std::size_t index, const Counters &counters, PortLook &look) {
-  // The card first: what arrives in between is then more of weir's, never less.
+  // The whole after its parts: what arrives, or is sent, in between makes no difference that would be a loss.
+  const std::uint64_t weir_sent = counted(counters, index, PortCounterId::tx_packets);
   rte_eth_stats device{};
   if (rte_eth_stats_get(port.port_id, &device) != 0) return false;
   look = {.device_packets = device.ipackets,
           .missed = device.imissed,
           .no_buffers = device.rx_nombuf,
           .errors = device.ierrors,
+          .device_sent = device.opackets,
+          .send_errors = device.oerrors,
+          .weir_sent = weir_sent,
+          .refused = counted(counters, index, PortCounterId::tx_refused),
           .others = losses_of(port.port_id)};
   for (std::size_t q = port.rx_queues; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q)
     look.unread_queues += device.q_ipackets[q];
-  for (unsigned w = 0; w < counters.workers(); ++w)
-    look.weir_packets += counters.worker(w).ports[index][PortCounterId::rx_packets].get();
+  look.weir_packets = counted(counters, index, PortCounterId::rx_packets);
   return true;
 }
 
@@ -55,7 +65,8 @@ void PortLooks::look_if_due(const Ports &ports, const Counters &counters) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < ports.all().size(); ++i) {
     const Port &port = ports.all()[i];
-    if (watches_.size() <= i) watches_.emplace_back(port.name, port.rx_queues * descriptors_max);
+    const std::uint64_t queues = std::max<std::uint64_t>(port.rx_queues, counters.workers());
+    if (watches_.size() <= i) watches_.emplace_back(port.name, queues * descriptors_max);
     PortLook look;
     if (!look_at(port, i, counters, look)) continue;
     const bool news = watches_[i].look(look);

@@ -49,6 +49,16 @@ bool PortWatch::look(const PortLook &now) {
                                   since(first_.no_buffers, now.no_buffers) + since(first_.errors, now.errors);
   unexplained_most_ = std::max(unexplained_most_, since(explained, device));
   unexplained_.look(unexplained_most_, in_flight_max_);
+  const std::uint64_t left =
+      since(first_.device_sent, now.device_sent) + since(first_.send_errors, now.send_errors);
+  if (now.device_sent > 0)
+    unsent_most_ = std::max(unsent_most_, since(left, since(first_.weir_sent, now.weir_sent)));
+  unsent_.look(unsent_most_, in_flight_max_);
+  if (now.device_sent == sent_last_) stuck_packets_ += since(refused_last_, now.refused);
+  refused_last_ = now.refused;
+  sent_last_ = now.device_sent;
+  stuck_.look(stuck_packets_, 0);
+  send_errors_.look(now.send_errors, 0);
   missed_.look(now.missed, 0);
   no_buffers_.look(now.no_buffers, 0);
   errors_.look(now.errors, 0);
@@ -70,6 +80,15 @@ std::vector<std::string> PortWatch::warnings() const {
                "share their CPUs: more rx_queues and eal.lcores");
   say(no_buffers_, "packets found no packet memory, and the number grows: raise eal.memory_mib");
   say(errors_, "packets were received with errors, and the number grows: look at cable, optics and MTU");
+  say(unsent_,
+      "packets that the card took for sending did not leave by its own count, and the number grows: does "
+      "each of its transmit queues send? Try fewer eal.lcores");
+  say(stuck_,
+      "packets found no room in a transmit queue while the port sent nothing, and the number grows: is its "
+      "link down?");
+  say(send_errors_,
+      "packets could not be sent by the card's own count, and the number grows: look at the MTU of its "
+      "link");
   for (const auto &[counter, growth] : others_)
     say(growth, fmt::format("packets lost by the card's own count {}, and the number grows", counter));
   return all;

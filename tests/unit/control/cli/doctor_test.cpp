@@ -82,20 +82,6 @@ TEST_F(CliDoctor, a_configuration_with_a_fault_is_wrong_and_the_fault_is_told) {
   EXPECT_THAT(about("configuration").finding, HasSubstr("lsits"));
 }
 
-TEST_F(CliDoctor, a_port_on_a_device_that_is_not_there_or_has_another_driver_is_wrong) {
-  write("weir.yaml", "version: 1\nports:\n- {name: wan, device: \"0000:3b:00.0\", side: outside, peer: lan}\n"
-                     "- {name: lan, device: \"0000:3b:00.1\", side: inside, peer: wan}\n"
-                     "lists:\n- {name: a, action: deny, entries: [10.0.0.1]}\n");
-  for (const auto &[device, driver] : {std::pair{"0000:3b:00.0", "ixgbe"}}) {
-    fs::create_directories(root() / "sys/bus/pci/devices" / device);
-    fs::create_symlink(fs::path("/sys/bus/pci/drivers") / driver,
-                       root() / "sys/bus/pci/devices" / device / "driver");
-  }
-  EXPECT_EQ(about("port wan").level, Level::wrong);
-  EXPECT_THAT(about("port wan").remedy, HasSubstr("dpdk-devbind.py -b vfio-pci 0000:3b:00.0"));
-  EXPECT_THAT(about("port lan").finding, HasSubstr("there is no PCI device"));
-}
-
 TEST_F(CliDoctor, a_control_that_answers_is_good_and_a_socket_that_nobody_holds_is_wrong) {
   EXPECT_EQ(about("weir-control").level, Level::note); // not running
   {

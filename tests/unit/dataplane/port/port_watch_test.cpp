@@ -53,6 +53,45 @@ TEST(PortWatch, names_each_counter_of_loss_with_its_remedy) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
 }
 
+TEST(PortWatch, names_packets_that_a_card_took_for_sending_and_did_not_send) {
+  PortWatch watch("lan", 1000);
+  for (std::uint64_t i = 0; i < 100; ++i)
+    watch.look({.device_sent = 10'000 * i, .weir_sent = 10'000 * i + (i % 7) * 100, .others = {}});
+  EXPECT_EQ(all_of(watch), "") << "a few hundred are always on their way";
+  for (std::uint64_t i = 0; i < 10; ++i)
+    watch.look({.device_sent = 990'000 + 10'000 * i, .weir_sent = 990'000 + 15'000 * i, .others = {}});
+  for (const char *part :
+       {"port lan: 45000 packets that the card took for sending did not leave", "eal.lcores"})
+    EXPECT_NE(all_of(watch).find(part), std::string::npos) << part << "\n" << all_of(watch);
+}
+
+TEST(PortWatch, names_packets_that_a_port_refuses_while_it_sends_none) {
+  PortWatch watch("lan", 1000);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    watch.look({.device_sent = 7 * i, .weir_sent = 7 * i, .refused = 9 * i, .others = {}});
+  EXPECT_EQ(all_of(watch), "") << "more comes than the link takes: these have a reason of their own";
+  for (std::uint64_t i = 10; i < 20; ++i)
+    watch.look({.device_sent = 63, .weir_sent = 63, .refused = 9 * i, .others = {}});
+  EXPECT_NE(all_of(watch).find(
+                "port lan: 90 packets found no room in a transmit queue while the port sent nothing"),
+            std::string::npos)
+      << all_of(watch);
+}
+
+TEST(PortWatch, believes_weir_where_a_driver_counts_no_packets_sent) {
+  PortWatch watch("lan", 0);
+  for (std::uint64_t i = 0; i < 10; ++i) watch.look({.weir_sent = 10'000 * i, .others = {}});
+  EXPECT_EQ(all_of(watch), "");
+}
+
+TEST(PortWatch, does_not_count_twice_what_a_card_could_not_send) {
+  PortWatch watch("lan", 100);
+  for (std::uint64_t i = 0; i < 10; ++i)
+    watch.look({.device_sent = 900 * i, .send_errors = 100 * i, .weir_sent = 1'000 * i, .others = {}});
+  EXPECT_EQ(watch.warnings().size(), 1u) << all_of(watch);
+  EXPECT_NE(all_of(watch).find("900 packets could not be sent"), std::string::npos) << all_of(watch);
+}
+
 TEST(PortWatch, needs_several_looks_in_a_row_and_forgets_what_stands_still) {
   PortWatch watch("wan", 0);
   std::uint64_t missed = 0;
@@ -89,6 +128,13 @@ TEST(RxQueues, are_as_many_as_a_virtio_card_activates) {
   const auto refused = rx_queues_for(port, "net_virtio", 2, 1);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("eal.lcores"), std::string::npos) << refused.error().message;
+}
+
+TEST(TxQueues, are_one_where_the_driver_of_e1000_names_two_for_a_card_that_has_one) {
+  EXPECT_EQ(tx_queues_max("net_e1000_em", 2, 16'128), 1) << "82540EM";
+  EXPECT_EQ(tx_queues_max("net_e1000_em", 2, 9'234), 2) << "82574L";
+  EXPECT_EQ(tx_queues_max("net_e1000_igb", 2, 16'128), 2);
+  EXPECT_EQ(tx_queues_max("net_virtio", 4, 9'728), 4);
 }
 
 TEST(LockedMemory, that_cards_need_and_the_user_may_not_lock_is_refused_at_the_start) {

@@ -88,6 +88,7 @@ DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping cu
 DEPS.figures := gnuplot-nox python3
 DEPS.bench := tor-geoipdb# its data alone
 DEPS.deb := debhelper dpkg-dev lintian
+DEPS.package := mmdebstrap cpio
 DEPS.nic := qemu-system-x86 kmod binutils python3 iproute2 iputils-ping
 DEPS.lint := clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck
 
@@ -470,6 +471,11 @@ check-races-now: $(BIN)/tests/races
 	  --filter='-*_is_caught' $<
 
 NIC_KINDS ?=
+.PHONY: check-package
+check-package: deps-nic deb ## the Debian package in a guest with systemd: installed, enforcing on cards, upgraded, purged (10 min; not in .ci/run)
+	$(call install,$(DEPS.package))
+	$(Q)tests/nic/packages.py --deb $$(ls -t build/deb/weir_*.deb | head -1) --build build/nic
+
 .PHONY: check-nic-now
 check-nic-now: $(PROGRAMS)
 	$(Q)tests/nic/run.py --programs $(BIN) --build build/nic $(if $(NIC_KINDS),--only $(NIC_KINDS))

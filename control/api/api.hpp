@@ -75,7 +75,7 @@
 //               image_bytes, build_ms}]
 // explain       address, or packet (hexadecimal digits of a frame, of which the first 2,048 bytes are enough) and port? (the
 //               one that it enters: needed under `match: remote`); config? or generation? (what those rules would say;
-//               by: which)
+//               by: which; in_force: whether packets are judged by them)
 //               generation, verdict, reason, list?, entry?, comment?, added_at?, expires_at?,
 //               path[{step, text}], address? (of a packet: the one that decided, or was judged first),
 //               held_by[{list, action, entry, dynamic, comment?, added_at?, expires_at?}] (every

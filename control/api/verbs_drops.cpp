@@ -57,8 +57,9 @@ void Api::drops_follow(const Json &request, const Caller &caller, const Reply &r
       for (Json &packet : answer["packets"]) packet.erase("bytes");
     const auto rules = engine_.rules();
     if (!rules || answer["packets"].empty()) return reply(std::move(answer));
+    Holders around = addresses_in(answer["packets"], engine_);
     engine_.background().run(
-        [answer = std::move(answer), rules, around = addresses_in(answer["packets"], engine_),
+        [answer = std::move(answer), rules, around = std::move(around),
          &store = engine_.store()]() mutable -> Result<Json> {
           add_entries(answer["packets"], around, *rules, store);
           return std::move(answer);

@@ -114,7 +114,8 @@ void Api::explain_others(const Json &request, const Caller &caller, const Reply 
   auto dynamic = dynamic_around(engine_, *question);
   engine_.background().run(
       [config, generation, question = std::move(*question), files = std::move(*files), live = engine_.rules(),
-       &store = engine_.store(), dynamic = std::move(dynamic)]() -> Result<Json> {
+       &store = engine_.store(), in_force = engine_.live_record().id,
+       dynamic = std::move(dynamic)]() -> Result<Json> {
         const auto read = [&]() -> Result<Candidate> {
           if (config.empty())
             return restore_candidate(TRY(kept_generation(store, generation)), live.get(), store);
@@ -126,6 +127,7 @@ void Api::explain_others(const Json &request, const Caller &caller, const Reply 
         Json answer = TRY(explain_by_rules(candidate, dynamic, question, store));
         answer["by"] = config.empty() ? fmt::format("generation {}", generation) : config;
         if (config.empty()) answer["generation"] = generation;
+        answer["in_force"] = config.empty() && generation == in_force;
         return answer;
       },
       reply);

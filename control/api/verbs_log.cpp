@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t rows_shown = 50; // unless more or fewer are asked for
 
 Json change_json(const store::AuditRecord &record) {
-  Json change{{"at", record.at},
+  Json change{{"at", record.at_ms / 1000},
               {"by", record.by.empty() ? "weir-control" : record.by},
               {"what", record.what},
               {"detail", record.detail}};
@@ -29,7 +29,7 @@ void Api::log(const Json &request, const Caller &, const Reply &reply) {
   engine_.background().run(
       [most, list, since, &store = engine_.store()]() -> Result<Json> {
         const auto wanted = [&](const store::AuditRecord &record) {
-          return record.at >= since && (list.empty() || record.list == list);
+          return record.at_ms / 1000 >= since && (list.empty() || record.list == list);
         };
         const bool all = list.empty() && since == 0;
         const auto records = TRY(all ? store.audited(most) : store.audited(most, wanted));

@@ -50,7 +50,7 @@ Result<Capture> open_capture(const std::filesystem::path &file) {
                 fmt::format("{}: not a capture in pcap or pcapng form ({}).", file.string(), message.data()));
   if (const int type = pcap_datalink(capture.get()); type != DLT_EN10MB)
     return fail(Errc::parse,
-                fmt::format("{}: the link type is {}; weir reads captures of Ethernet frames alone.",
+                fmt::format("{}: the link type is {}; only captures of Ethernet frames can be read.",
                             file.string(), link_name(type)));
   return capture;
 }
@@ -79,8 +79,7 @@ Result<std::string> packet_text(const std::string &word) {
   if (bytes) return hex_of(bytes->data(), std::min(bytes->size(), headers_bytes_max));
   std::uint64_t number = 0;
   const char *const end = word.data() + word.size();
-  const bool is_file =
-      colon != std::string::npos && colon > 0 && std::filesystem::exists(word.substr(0, colon));
+  const bool is_file = colon != std::string::npos && colon > 0;
   if (is_file) {
     const auto [stopped, fault] = std::from_chars(word.data() + colon + 1, end, number);
     if (fault != std::errc() || stopped != end || number == 0)

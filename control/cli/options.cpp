@@ -123,8 +123,7 @@ void CommandLine::add_configuration_verbs() {
   CLI::App *diff = verb(app, "diff", Verb::diff);
   diff->add_option("CONFIG|GENERATION", raw.compared,
                    "a configuration, or one or two generations that are kept")
-      ->type_name("")
-      ->expected(0, 2);
+      ->type_name("");
   diff->add_option("-c,--config", options.config, "configuration to compare with")->type_name("FILE");
   CLI::App *apply = with_config("apply", Verb::apply, "configuration to apply");
   apply->add_option("--confirm", raw.confirm, "take the change back after this time unless confirmed")
@@ -348,6 +347,7 @@ std::string finish_diff(const std::vector<std::string> &words, Options &options)
     return whole ? std::optional(value) : std::nullopt;
   };
   if (words.empty()) return {};
+  if (words.size() > 2) return fmt::format("\"{}\" is one argument too many.", words[2]);
   if (!options.config.empty())
     return "diff compares with --config or with what stands behind it, not with both.";
   const auto from = number(words.front());

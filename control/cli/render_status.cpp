@@ -200,7 +200,8 @@ std::string held_by_text(const Json &answer, std::int64_t now) {
 std::string render_explain(const Json &answer, std::int64_t now) {
   std::string text;
   if (const auto by = text_in(answer, "by", ""); !by.empty())
-    text = fmt::format("by the rules of {}, which packets are not judged by now:\n", by);
+    text = fmt::format("by the rules of {}{}:\n", by,
+                       flag_in(answer, "in_force") ? "" : ", which packets are not judged by now");
   text += fmt::format("{}  reason {}", in_capitals(text_in(answer, "verdict")), text_in(answer, "reason"));
   if (const auto list = text_in(answer, "list", ""); !list.empty()) text += "  list " + list;
   if (const auto entry = text_in(answer, "entry", ""); !entry.empty()) text += "  entry " + entry;

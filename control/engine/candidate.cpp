@@ -146,10 +146,12 @@ Result<std::shared_ptr<const ListBody>> load_body(const RuleList &list, const st
 
 } // namespace
 
-std::uint64_t now_s() {
+std::uint64_t now_ms() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
+
+std::uint64_t now_s() { return now_ms() / 1000; }
 
 Result<std::string> read_text(const std::filesystem::path &file, const rules::Bundle *files) {
   if (files != nullptr) {

@@ -94,5 +94,6 @@ void enter_versions(Candidate &candidate, const std::vector<std::uint64_t> &vers
                                             const rules::Bundle *files = nullptr);
 
 [[nodiscard]] std::uint64_t now_s(); // since the epoch
+[[nodiscard]] std::uint64_t now_ms();
 
 } // namespace weir::control

@@ -175,8 +175,11 @@ void Engine::remove(std::string list, std::vector<Prefix> prefixes, OnEntries do
 }
 
 void Engine::audit(std::string by, std::string what, std::string detail) {
-  const Status noted = store_.audit(
-      {.at = now_s(), .by = std::move(by), .what = std::move(what), .list = {}, .detail = std::move(detail)});
+  const Status noted = store_.audit({.at_ms = now_ms(),
+                                     .by = std::move(by),
+                                     .what = std::move(what),
+                                     .list = {},
+                                     .detail = std::move(detail)});
   if (!noted) last_error_ = "the audit log cannot be written: " + noted.error().message;
 }
 

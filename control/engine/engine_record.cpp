@@ -54,7 +54,7 @@ store::GenerationRecord Engine::record_of(const Change &change) const {
 // An image that weir-control made by itself for the same rules is no change that anybody asks about.
 std::optional<store::AuditRecord> Engine::audit_of(const Change &change) const {
   if (!change.has_new_rules() && change.by.empty()) return std::nullopt;
-  store::AuditRecord record{.at = now_s(),
+  store::AuditRecord record{.at_ms = now_ms(),
                             .by = change.by,
                             .what = change.cause,
                             .list = {},

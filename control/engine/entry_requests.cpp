@@ -156,7 +156,7 @@ void EntryGroups::note_for_audit() {
     if (count > told.shown) detail += fmt::format(" and {} more", count - told.shown);
     if (!told.comment.empty()) detail += fmt::format(" \"{}\"", told.comment);
     change_->audit.push_back(
-        {.at = weir::control::now_s(),
+        {.at_ms = now_ms(),
          .by = by,
          .what = fmt::format("list {} {}", kind == Work::Kind::remove ? "del" : "add", list),
          .list = list,

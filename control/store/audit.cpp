@@ -77,7 +77,7 @@ Store::audited(std::size_t most, const std::function<bool(const AuditRecord &)> 
                               }));
     if (!good) return fail(Errc::io, "a record of the audit log cannot be read");
   }
-  std::ranges::stable_sort(all, {}, &AuditRecord::at);
+  std::ranges::stable_sort(all, {}, &AuditRecord::at_ms);
   if (all.size() > most) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most));
   return all;
 }

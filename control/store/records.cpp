@@ -59,7 +59,7 @@ std::optional<ContentSum> decode_sum(std::string_view text) {
 
 std::string encode(const AuditRecord &a) {
   return Encoder()
-      .u64(a.at)
+      .u64(a.at_ms)
       .string(a.by)
       .string(a.what)
       .string(a.list)
@@ -71,7 +71,7 @@ std::string encode(const AuditRecord &a) {
 std::optional<AuditRecord> decode_audit(std::string_view text) {
   Decoder in(text);
   AuditRecord a;
-  a.at = in.u64();
+  a.at_ms = in.u64();
   a.by = in.string();
   a.what = in.string();
   a.list = in.string();

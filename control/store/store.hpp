@@ -72,7 +72,7 @@ struct Touched { // effective state of this prefix may have changed
 
 // A change that somebody asked for, or that weir-control made by itself. Written together with what it changed.
 struct AuditRecord {
-  std::uint64_t at = 0;    // by the system clock
+  std::uint64_t at_ms = 0; // since the epoch, by the system clock
   std::string by;          // "uid 1000"; empty: weir-control itself
   std::string what;        // "apply", "list add bans"
   std::string list;        // the one it was about, if it was one

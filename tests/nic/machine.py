@@ -5,6 +5,7 @@ import socket
 import subprocess
 import time
 
+MEMORY_MIB = 896
 BOOT_SECONDS = 90  # a busy machine without KVM
 CARDS_AT = ["0000:00:04.0", "0000:00:05.0"]
 
@@ -17,7 +18,7 @@ def command(kernel, initrd, console, cards, cpus, iommu, channel):
     """`cards`: options of -netdev and -device for each, without id, address and netdev."""
     arguments = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                  "-machine", "q35,accel=tcg" + (",kernel-irqchip=split" if iommu else ""), "-cpu", "max",
-                 "-smp", str(cpus), "-m", "896", "-kernel", kernel, "-initrd", initrd,
+                 "-smp", str(cpus), "-m", str(MEMORY_MIB), "-kernel", kernel, "-initrd", initrd,
                  "-append", "console=ttyS0 quiet panic=-1 iommu=pt" + (" intel_iommu=on" if iommu else ""),
                  "-serial", f"file:{console}"]
     if iommu:

@@ -596,7 +596,7 @@ void Reader::read(const Node &root) {
        {"paths", paths},
        {"metrics", metrics},
        {"generations_kept", number(config.generations_kept, 1, 1000)},
-       {"capture", later("denied packets are written by weirctl replay --denied")},
+       {"capture", later("take it out: `weirctl drops -f -w FILE` writes dropped packets of live ports")},
        {"offenders", into(&Reader::offenders)}});
   if (root.IsMap() && !root["version"])
     faults.add(1, "version", "missing; the file starts with \"version: 1\"");

@@ -58,8 +58,8 @@ TEST_F(CliCapture, a_packet_is_named_by_its_bytes_or_by_its_place) {
   EXPECT_THAT(packet_text(file + ":4").error().message, HasSubstr("there is no packet 4; it has 3"));
   EXPECT_THAT(packet_text(file + ":x").error().message, HasSubstr("which packet?"));
   EXPECT_THAT(packet_text(file + ":0").error().message, HasSubstr("which packet?"));
-  EXPECT_THAT(packet_text("/nonexistent.pcap:1").error().message,
-              HasSubstr("neither a capture and a number"));
+  EXPECT_THAT(packet_text("/nonexistent.pcap:1").error().message, HasSubstr("there is no such file"));
+  EXPECT_THAT(packet_text("00xx").error().message, HasSubstr("neither a capture and a number"));
   EXPECT_THAT(packet_text("001").error().message, HasSubstr("needs two"));
   EXPECT_THAT(packet_text(write("no capture").string() + ":1").error().message, HasSubstr("not a capture"));
 }

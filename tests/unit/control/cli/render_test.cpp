@@ -206,7 +206,7 @@ TEST(CliRender, explain_names_every_entry_around_an_address_and_the_rules_that_w
                                          "PASS  reason allow  list ops  entry 203.0.113.9\n"
                                          "held by\n"
                                          "ENTRY           LIST  ACTION  ADDED   EXPIRES  COMMENT\n"
-                                         "203.0.113.9     ops   allow   2h ago  -        \n"
+                                         "203.0.113.9     ops   allow   2h ago  -\n"
                                          "203.0.113.0/24  drop  deny    -       -        SBL1\n"
                                          "(the first 2 of 3)\n");
 }

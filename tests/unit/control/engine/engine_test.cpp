@@ -287,8 +287,8 @@ TEST_F(EngineTest, the_audit_log_has_what_came_into_force_and_that_it_was_taken_
   bench.write_list("drop.txt", "172.16.0.0/12\n");
   ASSERT_TRUE(bench.apply(1, true));
   ASSERT_TRUE(bench.run_until([&] { return !bench.engine().pending_confirm_s(); }, std::chrono::seconds(8)));
-  bench.write_list("drop.txt", "10.0.0.0/8\n172.16.0.0/12\n192.168.0.0/16\n");
-  ASSERT_FALSE(bench.apply()) << "max_change";
+  bench.write_list("drop.txt", "nonsense\n");
+  ASSERT_FALSE(bench.apply());
   const auto log = bench.engine().store().audited(10).value();
   ASSERT_GE(log.size(), 3u);
   const store::AuditRecord &applied = log[log.size() - 2], &back = log.back();

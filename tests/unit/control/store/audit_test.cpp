@@ -6,13 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace weir::store {
 namespace {
 
 using test::TempDir;
 
 AuditRecord record(std::uint64_t at, std::string what, std::string list = {}) {
-  return {.at = at,
+  return {.at_ms = at,
           .by = "uid 7",
           .what = std::move(what),
           .list = std::move(list),
@@ -27,10 +29,16 @@ DynamicChange adding(std::uint64_t at) {
   return change;
 }
 
+GenerationRecord generation(std::uint64_t id) {
+  GenerationRecord record;
+  record.id = Generation(id);
+  return record;
+}
+
 std::vector<std::string> said(const Store &store, std::size_t most = 100) {
   std::vector<std::string> all;
-  for (const AuditRecord &record : store.audited(most).value())
-    all.push_back(std::to_string(record.at) + " " + record.what);
+  const auto records = store.audited(most).value();
+  for (const AuditRecord &record : records) all.push_back(std::to_string(record.at_ms) + " " + record.what);
   return all;
 }
 
@@ -41,7 +49,7 @@ TEST(Audit, is_there_after_a_restart_in_order_of_time) {
   {
     auto store = Store::open(folder.path()).value();
     ASSERT_TRUE(store.write(adding(1)));
-    ASSERT_TRUE(store.make_live({.id = Generation(1)}, {}, applied));
+    ASSERT_TRUE(store.make_live(generation(1), {}, applied));
     ASSERT_TRUE(store.write(adding(3)));
     ASSERT_TRUE(store.audit(record(4, "confirm")));
   }
@@ -57,18 +65,18 @@ TEST(Audit, is_there_after_a_restart_in_order_of_time) {
 TEST(Audit, forgets_a_generation_that_was_taken_back_and_nothing_else) {
   const TempDir folder;
   auto store = Store::open(folder.path()).value();
-  ASSERT_TRUE(store.make_live({.id = Generation(1)}, {}, record(1, "first load")));
-  ASSERT_TRUE(store.make_live({.id = Generation(2)}, {}, record(2, "apply")));
-  ASSERT_TRUE(store.take_back(Generation(2), {.id = Generation(1)}, ""));
+  ASSERT_TRUE(store.make_live(generation(1), {}, record(1, "first load")));
+  ASSERT_TRUE(store.make_live(generation(2), {}, record(2, "apply")));
+  ASSERT_TRUE(store.take_back(Generation(2), generation(1), ""));
   EXPECT_EQ(said(store), std::vector<std::string>{"1 first load"});
-  ASSERT_TRUE(store.make_live({.id = Generation(3)}, {}, record(3, "apply")));
+  ASSERT_TRUE(store.make_live(generation(3), {}, record(3, "apply")));
   EXPECT_EQ(said(store, 2), (std::vector<std::string>{"1 first load", "3 apply"}));
 }
 
 TEST(Audit, keeps_the_newest_of_each_kind) {
   const TempDir folder;
   {
-    auto store = Store::open(folder.path(), {.audit_max = {4, 16}}).value();
+    auto store = Store::open(folder.path(), Options{.audit_max = {4, 16}}).value();
     for (std::uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(store.audit(record(i, "apply")));
     for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(store.write(adding(100 + i)));
   }

@@ -51,6 +51,7 @@ TEST(ExplainPacket, takes_any_bytes) {
   const TestImage image(rules);
   for (unsigned i = 0; i < 3000; ++i) {
     std::vector<std::uint8_t> bytes = random_frame(random, rules).bytes;
+    if (bytes.empty()) continue;
     bytes.resize(1 + random.below(static_cast<std::uint32_t>(bytes.size())));
     bytes[random.below(static_cast<std::uint32_t>(bytes.size()))] = static_cast<std::uint8_t>(random.bits());
     Policy policy = rules.policy;

@@ -89,8 +89,8 @@ def root_of(deb, build, kernel_modules):
     for name in os.listdir(kernel_modules):
         if name.startswith("modules."):
             shutil.copy(f"{kernel_modules}/{name}", f"{modules}/{name}")
-    shutil.copy(deb, f"{root}/root/weir1.deb")
-    shutil.copy(newer(deb, build), f"{root}/root/weir2.deb")
+    shutil.copy(deb, f"{root}/srv/weir1.deb")
+    shutil.copy(newer(deb, build), f"{root}/srv/weir2.deb")
     for path, text, mode in (("usr/local/bin/channel", CHANNEL, 0o755), ("etc/systemd/system/channel.service", UNIT, 0o644)):
         with open(f"{root}/{path}", "w", encoding="utf-8") as out:
             out.write(text)
@@ -119,7 +119,7 @@ class Guest:
 
 def installed(g):
     """apt install: control runs, the dataplane waits for a port, and enforces nothing"""
-    g.must(f"{INSTALL} /root/weir1.deb; systemctl is-active weir-control; ! systemctl is-enabled weir-dataplane")
+    g.must(f"{INSTALL} /srv/weir1.deb; systemctl is-active weir-control; ! systemctl is-enabled weir-dataplane")
 
 
 def enforcing(g):
@@ -136,7 +136,7 @@ def enforcing(g):
 
 def upgraded(g):
     """an upgrade loses no rule"""
-    g.must(f"{INSTALL} /root/weir2.deb\n" + CONNECTED + "dpkg-query -W weir | grep newer; systemctl is-active weir-control "
+    g.must(f"{INSTALL} /srv/weir2.deb\n" + CONNECTED + "dpkg-query -W weir | grep newer; systemctl is-active weir-control "
            f"weir-dataplane; weirctl explain {g.left.address} | grep 'before the upgrade'; weirctl log | grep 'list add bans'")
     g.answers(0, "while denied, after the upgrade")
     g.must(f"weirctl list del bans {g.left.address}")

@@ -472,7 +472,7 @@ check-races-now: $(BIN)/tests/races
 
 NIC_KINDS ?=
 .PHONY: check-package
-check-package: deps-nic deb ## the Debian package in a guest with systemd: installed, enforcing on cards, upgraded, purged (10 min; not in .ci/run)
+check-package: deps-nic deb ## the Debian package in a guest with systemd: installed, enforcing on cards, upgraded, purged (not in .ci/run)
 	$(call install,$(DEPS.package))
 	$(Q)tests/nic/packages.py --deb $$(ls -t build/deb/weir_*.deb | head -1) --build build/nic
 

@@ -34,7 +34,7 @@ TEST_F(Drops, are_shown_with_their_entry_while_traffic_flows) {
   std::this_thread::sleep_for(1s); // both have asked once
   EXPECT_FALSE(network()
                    .client
-                   .run({"ping", "-q", "-c", "5", "-i", "0.2", "-W", "1", "-I", GatedNetwork::client4,
+                   .run({"ping", "-q", "-c", "20", "-i", "0.2", "-W", "1", "-I", GatedNetwork::client4,
                          GatedNetwork::server4})
                    .ok());
   EXPECT_TRUE(network().ping(GatedNetwork::server4, GatedNetwork::other4)) << "its neighbour is not held up";

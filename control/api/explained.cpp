@@ -1,6 +1,5 @@
 #include "control/api/explained.hpp"
 
-#include "control/api/fields.hpp"
 #include "weir/base/hex.hpp"
 #include "weir/key/text.hpp"
 #include "weir/key/tunnel.hpp"
@@ -71,6 +70,17 @@ void add_holders(Json &answer, const RuleVerdict &said, const RuleSet &rules, co
   answer["held_by_total"] = said.holders.size();
 }
 
+void add_entry(Json &answer) {
+  const auto list = answer.find("list");
+  if (list == answer.end() || !list->is_string()) return;
+  for (const Json &holder : answer["held_by"]) {
+    if (holder["list"] != *list) continue;
+    for (const char *field : {"entry", "comment", "added_at", "expires_at"})
+      if (holder.contains(field)) answer[field] = holder[field];
+    return;
+  }
+}
+
 namespace {
 
 // Around one address, of those around several.
@@ -100,20 +110,6 @@ lookup::Explanation explanation_of(const RuleVerdict &said, const RuleSet &rules
   return why;
 }
 
-Result<PortSide> side_of(const config::Config &config, const std::string &name) {
-  std::string names;
-  for (const config::Port &port : config.ports) {
-    if (port.name == name) return port.side;
-    names += (names.empty() ? "" : ", ") + port.name;
-  }
-  if (!name.empty())
-    return fail(Errc::not_found, fmt::format("no port is named {}; there are {}", name, names));
-  if (config.policy.match != Match::remote || config.ports.empty()) return PortSide::none;
-  return fail(
-      Errc::usage,
-      fmt::format("under `match: remote` the port says which address is judged: name one of {}", names));
-}
-
 } // namespace
 
 Result<Question> question_of(const Json &request) {
@@ -124,7 +120,7 @@ Result<Question> question_of(const Json &request) {
   if (!packet.empty()) {
     auto frame = bytes_of_hex(packet);
     if (!frame) return fail(Errc::parse, fmt::format("packet: {}", frame.error().message));
-    if (frame->size() > packet_bytes_max) frame->resize(packet_bytes_max);
+    if (frame->size() > lookup::explained_bytes_max) frame->resize(lookup::explained_bytes_max);
     question.frame = std::move(*frame);
     return question;
   }
@@ -161,7 +157,8 @@ Result<Json> explain_by_rules(const Candidate &candidate, const std::vector<Dyna
     static_cast<lookup::Explanation &>(why) = ask(*question.address);
     why.address = question.address;
   } else {
-    const PortSide side = TRY(side_of(rules.config, question.port));
+    const PortSide side =
+        TRY(lookup::side_entered(rules.config.ports, question.port, rules.config.policy.match));
     why = lookup::explain_packet(rules.config.policy, question.frame, side, ask);
   }
   Json answer{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}, {"list", nullptr}};
@@ -170,10 +167,8 @@ Result<Json> explain_by_rules(const Candidate &candidate, const std::vector<Dyna
   if (!why.address) return answer;
   answer["address"] = to_string(*why.address);
   add_holders(answer, judge(rules, around(dynamic, *why.address), *why.address), rules, &candidate, store);
-  if (why.list.empty()) return answer;
-  const Json decides = answer["held_by"].front();
-  for (const char *field : {"list", "entry", "comment", "added_at", "expires_at"})
-    if (decides.contains(field)) answer[field] = decides[field];
+  if (!why.list.empty()) answer["list"] = why.list;
+  add_entry(answer);
   return answer;
 }
 

@@ -36,6 +36,9 @@ struct Question {
 void add_holders(nlohmann::json &answer, const RuleVerdict &said, const RuleSet &rules,
                  const Candidate *candidate, const store::Store &store);
 
+// Which entry decided, and what people wrote beside it: the first of held_by of the list that the answer names.
+void add_entry(nlohmann::json &answer);
+
 // The same with verdict, reason, list and entry: what these rules would say. not_found, or usage, for a port.
 [[nodiscard]] Result<nlohmann::json> explain_by_rules(const Candidate &candidate,
                                                       const std::vector<DynamicHolder> &dynamic,

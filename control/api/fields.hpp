@@ -17,11 +17,8 @@ inline constexpr std::uint64_t ttl_s_max = 100ull * 365 * 24 * 3600; // of an en
 inline constexpr std::uint64_t confirm_s_max = ttl_s_max;            // of an apply
 inline constexpr std::size_t list_name_bytes_max = 255, path_bytes_max = 4096, address_bytes_max = 64;
 inline constexpr std::size_t prefix_bytes_max = 64;
-inline constexpr std::size_t packet_bytes_max =
-    2048; // of the beginning of a packet: all headers that are looked at
-inline constexpr std::size_t packet_digits_max =
-    3 * packet_bytes_max;                         // as text, with something between bytes
-inline constexpr std::uint64_t rows_max = 10'000; // of top
+inline constexpr std::size_t packet_digits_max = 8192; // twice what is looked at, with room for blanks
+inline constexpr std::uint64_t rows_max = 10'000;      // of top
 
 // The verb's name, once the whole request has been found to be one of the table. Errc::usage names the field,
 // what it holds and what it may hold.

@@ -19,18 +19,6 @@ namespace weir::control {
 
 namespace {
 
-// Which entry it was, and what people wrote beside it: the longest one of the list that the dataplane names.
-void add_entry(Json &answer) {
-  const auto list = answer.find("list");
-  if (list == answer.end() || !list->is_string()) return;
-  for (const Json &holder : answer["held_by"]) {
-    if (holder["list"] != *list) continue;
-    for (const char *field : {"entry", "comment", "added_at", "expires_at"})
-      if (holder.contains(field)) answer[field] = holder[field];
-    return;
-  }
-}
-
 // The one that decided.
 std::optional<Address> address_of(const Json &answer, const Question &question) {
   if (question.address) return question.address;

@@ -1,6 +1,7 @@
 #include "control/cli/capture.hpp"
 
 #include "weir/base/hex.hpp"
+#include "weir/lookup/explain_packet.hpp"
 
 #include <fmt/format.h>
 #include <pcap/pcap.h>
@@ -17,8 +18,6 @@
 namespace weir::cli {
 
 namespace {
-
-constexpr std::size_t headers_bytes_max = 2048; // weir-control looks at no more
 
 struct Closer {
   void operator()(pcap_t *capture) const { pcap_close(capture); }
@@ -67,7 +66,8 @@ Result<std::string> packet_of_capture(const std::filesystem::path &file, std::ui
     if (answer != 1)
       return fail(Errc::parse, fmt::format("{}: packet {} cannot be read: {}.", file.string(), at,
                                            pcap_geterr(capture.get())));
-    if (at == number) return hex_of(bytes, std::min<std::size_t>(header->caplen, headers_bytes_max));
+    if (at == number)
+      return hex_of(bytes, std::min<std::size_t>(header->caplen, lookup::explained_bytes_max));
   }
 }
 
@@ -76,7 +76,7 @@ Result<std::string> packet_of_capture(const std::filesystem::path &file, std::ui
 Result<std::string> packet_text(const std::string &word) {
   const std::size_t colon = word.rfind(':');
   const auto bytes = bytes_of_hex(word);
-  if (bytes) return hex_of(bytes->data(), std::min(bytes->size(), headers_bytes_max));
+  if (bytes) return hex_of(bytes->data(), std::min(bytes->size(), lookup::explained_bytes_max));
   std::uint64_t number = 0;
   const char *const end = word.data() + word.size();
   const bool is_file = colon != std::string::npos && colon > 0;

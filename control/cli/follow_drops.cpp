@@ -100,8 +100,7 @@ public:
     for (std::uint64_t from = 0; interrupted == 0 && !done();) {
       const Json answer = TRY(asked(client, from));
       const std::uint64_t next = count_in(answer, "next");
-      missed_ += count_in(answer, "overwritten");
-      missed_untold_ += count_in(answer, "overwritten");
+      count_missed(count_in(answer, "overwritten"));
       from = next;
       TRY(take(child(answer, "packets")));
       if (child(answer, "packets").size() < answer_full && !done())
@@ -111,10 +110,9 @@ public:
   }
 
   [[nodiscard]] std::string sum() const {
-    std::string text = fmt::format("{} packets", shown_);
+    std::string text = fmt::format("{} packet{}", shown_, shown_ == 1 ? "" : "s");
     if (filter_) text += fmt::format(" of {}", seen_);
-    if (left_out_ + missed_ > 0)
-      text += fmt::format("; {} more were dropped and not seen", left_out_ + missed_);
+    if (missed_ > 0) text += fmt::format("; {} more were dropped and not seen", missed_);
     if (writer_) text += ", in " + options_.drops.write.string();
     return text;
   }
@@ -137,8 +135,7 @@ private:
     for (const Json &packet : packets) {
       if (done()) break;
       ++seen_;
-      const std::uint64_t before = count_in(packet, "left_out");
-      left_out_ += before;
+      count_missed(count_in(packet, "left_out"));
       const std::vector<std::uint8_t> bytes = bytes_in(packet);
       if (bytes.empty() && (filter_ || writer_))
         return fail(Errc::refused,
@@ -146,7 +143,7 @@ private:
                     "--filter without.");
       if (filter_ && !filter_->takes(bytes, static_cast<std::uint32_t>(count_in(packet, "length")))) continue;
       ++shown_;
-      TRY(writer_ ? write(packet, bytes, before) : print(packet));
+      TRY(writer_ ? write(packet, bytes) : print(packet));
     }
     if (writer_) return writer_->flush();
     out_.flush();
@@ -158,13 +155,19 @@ private:
     return {};
   }
 
-  Status write(const Json &packet, const std::vector<std::uint8_t> &bytes, std::uint64_t before) {
+  // Told with the next packet that is written, whichever a filter leaves out in between.
+  void count_missed(std::uint64_t packets) {
+    missed_ += packets;
+    missed_untold_ += packets;
+  }
+
+  Status write(const Json &packet, const std::vector<std::uint8_t> &bytes) {
     return writer_->write({.port = text_in(packet, "port"),
                            .at_ns = count_in(packet, "at_ns"),
                            .length = static_cast<std::uint32_t>(count_in(packet, "length")),
                            .bytes = bytes,
                            .queue = static_cast<std::uint32_t>(count_in(packet, "queue")),
-                           .left_out = before + std::exchange(missed_untold_, 0),
+                           .left_out = std::exchange(missed_untold_, 0),
                            .comment = drop_comment(packet)});
   }
 
@@ -172,7 +175,7 @@ private:
   std::ostream &out_;
   std::optional<PacketFilter> filter_;
   std::optional<PcapngWriter> writer_;
-  std::uint64_t seen_ = 0, shown_ = 0, left_out_ = 0, missed_ = 0, missed_untold_ = 0;
+  std::uint64_t seen_ = 0, shown_ = 0, missed_ = 0, missed_untold_ = 0;
 };
 
 } // namespace

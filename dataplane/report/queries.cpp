@@ -232,28 +232,13 @@ Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
   return explanation_json(why, *live);
 }
 
-// The side of the port that a packet enters; without a name the ports must not differ in what they judge.
-Result<PortSide> side_of(const Dataplane &dataplane, const std::string &name, Match match) {
-  std::string names;
-  for (const Port &port : dataplane.ports.all()) {
-    if (port.name == name) return port.side;
-    names += (names.empty() ? "" : ", ") + port.name;
-  }
-  if (!name.empty())
-    return fail(Errc::not_found, fmt::format("no port is named {}; there are {}", name, names));
-  if (match != Match::remote) return PortSide::none;
-  return fail(
-      Errc::usage,
-      fmt::format("under `match: remote` the port says which address is judged: name one of {}", names));
-}
-
 Result<Json> explained(const Dataplane &dataplane, std::span<const std::uint8_t> frame,
                        const std::string &port) {
   const auto lock = dataplane.generations.lock();
   const AttachedImage *live = dataplane.slot.current();
   if (live == nullptr) return without_an_image(dataplane);
   const image::ImageView &view = live->view;
-  const PortSide side = TRY(side_of(dataplane, port, view.policy.match));
+  const PortSide side = TRY(lookup::side_entered(dataplane.ports.all(), port, view.policy.match));
   lookup::PacketExplanation why = lookup::explain_packet(
       view.policy, frame, side, [&](const Address &address) { return lookup::explain(view, address); });
   if (why.address)

@@ -6,19 +6,40 @@
 //   each judged address                allow, deny, default: one denied drops the packet, one allowed does not save another
 #pragma once
 
+#include "weir/base/result.hpp"
 #include "weir/key/policy.hpp"
 #include "weir/lookup/explain.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace weir::lookup {
 
 struct PacketExplanation : Explanation {
   std::optional<Address> address; // that decided, or was judged first; none: no list had a say
 };
+
+inline constexpr std::size_t explained_bytes_max =
+    2048; // of a frame: all headers that are looked at stand within
+
+// The side of the port that a frame enters, among ports that have `name` and `side`. not_found for a name that none has;
+// usage for no name under Match::remote, where the side says which address is judged.
+template <class Ports>
+[[nodiscard]] Result<PortSide> side_entered(const Ports &ports, const std::string &name, Match match) {
+  std::string names;
+  for (const auto &port : ports) {
+    if (port.name == name) return port.side;
+    names += (names.empty() ? "" : ", ") + port.name;
+  }
+  if (!name.empty()) return fail(Errc::not_found, "no port is named " + name + "; there are " + names);
+  if (match != Match::remote || names.empty()) return PortSide::none;
+  return fail(Errc::usage,
+              "under `match: remote` the port says which address is judged: name one of " + names);
+}
 
 // `frame`: an Ethernet frame, or as much of it as is at hand. `side`: of the port that it enters. `ask`: what an image or rules
 // say of one address.

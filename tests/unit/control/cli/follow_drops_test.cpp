@@ -98,6 +98,25 @@ TEST(CliFollowDrops, a_capture_file_has_them_with_what_was_missed) {
   EXPECT_NE(test::read_text(file).find("SBL256894"), std::string::npos);
 }
 
+TEST(CliFollowDrops, a_packet_in_a_file_says_how_many_before_it_are_missing_whatever_a_filter_left_out) {
+  const TempDir folder;
+  const auto file = folder / "denied.pcapng";
+  std::string web = packet; // to port 80
+  web.replace(web.find("01bb"), 4, "0050");
+  StandInControl control({answer(std::string(packet) + "," + web, 3, 2)});
+  const Outcome end = follow(control, [&](Options &options) {
+    options.drops.write = file;
+    options.drops.filter = "port 80";
+    options.count = 1;
+  });
+  EXPECT_EQ(end.code, exit_done) << end.err;
+  const std::uint64_t missing = 2 + 5 + 5;
+  const std::string option =
+      std::string("\x04\0\x08\0", 4) + std::string(reinterpret_cast<const char *>(&missing), sizeof missing);
+  EXPECT_NE(test::read_text(file).find(option), std::string::npos) << "epb_dropcount";
+  EXPECT_EQ(end.err, "1 packet of 2; 12 more were dropped and not seen, in " + file.string() + "\n");
+}
+
 TEST(CliFollowDrops, who_may_only_look_gets_lines_and_no_file) {
   const std::string bare =
       R"({"at_ns":1,"port":"wan","queue":0,"reason":"deny","list":"drop","address":"203.0.113.9","length":74,"left_out":0})";

@@ -75,6 +75,7 @@ LIB_P4 := $(OUT)/libp4.a
 LIB_SUPPORT := $(OUT)/libsupport.a
 
 LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt -labsl_raw_logging_internal# the last: where assertions are on
+LIBS.cli := -lpcap -lncursesw -ltinfo
 LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
 
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl
@@ -82,7 +83,8 @@ TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tes
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
-              libcli11-dev nlohmann-json3-dev libabsl-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev ccache
+              libcli11-dev nlohmann-json3-dev libabsl-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev \
+              libncurses-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps strace tshark
 DEPS.figures := gnuplot-nox python3
@@ -367,7 +369,7 @@ $(BIN)/weir-control: $(call obj,control/daemon/main.cpp) $(LIB_DAEMON) $(LIB_CON
 	$(link) $(LIBS.control)
 
 $(BIN)/weirctl: $(call obj,control/cli/main.cpp) $(LIB_CLI) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) -lpcap
+	$(link) $(LIBS.control) $(LIBS.cli)
 
 # A million packets at a fifth of a million a second: time enough for a swap in the middle.
 DEMO = $(BIN)/weirctl replay pcaps/recorded/office.pcap --config pcaps/demo/today.yaml --apply pcaps/demo/tomorrow.yaml \
@@ -450,7 +452,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 weir_first = $(filter tests/$(1)/weir/%,$(2)) $(filter-out tests/$(1)/weir/%,$(2))
 define test_program
 $(BIN)/tests/$(1): $(call obj,$(call weir_first,$(1),$(call tests_of,$(1)))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
-	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.dataplane)
+	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.cli) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
 
@@ -594,7 +596,7 @@ $(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.c
 BENCH_SUPPORT := $(addprefix tests/support/,standings.cpp process.cpp dataplane_client.cpp)# no Google Test in these
 
 $(BIN)/weir-bench: $(call obj,$(call find_cpp,tests/bench) $(BENCH_SUPPORT)) $(LIB_CLI) $(LIB_DATAPLANE) $(LIB_P4) $(LIB_CONTROL) $(LIB_WEIR)
-	$(link) $(LIBS.control) $(LIBS.dataplane)
+	$(link) $(LIBS.control) $(LIBS.cli) $(LIBS.dataplane)
 
 .PHONY: bench-now
 bench-now: $(BIN)/weir-bench $(PROGRAMS)

@@ -84,7 +84,7 @@
 //               changes[{at, by, what, list?, detail, generation?}], oldest first. by: "uid 1000", or "weir-control"
 // stats         -
 //               the dataplane's report, with verdicts[{verdict, reason, family, packets}],
-//               lists[{name, hits, entries}], generations[{generation, packets}] as rows
+//               lists[{name, hits, action?, entries?, updated_at?}], generations[{generation, packets}] as rows
 // drops         -
 //               reasons[{reason, packets}], lists[{name, hits}], recent[{address, list, count}]
 // drops_follow  from? (0: from now on)
@@ -93,8 +93,10 @@
 //               length, left_out (dropped before it and not seen), bytes? (hexadecimal; not for who may only look)}], at
 //               most 256
 // top           n?
-//               addresses[{address, packets, packets_at_most, verdict, list?}], from samples; older ones
-//               count half each ten minutes
+//               addresses[{address, packets, packets_at_most, verdict, list?}], from samples, one of `sample_one_in` packets;
+//               older ones count half each ten minutes. stages[{worker, receive, parse, lookup, judge, send, count}]: cycles a
+//               packet since the dataplane began. While it answers also what stats answers, counted at `at_ns` of the
+//               machine's monotonic clock: two answers give rates
 // offenders     -
 //               filter (none: nothing is remembered; then no more), element, action, gap, turn, model, cell_bits, told,
 //               cleared, loaded, marks, forgotten, wanted{accepted, missed}, predicted{}, groups[{below, answer, bits, told,
@@ -168,6 +170,8 @@ private:
   void status(const Json &request, const Caller &caller, const Reply &reply);
   void ping(const Json &request, const Caller &caller, const Reply &reply);
   void generations(const Json &request, const Caller &caller, const Reply &reply);
+
+  // verbs_counters.cpp
   void stats(const Json &request, const Caller &caller, const Reply &reply);
   void drops(const Json &request, const Caller &caller, const Reply &reply);
   void top(const Json &request, const Caller &caller, const Reply &reply);
@@ -214,6 +218,7 @@ private:
   // hang, the answer is that the change is stored.
   [[nodiscard]] Reply in_time(Reply reply);
   void look_after_entries();
+  [[nodiscard]] Json in_rows(const Json &report) const;
   [[nodiscard]] std::string list_name(ListId number) const;
   [[nodiscard]] std::string list_of(const SampleTable::Row &row) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});

@@ -1,5 +1,4 @@
 #include "control/api/api.hpp"
-#include "control/api/judged.hpp"
 #include "control/base/answers.hpp"
 #include "control/plan/lookups.hpp"
 
@@ -39,12 +38,6 @@ std::uint64_t resident_bytes() {
   std::uint64_t total = 0, resident = 0;
   statm >> total >> resident;
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-// A part of the report; what is not an object is an empty one.
-Json section_of(const Json &report, const char *name) {
-  const auto at = report.find(name);
-  return at != report.end() && at->is_object() ? *at : Json::object();
 }
 
 // A counter by name, wherever the report has it; 0 otherwise.
@@ -107,20 +100,6 @@ Json held_back_json(const Engine::HeldBack &held) {
   return answer;
 }
 
-// TSC cycles a packet of each worker's stages, since the dataplane began.
-Json stages_in(const Json &report) {
-  Json rows = Json::array();
-  for (const Json &worker : push::child(report, "workers")) {
-    const wire::CounterValues counted = push::counters_in(worker, wire::CounterGroup::worker);
-    const auto packets = static_cast<double>(counted[wire::CounterId::timed_packets]);
-    if (packets == 0) continue;
-    Json &row = rows.emplace_back(Json{{"worker", push::count_in(worker, "id")}});
-    for (const wire::CounterId id : wire::stage_counters)
-      row[wire::stage_name(id)] = static_cast<double>(counted[id]) / packets;
-  }
-  return rows;
-}
-
 // Why the dataplane cannot even be asked for a connection; empty: it can.
 std::string trouble_with_sockets() {
   const OwnedFd one(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -145,12 +124,6 @@ void Api::ask_stats(const std::function<void(const Json &)> &then) {
 std::string Api::list_name(ListId number) const {
   const RuleList *list = engine_.rules() ? engine_.rules()->find(number) : nullptr;
   return list ? list->definition.name : fmt::format("list {}", number);
-}
-
-// The list that a sampled denial counts under, now that the rules can be asked.
-std::string Api::list_of(const SampleTable::Row &row) const {
-  const bool no_list = row.list == compact_list || denied_in_error(engine_, row.address);
-  return no_list ? std::string(image::compact_list_name) : list_name(row.list);
 }
 
 void Api::ping(const Json &, const Caller &, const Reply &reply) {
@@ -260,67 +233,6 @@ void Api::generations(const Json &, const Caller &, const Reply &reply) {
                     {"image_bytes", record.image_bytes},
                     {"build_ms", record.build_ms}});
   reply(Json{{"generations", std::move(rows)}});
-}
-
-// The report has lists and generations as objects by name; rows are easier for whoever draws a table.
-void Api::stats(const Json &, const Caller &, const Reply &reply) {
-  ask_stats([this, reply](const Json &report) {
-    if (!report.is_object())
-      return reply(fail(Errc::unreachable, why_no_counters() + ": there are no counters"));
-    Json answer = report;
-    const Json all_lists = section_of(report, "lists"), all_generations = section_of(report, "generations");
-    Json lists = Json::array(), generations = Json::array();
-    for (const auto &[name, hits] : all_lists.items()) {
-      const RuleList *list = engine_.rules() ? engine_.rules()->find(name) : nullptr;
-      lists.push_back({{"name", name}, {"hits", hits}});
-      if (list) lists.back()["entries"] = list->body->size() + engine_.dynamic().counts(list->number).total();
-    }
-    for (const auto &[generation, packets] : all_generations.items()) {
-      const std::uint64_t number = std::strtoull(generation.c_str(), nullptr, 10);
-      generations.push_back(
-          {{"generation", number > 0 ? Json(number) : Json(generation)}, {"packets", packets}});
-    }
-    answer["lists"] = std::move(lists);
-    answer["generations"] = std::move(generations);
-    reply(std::move(answer));
-  });
-}
-
-void Api::drops(const Json &, const Caller &, const Reply &reply) {
-  ask_stats([this, reply](const Json &report) {
-    if (!report.is_object())
-      return reply(fail(Errc::unreachable, why_no_counters() + ": there are no counters"));
-    const Json all_reasons = section_of(report, "reasons");
-    Json reasons = Json::array(), lists = Json::array(), recent = Json::array();
-    for (const auto &[reason, counts] : all_reasons.items())
-      if (const std::uint64_t packets = push::count_in(counts, "drop"); packets > 0)
-        reasons.push_back({{"reason", reason}, {"packets", packets}});
-    if (engine_.rules())
-      for (const RuleList &list : engine_.rules()->lists)
-        if (list.definition.action == Side::deny)
-          lists.push_back(
-              {{"name", list.definition.name}, {"hits", count_of(report, "lists", list.definition.name)}});
-    for (const SampleTable::Row &row : engine_.traffic().samples().top(SampleTable::rows_max))
-      if (row.denied && recent.size() < 20)
-        recent.push_back(
-            {{"address", to_string(row.address)}, {"list", list_of(row)}, {"count", row.at_least()}});
-    reply(Json{{"reasons", std::move(reasons)}, {"lists", std::move(lists)}, {"recent", std::move(recent)}});
-  });
-}
-
-void Api::top(const Json &request, const Caller &, const Reply &reply) {
-  Json addresses = Json::array();
-  for (const SampleTable::Row &row : engine_.traffic().samples().top(request.value("n", std::size_t{20}))) {
-    addresses.push_back({{"address", to_string(row.address)},
-                         {"packets", row.at_least()},
-                         {"packets_at_most", row.count},
-                         {"verdict", row.denied ? "drop" : "pass"}});
-    if (row.denied) addresses.back()["list"] = list_of(row);
-  }
-  // A dataplane that does not answer has no stages to show.
-  ask_stats([reply, addresses](const Json &report) {
-    reply(Json{{"addresses", addresses}, {"stages", stages_in(report)}});
-  });
 }
 
 } // namespace weir::control

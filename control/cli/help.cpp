@@ -132,10 +132,18 @@ constexpr std::array<VerbHelp, 29> verbs{{
      "counted. Traffic waits for none. What packets carry is shown to those who may change rules.",
      "weirctl drops\n  weirctl drops -f --filter \"tcp port 443\"\n"
      "  weirctl drops -f -w denied.pcapng --file-size 100M --files 10"},
-    {"top", "the addresses that send the most",
-     "The busiest addresses among the sampled packets, each with its verdict; then what a packet costs in\n"
-     "each stage of each worker, in TSC cycles since the dataplane began.",
-     "weirctl top -n 10"},
+    {"top", "a live screen: rates, verdicts, lists, sources, workers",
+     "What goes on now, once a second: packets by port, verdict and list, how old each list is, the busiest\n"
+     "sources (from samples), what a packet costs in each stage of each worker, the last swaps; what is "
+     "wrong\n"
+     "comes first. Keys sort, filter and pause, ? lists them, q ends it. While weir-control is away the "
+     "screen\n"
+     "says since when, and goes on when it is back.\n"
+     "\n"
+     "Without a terminal, with --once or with --frames the same is printed as text: one frame, or as many "
+     "as\n"
+     "wanted; with --interval and no number, frames until it is interrupted.",
+     "weirctl top\n  weirctl top -n 10 -i 5 --filter 203.0.113.0/24"},
     {"offenders", "what misbehaved lately, and how well that is remembered",
      "The memory of offenders: its filter and size, how often it errs as wanted, predicted and measured, "
      "what\n"

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -21,6 +22,7 @@ struct RawWords {
   std::string ttl;
   std::string confirm;
   std::string since;
+  double interval_s = 0; // of top; 0: none given
   std::vector<std::string> applies;
   std::vector<std::string> compared; // of diff: a configuration, or one or two generations
 };
@@ -37,6 +39,7 @@ struct CommandLine {
   void add_list_verbs();
   void add_configuration_verbs();
   void add_watching_verbs();
+  void add_top();
   void add_drops();
   void add_offender_verbs();
   void add_replay();
@@ -162,15 +165,29 @@ void CommandLine::add_watching_verbs() {
       ->excludes(config);
   verb(app, "stats", Verb::stats);
   add_drops();
-  verb(app, "top", Verb::top)
-      ->add_option("-n,--count", options.count, "how many addresses (20)")
-      ->check(count_up_to(10000));
+  add_top();
   verb(app, "doctor", Verb::doctor)
       ->add_option("-c,--config", options.config, "configuration to look at (/etc/weir/weir.yaml)")
       ->type_name("FILE");
   verb(app, "completion", Verb::completion)
       ->add_option("SHELL", options.shell, "bash or zsh (bash)")
       ->check(CLI::IsMember({"bash", "zsh"}));
+}
+
+void CommandLine::add_top() {
+  TopOptions &top = options.top;
+  CLI::App *sub = verb(app, "top", Verb::top);
+  CLI::Option *once = sub->add_flag("--once", top.once, "one frame of text");
+  sub->add_option("-n,--frames", top.frames, "so many frames of text")
+      ->check(count_up_to(std::uint64_t{1} << 40))
+      ->excludes(once);
+  sub->add_option("-i,--interval", raw.interval_s, "seconds between looks, such as 0.5 (1)")
+      ->check(CLI::Range(0.1, 3600.0).description(""))
+      ->type_name("SECONDS");
+  sub->add_option("--filter", top.filter, "rows with this word, or sources in this prefix")
+      ->type_name("WORD");
+  sub->add_option("--sources", options.count, "how many sources in text or JSON (20)")
+      ->check(count_up_to(10000));
 }
 
 void CommandLine::add_drops() {
@@ -374,6 +391,8 @@ std::string finish(CommandLine &line) {
   if (auto fault = duration("--ttl", line.raw.ttl, options.ttl); !fault.empty()) return fault;
   if (auto fault = duration("--confirm", line.raw.confirm, options.confirm); !fault.empty()) return fault;
   if (auto fault = duration("--since", line.raw.since, options.since); !fault.empty()) return fault;
+  if (line.raw.interval_s > 0)
+    options.top.interval = std::chrono::milliseconds(std::lround(line.raw.interval_s * 1000));
   if (auto fault = finish_diff(line.raw.compared, options); !fault.empty()) return fault;
   for (const std::string &entry : options.entries) {
     if (entry == "-") continue;

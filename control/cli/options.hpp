@@ -82,6 +82,13 @@ struct DropsOptions {
   unsigned files = 10;
 };
 
+struct TopOptions {
+  bool once = false;                        // one frame of text
+  std::optional<std::uint64_t> frames = {}; // of text; none: a screen, where there is a terminal
+  std::optional<std::chrono::milliseconds> interval = {}; // between answers; none: a second
+  std::string filter = {};
+};
+
 struct Options {
   Verb verb = Verb::status;
   bool json = false;
@@ -102,10 +109,11 @@ struct Options {
   std::optional<std::chrono::seconds> since; // log: this long ago
   std::string address;                       // explain; empty: a packet
   std::string packet, port;           // explain: hexadecimal digits, or FILE:N; the port that it enters
-  std::optional<std::uint64_t> count; // top, log, drops
+  std::optional<std::uint64_t> count; // log, drops; of top its sources
   std::string shell = "bash";         // completion
   ReplayOptions replay;
   DropsOptions drops;
+  TopOptions top;
 };
 
 struct Exit {

@@ -14,6 +14,7 @@
 #include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/replay.hpp"
+#include "control/cli/top.hpp"
 #include "weir/config/values.hpp"
 #include "weir/key/text.hpp"
 
@@ -48,7 +49,6 @@ const char *request_name(Verb verb) {
   case Verb::explain: return "explain";
   case Verb::stats: return "stats";
   case Verb::drops: return "drops";
-  case Verb::top: return "top";
   case Verb::offenders: return "offenders";
   case Verb::offender_mark: return "offender_mark";
   case Verb::offender_unmark: return "offender_unmark";
@@ -97,7 +97,7 @@ Result<Json> request_of(const Options &options, std::istream &in) {
   if (options.to) request["to"] = *options.to;
   if (options.since)
     request["since"] = std::max<std::int64_t>(0, std::time(nullptr) - options.since->count());
-  if (options.count || options.verb == Verb::top) request["n"] = options.count.value_or(20);
+  if (options.count) request["n"] = *options.count;
   if (options.apply_plan) request["apply"] = true;
   const bool marks = options.verb == Verb::offender_mark || options.verb == Verb::offender_unmark;
   if (options.verb != Verb::list_add && options.verb != Verb::list_del && !marks) return request;
@@ -255,6 +255,7 @@ int run(const std::vector<std::string> &arguments, Streams streams) {
   }
   if (options.verb == Verb::drops && options.drops.follow)
     return follow_drops(options, streams.out, streams.err);
+  if (options.verb == Verb::top) return top(options, streams.out, streams.err);
   say_in_utf8(options.comment, streams.err);
   const auto answer = answer_to(options, streams.in);
   if (!answer) return report_failure(options, name_of(answer.error().code), answer.error().message, streams);

@@ -26,13 +26,13 @@ std::string render(const Options &options, const Json &answer, std::int64_t now)
   case Verb::explain: return render_explain(answer, now);
   case Verb::stats: return render_stats(answer);
   case Verb::drops: return render_drops(answer);
-  case Verb::top: return render_top(answer);
   case Verb::offenders: return render_offenders(answer, now);
   case Verb::offender_mark:
   case Verb::offender_unmark:
   case Verb::offender_train: return render_offender_change(options, answer, now);
   case Verb::doctor: return render_doctor(answer);
-  case Verb::completion: break; // has no answer
+  case Verb::top:
+  case Verb::completion: break; // have no answer
   }
   return {};
 }

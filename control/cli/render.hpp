@@ -30,7 +30,6 @@ using Json = nlohmann::json;
 [[nodiscard]] std::string render_explain(const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_stats(const Json &answer);
 [[nodiscard]] std::string render_drops(const Json &answer);
-[[nodiscard]] std::string render_top(const Json &answer);
 [[nodiscard]] std::string render_offenders(const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_offender_change(const Options &options, const Json &answer,
                                                  std::int64_t now);

@@ -5,8 +5,6 @@
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
 
-#include "weir/wire/counters.hpp"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -56,26 +54,6 @@ std::string workers_table(const Json &workers) {
   return table.empty() ? "" : table.text() + '\n';
 }
 
-std::string stages_table(const Json &rows) {
-  std::vector<Table::Column> columns{{"WORKER", right}};
-  for (const wire::CounterId id : wire::stage_counters)
-    columns.push_back({in_capitals(wire::stage_name(id)), right});
-  columns.push_back({"ALL", right});
-  Table table(columns);
-  for (const Json &row : rows) {
-    std::vector<std::string> cells{text_in(row, "worker")};
-    double all = 0;
-    for (const wire::CounterId id : wire::stage_counters) {
-      const double cycles = number_in(row, std::string(wire::stage_name(id)).c_str());
-      cells.push_back(fmt::format("{:.1f}", cycles));
-      all += cycles;
-    }
-    cells.push_back(fmt::format("{:.1f}", all));
-    table.add(cells);
-  }
-  return table.empty() ? "" : table.text();
-}
-
 std::string generations_table(const Json &generations) {
   Table table({{"GENERATION", right}, {"PACKETS JUDGED", right}});
   for (const Json &row : generations) table.add({text_in(row, "generation"), thousands_in(row, "packets")});
@@ -108,17 +86,6 @@ std::string render_drops(const Json &answer) {
   for (const Json &row : child(answer, "recent"))
     recent.add({text_in(row, "address"), text_in(row, "list"), thousands_in(row, "count")});
   if (!recent.empty()) text += '\n' + recent.text();
-  return text;
-}
-
-std::string render_top(const Json &answer) {
-  Table table({{"ADDRESS"}, {"SAMPLED PACKETS", right}, {"AT MOST", right}, {"VERDICT"}, {"LIST"}});
-  for (const Json &row : child(answer, "addresses"))
-    table.add({text_in(row, "address"), thousands_in(row, "packets"), thousands_in(row, "packets_at_most"),
-               text_in(row, "verdict"), text_in(row, "list")});
-  std::string text = table.empty() ? "no samples yet\n" : table.text();
-  if (const std::string stages = stages_table(child(answer, "stages")); !stages.empty())
-    text += "\ncycles a packet\n" + stages;
   return text;
 }
 

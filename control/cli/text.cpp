@@ -21,12 +21,6 @@ std::string short_number(double value) {
   return fmt::format("{:.0f}", value);
 }
 
-// Characters on a terminal, not bytes: continuation bytes of UTF-8 take no room.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 // Insertions, deletions, substitutions and exchanges of neighbours ("lsit") count one each.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -198,6 +192,11 @@ std::string Table::text() const {
   for (const auto &row : rows_)
     line([&](std::size_t i) -> const std::string & { return i < row.size() ? row[i] : nothing; });
   return out;
+}
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string in_capitals(std::string_view text) {

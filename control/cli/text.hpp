@@ -41,6 +41,9 @@ namespace weir::cli {
 // The candidate nearest to `word` by edit distance; empty when none is near enough to be meant.
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &candidates);
 
+// Columns on a terminal, not bytes: continuation bytes of UTF-8 take none.
+[[nodiscard]] std::size_t width_of(std::string_view text);
+
 [[nodiscard]] std::string in_capitals(std::string_view text); // of ASCII
 
 // An aligned table. Cells that hold numbers are set to the right by the caller's choice of columns.

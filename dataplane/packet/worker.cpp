@@ -92,7 +92,10 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
   burst.from = &queue;
   burst.count = rte_eth_rx_burst(queue.port, queue.queue, burst.packets,
                                  static_cast<std::uint16_t>(packets_max(burst.image)));
-  if (burst.count == 0) return timed = false;
+  if (burst.count == 0) {
+    counters[CounterId::empty_polls].add(1);
+    return timed = false;
+  }
   ++polls;
   burst.policy = burst.image != nullptr ? &burst.image->view.policy : nullptr;
   burst.match = burst.policy != nullptr ? burst.policy->match : Match::source;

@@ -66,9 +66,10 @@ void StandInControl::serve_one(int fd) {
     for (std::size_t end; (end = pending.find('\n')) != std::string::npos; pending.erase(0, end + 1)) {
       const std::lock_guard lock(mutex_);
       requests_.push_back(pending.substr(0, end));
-      if (answers_.empty() || answers_.back().empty()) return;
+      if (answers_.empty()) return;
       const std::string line = answers_.back() + '\n';
       answers_.pop_back();
+      if (line.size() == 1) return;
       // in two halves: an answer may arrive in pieces
       const std::size_t half = line.size() / 2;
       if (write(fd, line.data(), half) < 0 || write(fd, line.data() + half, line.size() - half) < 0) return;

@@ -102,7 +102,7 @@ TEST(Secret, the_seed_of_an_image_is_in_no_answer_no_log_and_no_file_of_others) 
                                                 {"explain", "2001:db8::1"},
                                                 {"stats"},
                                                 {"drops"},
-                                                {"top"},
+                                                {"top", "-n", "2"},
                                                 {"doctor"},
                                                 {"rollback"},
                                                 {"list", "del", "bans", "203.0.113.9"}})

@@ -81,6 +81,7 @@ const std::vector<Library> &heavy_libraries() {
       {"CLI11", std::regex("^CLI/"), true},
       {"libpcap", std::regex("^pcap(/|\\.h)"), true},
       {"XGBoost", std::regex("^xgboost/"), true},
+      {"ncurses", std::regex("^(n?curses|term)\\.h"), true},
       {"NLopt", std::regex("^nlopt"), false},
       {"nlohmann json", std::regex("^nlohmann/json\\.hpp"), false}, // json_fwd.hpp is what headers take
   };

@@ -65,6 +65,7 @@ enum class CounterId : std::uint8_t {
   busy_cycles,
   idle_cycles,
   bursts,
+  empty_polls,
   timed_packets,
   receive_cycles,
   parse_cycles,
@@ -73,7 +74,7 @@ enum class CounterId : std::uint8_t {
   send_cycles,
   count_cycles,
 };
-inline constexpr std::size_t counter_count = 39;
+inline constexpr std::size_t counter_count = 40;
 
 enum class PortCounterId : std::uint8_t {
   rx_packets,
@@ -85,10 +86,10 @@ enum class PortCounterId : std::uint8_t {
 };
 inline constexpr std::size_t port_counter_count = 6;
 
-enum class CounterUnit : std::uint8_t { packets, bytes, addresses, probes, bursts, cycles, samples };
+enum class CounterUnit : std::uint8_t { packets, bytes, addresses, probes, bursts, polls, cycles, samples };
 [[nodiscard]] constexpr std::string_view name_of(CounterUnit unit) noexcept {
-  constexpr std::array<std::string_view, 7> names{"packets", "bytes",  "addresses", "probes",
-                                                  "bursts",  "cycles", "samples"};
+  constexpr std::array<std::string_view, 8> names{"packets", "bytes", "addresses", "probes",
+                                                  "bursts",  "polls", "cycles",    "samples"};
   return names[static_cast<std::size_t>(unit)];
 }
 // A counter only grows while the process lives; a mark is a moment.
@@ -166,6 +167,8 @@ inline constexpr std::array<CounterInfo, counter_count> counters{{
     {CounterId::idle_cycles, CounterGroup::worker, "idle_cycles", CounterUnit::cycles,
      "of rounds that brought none"},
     {CounterId::bursts, CounterGroup::worker, "bursts", CounterUnit::bursts, "polls that brought packets"},
+    {CounterId::empty_polls, CounterGroup::worker, "empty_polls", CounterUnit::polls,
+     "polls of a receive queue that brought none"},
     {CounterId::timed_packets, CounterGroup::worker, "timed_packets", CounterUnit::packets,
      "of the polls, one of 64, whose stages were timed"},
     {CounterId::receive_cycles, CounterGroup::worker, "receive_cycles", CounterUnit::cycles,

@@ -232,6 +232,19 @@ TEST_F(ApiTest, top_says_what_a_packet_costs_in_the_stages_of_workers_that_timed
   EXPECT_EQ(stages[0]["count"], 2.5);
 }
 
+TEST_F(ApiTest, top_has_the_counters_of_a_moment_with_what_rates_and_ages_need) {
+  const Json first = ask({{"verb", "top"}, {"n", 3}}), second = ask({{"verb", "top"}});
+  EXPECT_LT(first["at_ns"], second["at_ns"]);
+  EXPECT_EQ(first["sample_one_in"], bench.engine().rules()->config.sample_one_in);
+  EXPECT_TRUE(first["workers"].is_array());
+  const Json stats = ask({{"verb", "stats"}});
+  for (const auto &[name, value] : stats.items()) EXPECT_EQ(first[name], value) << name;
+  for (const Json &list : first["lists"]) {
+    EXPECT_TRUE(list["action"] == "allow" || list["action"] == "deny") << list;
+    EXPECT_GE(list["updated_at"], 0) << list;
+  }
+}
+
 TEST_F(ApiTest, lines_that_are_not_json_are_answered_and_the_connection_goes_on) {
   const auto answers = ask_raw("nonsense\n[]\n{\"verb\":\"ping\"}\n", 3);
   ASSERT_EQ(answers.size(), 3u);

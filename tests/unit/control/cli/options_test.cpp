@@ -137,6 +137,25 @@ TEST(CliOptions, what_makes_no_sense_is_a_usage_error_that_names_the_value) {
   }
 }
 
+TEST(CliOptions, top_takes_frames_an_interval_and_a_filter) {
+  const Options plain = good({"top"});
+  EXPECT_FALSE(plain.top.once || plain.top.frames || plain.top.interval || plain.count);
+  const Options all = good({"top", "-n", "3", "-i", "0.5", "--filter", "203.0.113.0/24", "--sources", "7"});
+  EXPECT_EQ(all.top.frames, 3u);
+  EXPECT_EQ(all.top.interval, std::chrono::milliseconds(500));
+  EXPECT_EQ(all.top.filter, "203.0.113.0/24");
+  EXPECT_EQ(all.count, 7u);
+  EXPECT_TRUE(good({"top", "--once"}).top.once);
+  for (const std::vector<std::string> &line : {std::vector<std::string>{"top", "--once", "-n", "2"},
+                                               {"top", "-i", "0.01"},
+                                               {"top", "-i", "soon"},
+                                               {"top", "-n", "0"}}) {
+    const auto parsed = parse(line);
+    ASSERT_TRUE(std::holds_alternative<Exit>(parsed)) << line.back();
+    EXPECT_EQ(std::get<Exit>(parsed).code, exit_usage) << line.back();
+  }
+}
+
 TEST(CliOptions, every_verb_has_help_with_an_example) {
   const Exit all = refused({"--help"});
   EXPECT_EQ(all.code, exit_done);

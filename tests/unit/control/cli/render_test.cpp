@@ -174,17 +174,6 @@ TEST(CliRender, lists_are_an_aligned_table) {
             "bans  deny    dynamic    41,003        0   9  17,220  3s ago   1h\n");
 }
 
-TEST(CliRender, top_shows_what_a_packet_costs_where_and_nothing_where_nobody_said) {
-  const Json row{{"worker", 1},  {"receive", 6.5}, {"parse", 5.0}, {"lookup", 9.25},
-                 {"judge", 7.0}, {"send", 5.0},    {"count", 3.0}};
-  EXPECT_EQ(render_top({{"addresses", Json::array()}, {"stages", Json::array({row})}}),
-            "no samples yet\n\ncycles a packet\n"
-            "WORKER  RECEIVE  PARSE  LOOKUP  JUDGE  SEND  COUNT   ALL\n"
-            "     1      6.5    5.0     9.2    7.0   5.0    3.0  35.8\n");
-  EXPECT_EQ(render_top({{"addresses", Json::array()}, {"stages", Json::array()}}), "no samples yet\n");
-  EXPECT_EQ(render_top({{"addresses", Json::array()}}), "no samples yet\n");
-}
-
 TEST(CliRender, explain_shows_the_entry_and_the_path) {
   const Json answer =
       Json::parse(R"json({"verdict": "drop", "reason": "deny", "list": "drop", "entry": "203.0.113.0/24",

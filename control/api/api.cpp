@@ -77,6 +77,7 @@ void Api::run(const Result<std::shared_ptr<const Json>> &fields, const Caller &c
   using Verb = void (Api::*)(const Json &, const Caller &, const Reply &);
   static const std::map<std::string_view, Verb> verbs{{"status", &Api::status},
                                                       {"ping", &Api::ping},
+                                                      {"progress", &Api::progress},
                                                       {"list_show", &Api::list_show},
                                                       {"list_add", &Api::list_add},
                                                       {"list_del", &Api::list_del},

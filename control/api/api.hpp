@@ -35,7 +35,7 @@
 //               held_back{samples, reliefs, networks[{network, samples}], image?, image_wait_s?} (within two
 //               minutes; image: why one should be built),
 //               pending_confirm_s (0: nothing waits), taking_back (how it goes, when nobody confirmed; or
-//               null), doing (the change at hand, or empty), error (why the last change or push failed, or
+//               null), doing (the change at hand, or empty), progress{} (as below), error (why the last change or push failed, or
 //               empty).
 //               dataplane.answers is false while no counters come; dataplane.silence? says that it hangs,
 //               dataplane.trouble? why control cannot connect to it
@@ -109,6 +109,10 @@
 //               what `learned` of offenders has
 // ping          -
 //               pid, generation
+// progress      -
+//               doing (the change at hand, or empty), in_line (changes behind it), phase (or empty), done, total (0: not known), unit (of
+//               both: bytes of text, entries, or empty), entries (read so far), phase_ms, expected_ms (of the phase; 0: not
+//               known). Costs the change nothing
 //
 // Times are seconds since the epoch. `lost` is rx - tx - counted drops, and is 0 or a bug. Without a
 // dataplane, with one that hangs, and while no image can be brought live, changes are stored and answered
@@ -169,6 +173,7 @@ private:
   // verbs_status.cpp
   void status(const Json &request, const Caller &caller, const Reply &reply);
   void ping(const Json &request, const Caller &caller, const Reply &reply);
+  void progress(const Json &request, const Caller &caller, const Reply &reply);
   void generations(const Json &request, const Caller &caller, const Reply &reply);
 
   // verbs_counters.cpp

@@ -62,6 +62,7 @@ constexpr Field to_delete{"entries", Type::to_delete, true};
 constexpr std::array verbs{
     Verb{"status", {}},
     Verb{"ping", {}},
+    Verb{"progress", {}},
     Verb{"list_show", {list_if_any}},
     Verb{"list_add", {list, to_add, force}},
     Verb{"list_del", {list, to_delete}},

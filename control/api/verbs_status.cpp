@@ -100,6 +100,13 @@ Json held_back_json(const Engine::HeldBack &held) {
   return answer;
 }
 
+Json progress_json(const Engine &engine) {
+  const Progress::Now now = engine.progress();
+  return {{"doing", engine.doing()}, {"in_line", engine.in_line()}, {"phase", Progress::name_of(now.phase)},
+          {"done", now.done},        {"total", now.total},          {"unit", Progress::unit_of(now.phase)},
+          {"entries", now.entries},  {"phase_ms", now.phase_ms},    {"expected_ms", now.expected_ms}};
+}
+
 // Why the dataplane cannot even be asked for a connection; empty: it can.
 std::string trouble_with_sockets() {
   const OwnedFd one(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -126,6 +133,8 @@ std::string Api::list_name(ListId number) const {
   return list ? list->definition.name : fmt::format("list {}", number);
 }
 
+void Api::progress(const Json &, const Caller &, const Reply &reply) { reply(progress_json(engine_)); }
+
 void Api::ping(const Json &, const Caller &, const Reply &reply) {
   reply(Json{{"pid", getpid()}, {"generation", engine_.live_record().id}});
 }
@@ -142,6 +151,7 @@ void Api::status(const Json &, const Caller &caller, const Reply &reply) {
               {"pending_confirm_s", engine_.pending_confirm_s().value_or(0)},
               {"taking_back", taking_back.empty() ? Json() : Json(taking_back)},
               {"doing", engine_.doing()},
+              {"progress", progress_json(engine_)},
               {"error", caller.may_change ? engine_.last_error().text : engine_.last_error().brief}};
   if (const auto kept = engine_.store().generations())
     for (const store::GenerationRecord &record : *kept)

@@ -1,5 +1,6 @@
 #include "control/build/sealed_image.hpp"
 
+#include "control/base/progress.hpp"
 #include "control/build/class_map.hpp"
 #include "control/build/deny_filter.hpp"
 #include "control/offenders/neighbours.hpp"
@@ -50,6 +51,8 @@ std::optional<plan::AllowFilterBuilt> allow_filter_built_of(const BuildReport &r
 
 Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Config &config,
                                  const ImageRequest &request) {
+  if (request.progress != nullptr)
+    request.progress->begin(control::Progress::Phase::planning, rules.entries());
   BuildInput input = rules::build_input(rules, config.policy);
   input.identity = request.identity;
   input.family = family_of(request.target);
@@ -78,6 +81,10 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
                                .offender_model = request.offender_model});
   if (!plan) return std::unexpected(plan.error());
   plan::apply_to(input, *plan);
+  if (request.progress != nullptr) {
+    request.progress->begin(control::Progress::Phase::building, rules.entries());
+    request.progress->expect(std::chrono::milliseconds(static_cast<std::int64_t>(plan->build_ms)));
+  }
   SparedSide spared;
   std::vector<std::byte> stack, class_map;
   if (plan->deny_filter.stacks()) {

@@ -12,6 +12,10 @@
 #include <filesystem>
 #include <string>
 
+namespace weir::control {
+class Progress; // control/base/progress.hpp
+}
+
 namespace weir::build {
 
 struct ImageRequest {
@@ -25,7 +29,8 @@ struct ImageRequest {
   workload::Negatives negatives = {};     // what samples say of addresses that nothing denies
   plan::ListsMemory lists = {};
   std::shared_ptr<const offenders::Model> offender_model = {}; // null: nothing has been learned
-  std::uint64_t offender_seed = 0; // of the dataplane's memory, the same each time
+  std::uint64_t offender_seed = 0;       // of the dataplane's memory, the same each time
+  control::Progress *progress = nullptr; // is told of phases
 };
 
 struct SealedImage {

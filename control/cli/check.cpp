@@ -1,5 +1,7 @@
 #include "control/cli/check.hpp"
 
+#include "control/base/progress.hpp"
+#include "control/rules/bundled_feed.hpp"
 #include "control/rules/comment.hpp"
 #include "control/rules/embedded.hpp"
 #include "control/rules/guards.hpp"
@@ -62,17 +64,23 @@ Result<std::vector<std::string>> check_guards(const ReadRules &read) {
 
 } // namespace
 
-Result<ReadRules> read_rules(const std::filesystem::path &file) {
+Result<ReadRules> read_rules(const std::filesystem::path &file, control::Progress *progress) {
   auto config = config::load(file);
   if (!config) return std::unexpected(config.error());
   ReadRules read{.config = std::move(*config), .contents = {}, .effective = {}, .warnings = {}};
   std::string faults;
+  if (progress != nullptr) {
+    std::uint64_t bytes = 0;
+    for (const config::List &list : read.config.lists) bytes += rules::bytes_of(list, nullptr);
+    progress->begin(control::Progress::Phase::reading, bytes);
+  }
   for (const config::List &list : read.config.lists) {
-    auto content = rules::load_list(list);
+    auto content = rules::load_list(list, nullptr, progress);
     if (!content) faults += (faults.empty() ? "" : "\n") + content.error().message;
     read.contents.push_back(content ? std::move(*content) : rules::ListContent{});
   }
   if (!faults.empty()) return fail(Errc::parse, faults);
+  if (progress != nullptr) progress->begin(control::Progress::Phase::checking);
   auto told = check_guards(read);
   if (!told) return std::unexpected(std::move(told.error()));
   read.warnings = std::move(*told);
@@ -89,8 +97,8 @@ Result<ReadRules> read_rules(const std::filesystem::path &file) {
   return read;
 }
 
-Result<Json> check_configuration(const std::filesystem::path &file) {
-  const auto read = TRY(read_rules(file));
+Result<Json> check_configuration(const std::filesystem::path &file, control::Progress *progress) {
+  const auto read = TRY(read_rules(file, progress));
   const auto &[config, contents, effective, warnings] = read;
   Json answer{{"ok", true},
               {"config", file.string()},

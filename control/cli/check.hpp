@@ -19,11 +19,13 @@ struct ReadRules {
   rules::Effective effective;
   std::vector<std::string> warnings; // of the guards
 };
-// One error with every fault of every file, one a line.
-[[nodiscard]] Result<ReadRules> read_rules(const std::filesystem::path &file);
+// One error with every fault of every file, one a line. `progress` is told what was read.
+[[nodiscard]] Result<ReadRules> read_rules(const std::filesystem::path &file,
+                                           control::Progress *progress = nullptr);
 
 // Fields config, lists[{name, action, format, v4_hosts, v4_prefixes, v6, duplicates, skipped}],
 // conflicts[text] and warnings[text]; or one error with every fault of every file, one a line.
-[[nodiscard]] Result<nlohmann::json> check_configuration(const std::filesystem::path &file);
+[[nodiscard]] Result<nlohmann::json> check_configuration(const std::filesystem::path &file,
+                                                         control::Progress *progress = nullptr);
 
 } // namespace weir::cli

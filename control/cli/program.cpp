@@ -1,6 +1,7 @@
 #include "control/cli/program.hpp"
 
 #include "control/cli/capture.hpp"
+#include "control/cli/change_watch.hpp"
 #include "control/cli/check.hpp"
 #include "control/cli/client.hpp"
 #include "control/cli/completion.hpp"
@@ -11,6 +12,8 @@
 #include "control/cli/gather.hpp"
 #include "control/cli/health.hpp"
 #include "control/cli/options.hpp"
+#include "control/cli/progress_line.hpp"
+#include "control/cli/progress_text.hpp"
 #include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/replay.hpp"
@@ -147,8 +150,10 @@ Result<OwnedFd> passed_with(const Options &options) {
   return OwnedFd();
 }
 
-Result<Json> asked(const Options &options, std::istream &in) {
-  const auto request = TRY(request_of(options, in));
+Result<Json> asked(const Options &options, Streams streams) {
+  const auto request = TRY(request_of(options, streams.in));
+  ChangeWatch watch(options);
+  const ProgressLine progress(streams.err, [&watch] { return watch.text(); });
   const auto passed = TRY(passed_with(options));
   ClientWaits waits;
   if (options.verb == Verb::health) waits.connect_max = std::chrono::seconds(1);
@@ -165,8 +170,8 @@ Result<Json> asked(const Options &options, std::istream &in) {
   return answer;
 }
 
-Result<Json> health(const Options &options, std::istream &in) {
-  Json status = TRY(asked(options, in));
+Result<Json> health(const Options &options, Streams streams) {
+  Json status = TRY(asked(options, streams));
   if (!flag_in(status, "ok")) return status;
   const Health health = health_of(status);
   return Json{{"ok", true},
@@ -191,15 +196,29 @@ Json doctor(const Options &options) {
   return answer;
 }
 
-Result<Json> answer_to(const Options &options, std::istream &in) {
+// What weirctl does by itself with a configuration.
+Result<Json> local(const Options &options, std::ostream &err) {
+  const std::filesystem::path config = options.config.empty() ? default_config : options.config;
+  control::Progress progress;
+  const ProgressLine line(err, [&progress] { return progress_text(work_part(progress.now())); });
+  if (options.verb == Verb::check) return check_configuration(config, &progress);
+  return write_registers(config, options.file, &progress);
+}
+
+Result<Json> replayed(const Options &options, std::ostream &err) {
+  ReplayProgress progress;
+  const ProgressLine line(err, [&progress] { return progress_text(work_part(progress)); });
+  return run_replay(options.replay, line.shows() ? &progress : nullptr);
+}
+
+Result<Json> answer_to(const Options &options, Streams streams) {
   switch (options.verb) {
-  case Verb::replay: return run_replay(options.replay);
-  case Verb::check: return check_configuration(options.config.empty() ? default_config : options.config);
-  case Verb::registers:
-    return write_registers(options.config.empty() ? default_config : options.config, options.file);
+  case Verb::replay: return replayed(options, streams.err);
+  case Verb::check:
+  case Verb::registers: return local(options, streams.err);
   case Verb::doctor: return doctor(options);
-  case Verb::health: return health(options, in);
-  default: return asked(options, in);
+  case Verb::health: return health(options, streams);
+  default: return asked(options, streams);
   }
 }
 
@@ -257,7 +276,7 @@ int run(const std::vector<std::string> &arguments, Streams streams) {
     return follow_drops(options, streams.out, streams.err);
   if (options.verb == Verb::top) return top(options, streams.out, streams.err);
   say_in_utf8(options.comment, streams.err);
-  const auto answer = answer_to(options, streams.in);
+  const auto answer = answer_to(options, streams);
   if (!answer) return report_failure(options, name_of(answer.error().code), answer.error().message, streams);
   if (child(*answer, "ok").is_boolean() && !flag_in(*answer, "ok") && options.verb != Verb::doctor)
     return report_failure(options, text_in(*answer, "code", "refused"),

@@ -35,11 +35,12 @@ Result<std::string> text_of(const build::SealedImage &image, const config::Confi
 
 } // namespace
 
-Result<nlohmann::json> write_registers(const std::filesystem::path &config,
-                                       const std::filesystem::path &out) {
-  const auto read = TRY(read_rules(config));
-  const auto image = build::build_sealed(read.effective, read.config,
-                                         {.identity = {.generation = 1}, .target = build::Target::p4});
+Result<nlohmann::json> write_registers(const std::filesystem::path &config, const std::filesystem::path &out,
+                                       control::Progress *progress) {
+  const auto read = TRY(read_rules(config, progress));
+  const auto image =
+      build::build_sealed(read.effective, read.config,
+                          {.identity = {.generation = 1}, .target = build::Target::p4, .progress = progress});
   if (!image) return std::unexpected(image.error());
   const auto text = TRY(text_of(*image, read.config));
   std::ofstream file(out, std::ios::binary);

@@ -26,6 +26,7 @@ using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto poll_interval = std::chrono::milliseconds(5);
+constexpr auto progress_interval = std::chrono::milliseconds(1000);
 constexpr auto last_answer_wait = std::chrono::seconds(10);
 
 // Outputs of a run that fails half-way would look like whole captures: those that the run made are
@@ -77,7 +78,8 @@ Status check_outputs(const ReplayOptions &options) {
 
 class Replay {
 public:
-  explicit Replay(const ReplayOptions &options) : options_(options), outputs_(options) {}
+  Replay(const ReplayOptions &options, ReplayProgress *progress)
+      : options_(options), progress_(progress), outputs_(options) {}
   Result<Json> run();
 
 private:
@@ -93,10 +95,13 @@ private:
   Result<Json> report(const fs::path &file);
 
   const ReplayOptions &options_;
+  ReplayProgress *progress_; // null: nobody looks
   FreshOutputs outputs_;
   config::Config first_;
   std::vector<ReplayStep> steps_;
   std::size_t next_step_ = 0;
+  std::uint64_t packets_ = 0;       // over all loops; 0: not counted
+  std::uint64_t capture_bytes_ = 0; // of the file
   Json configurations_ = Json::array();
   Json actions_ = Json::object();
   std::optional<Child> dataplane_;
@@ -133,10 +138,14 @@ Status Replay::prepare() {
     note_actions(*next);
   }
   const auto capture = TRY(inspect_capture(options_.input, !options_.applies.empty()));
+  std::error_code unknown;
+  capture_bytes_ = fs::file_size(options_.input, unknown);
+  if (unknown) capture_bytes_ = 0;
   if (options_.applies.empty()) return {};
   if (capture.packets > 0 && options_.loop > std::numeric_limits<std::uint64_t>::max() / capture.packets)
     return fail(Errc::usage, "--loop: the packets of all loops exceed 64 bits.");
-  auto steps = replay_steps(options_.applies, capture.packets * options_.loop);
+  packets_ = capture.packets * options_.loop;
+  auto steps = replay_steps(options_.applies, packets_);
   if (!steps) return std::unexpected(std::move(steps.error()));
   steps_ = std::move(*steps);
   return {};
@@ -236,9 +245,9 @@ Result<bool> Replay::wait() {
 // Asks from time to time: at first whether the first generation has come, then for the counters
 // until the next configuration is due.
 Status Replay::advance() {
-  const bool nothing_to_ask = started_ && next_step_ == steps_.size();
-  if (asked_ || nothing_to_ask || Clock::now() < next_poll_) return {};
-  next_poll_ = Clock::now() + poll_interval;
+  const bool no_step = started_ && next_step_ == steps_.size();
+  if (asked_ || (no_step && progress_ == nullptr) || Clock::now() < next_poll_) return {};
+  next_poll_ = Clock::now() + (no_step ? progress_interval : poll_interval);
   if (!client_) {
     auto client = Client::connect(socket_);
     if (!client) return {}; // it is still starting; wait() notices when it has ended
@@ -277,6 +286,8 @@ Status Replay::take_apply(const Json &answer, const std::string &line) {
 Status Replay::take_status(const Json &answer) {
   if (count_in(child(answer, "dataplane"), "generation") > 0) {
     started_ = true;
+    if (progress_ != nullptr)
+      progress_->began_ns = Clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
     return {};
   }
   const std::string error = lines_in(answer, "error");
@@ -285,6 +296,8 @@ Status Replay::take_status(const Json &answer) {
 }
 
 Status Replay::take_counters(const Json &answer) {
+  if (progress_ != nullptr) note_progress(answer, packets_, capture_bytes_ * options_.loop, *progress_);
+  if (next_step_ == steps_.size()) return {};
   const ReplayStep &step = steps_[next_step_];
   std::uint64_t judged = 0;
   bool current_judged_some = false;
@@ -365,6 +378,8 @@ Result<Json> Replay::run() {
 
 } // namespace
 
-Result<Json> run_replay(const ReplayOptions &options) { return Replay(options).run(); }
+Result<Json> run_replay(const ReplayOptions &options, ReplayProgress *progress) {
+  return Replay(options, progress).run();
+}
 
 } // namespace weir::cli

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <vector>
@@ -33,7 +34,22 @@ struct ReplayStep {
 [[nodiscard]] Result<std::vector<ReplayStep>> replay_steps(const std::vector<ReplayApply> &applies,
                                                            std::uint64_t packets);
 
-// The report of the dataplane with `input`, `configurations` and `actions` added.
-[[nodiscard]] Result<nlohmann::json> run_replay(const ReplayOptions &options);
+// How far it is, for another thread to read.
+struct ReplayProgress {
+  std::atomic<std::uint64_t> packets = 0; // judged
+  std::atomic<std::uint64_t> total = 0;   // over all loops; 0: not known
+  std::atomic<std::int64_t> began_ns =
+      0; // of the steady clock, when the first packets were let in; 0: not yet
+};
+
+// From the counters of a dataplane that replays `packets_all` packets; 0: not counted, and estimated from what those
+// that came take of `bytes_all` bytes of captures.
+void note_progress(const nlohmann::json &stats, std::uint64_t packets_all, std::uint64_t bytes_all,
+                   ReplayProgress &progress);
+
+// The report of the dataplane with `input`, `configurations` and `actions` added. With `progress` the dataplane is
+// asked how far it is, once a second.
+[[nodiscard]] Result<nlohmann::json> run_replay(const ReplayOptions &options,
+                                                ReplayProgress *progress = nullptr);
 
 } // namespace weir::cli

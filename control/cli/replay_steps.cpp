@@ -1,6 +1,9 @@
 #include "control/cli/replay.hpp"
 
+#include "control/cli/fields.hpp"
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace weir::cli {
 
@@ -38,6 +41,22 @@ Result<std::vector<ReplayStep>> replay_steps(const std::vector<ReplayApply> &app
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+void note_progress(const nlohmann::json &stats, std::uint64_t packets_all, std::uint64_t bytes_all,
+                   ReplayProgress &progress) {
+  std::uint64_t packets = 0, bytes = 0;
+  for (const nlohmann::json &port : child(stats, "ports")) {
+    packets += count_in(port, "rx_packets");
+    bytes += count_in(port, "rx_bytes");
+  }
+  constexpr std::uint64_t head_bytes = 16; // of a packet in a classic capture
+  bytes += head_bytes * packets;
+  if (packets_all == 0 && bytes > 0)
+    packets_all = static_cast<std::uint64_t>(static_cast<double>(bytes_all) * static_cast<double>(packets) /
+                                             static_cast<double>(bytes));
+  progress.total = packets_all;
+  progress.packets = packets;
 }
 
 } // namespace weir::cli

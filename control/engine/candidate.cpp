@@ -1,5 +1,6 @@
 #include "control/engine/candidate.hpp"
 
+#include "control/base/progress.hpp"
 #include "control/rules/bundled_feed.hpp"
 #include "control/rules/comment.hpp"
 #include "control/rules/embedded.hpp"
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace weir::control {
 
@@ -125,14 +127,19 @@ void find_left(Candidate &candidate, const RuleSet *live) {
   }
 }
 
-Result<std::shared_ptr<const ListBody>> load_body(const RuleList &list, const store::Store &store) {
+Result<std::shared_ptr<const ListBody>> load_body(const RuleList &list, const store::Store &store,
+                                                  Progress *progress) {
   const std::uint64_t version = list.content_version;
   if (version == 0) return empty_body();
   auto body = std::make_shared<ListBody>();
   // Room that is not used is not memory yet; a list that grows is there twice for a moment.
   constexpr std::uint64_t reserved_max = std::uint64_t{1} << 28;
   body->v4.reserve(std::min(store.content_entries(version), reserved_max));
+  constexpr std::uint64_t entries_at_once = 1 << 16;
+  std::uint64_t untold = 0;
   const Status read = store.read_content(version, [&](const Prefix &prefix, std::string_view) {
+    if (progress != nullptr && ++untold == entries_at_once)
+      progress->add(entries_at_once, std::exchange(untold, 0));
     if (prefix.family() == Family::ipv4)
       body->v4.push_back(rules::to_entry_v4(prefix));
     else
@@ -140,6 +147,7 @@ Result<std::shared_ptr<const ListBody>> load_body(const RuleList &list, const st
   });
   if (!read)
     return fail(read.error().code, fmt::format("list {}: {}", list.definition.name, read.error().message));
+  if (progress != nullptr) progress->add(untold, untold);
   body->count();
   return std::shared_ptr<const ListBody>(std::move(body));
 }
@@ -163,7 +171,12 @@ Result<std::string> read_text(const std::filesystem::path &file, const rules::Bu
 }
 
 Result<Candidate> read_candidate(const config::Config &config, std::string config_text, const RuleSet *live,
-                                 store::Store &store, const rules::Bundle *files) {
+                                 store::Store &store, const rules::Bundle *files, Progress *progress) {
+  if (progress != nullptr) {
+    std::uint64_t bytes = 0;
+    for (const config::List &definition : config.lists) bytes += rules::bytes_of(definition, files);
+    progress->begin(Progress::Phase::reading, bytes);
+  }
   Candidate candidate;
   candidate.rules = std::make_shared<RuleSet>();
   candidate.rules->config = config;
@@ -171,7 +184,7 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
   Error faults{Errc::parse, ""};
   for (const config::List &definition : config.lists) {
     candidate.rules->lists.push_back({.definition = definition, .body = empty_body()});
-    auto content = rules::load_list(definition, files);
+    auto content = rules::load_list(definition, files, progress);
     if (!content) {
       if (!faults.message.empty()) faults.message += '\n';
       faults.code = content.error().code;
@@ -191,10 +204,14 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
 
 Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list,
                                     const std::filesystem::path &file, store::Store &store,
-                                    const rules::Bundle *files) {
+                                    const rules::Bundle *files, Progress *progress) {
   const RuleList *before = live.find(list);
   if (before == nullptr) return fail(Errc::not_found, fmt::format("no list is named {}", list));
-  auto content = TRY(rules::load_feed(file, {before->definition.format, before->definition.on_error}, files));
+  config::List said = before->definition;
+  said.file = file;
+  if (progress != nullptr) progress->begin(Progress::Phase::reading, rules::bytes_of(said, files));
+  auto content = TRY(rules::load_feed(
+      file, {.format = said.format, .on_error = said.on_error, .progress = progress}, files));
   if (before->definition.mapped_both) rules::expand_embedded(content);
   Candidate candidate;
   candidate.rules = std::make_shared<RuleSet>();
@@ -208,13 +225,18 @@ Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list
 }
 
 Result<Candidate> restore_candidate(const store::GenerationRecord &record, const RuleSet *live,
-                                    store::Store &store) {
+                                    store::Store &store, Progress *progress) {
   auto config = config::parse(record.config_text, record.config_source);
   if (!config) return std::unexpected(config.error());
   Candidate candidate;
   candidate.rules = std::make_shared<RuleSet>();
   candidate.rules->config = std::move(*config);
   candidate.rules->config_text = record.config_text;
+  if (progress != nullptr) {
+    std::uint64_t entries = 0;
+    for (const store::ListMeta &meta : record.lists) entries += store.content_entries(meta.content_version);
+    progress->begin(Progress::Phase::restoring, entries);
+  }
   std::map<std::string_view, const store::ListMeta *> metas;
   for (const store::ListMeta &meta : record.lists) metas.emplace(meta.name, &meta);
   for (const config::List &definition : candidate.rules->config.lists) {
@@ -233,7 +255,7 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
     if (before != nullptr && before->content_version == list.content_version) {
       list.body = before->body;
     } else {
-      auto body = TRY(load_body(list, store));
+      auto body = TRY(load_body(list, store, progress));
       list.body = std::move(body);
     }
     if (live != nullptr)

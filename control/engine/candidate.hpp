@@ -20,6 +20,8 @@ class Bundle; // bundle.hpp
 
 namespace weir::control {
 
+class Progress; // control/base/progress.hpp
+
 struct ListDiff {
   std::string name;
   bool first_load = false; // no content before: max_change is not asked
@@ -51,19 +53,21 @@ struct Candidate {
 // Reads all lists of a configuration. Lists whose content is what `live` (may be null) has keep its
 // version and memory, and lists that it has on the same side their number; others get a free one, which is
 // taken when the rules become live. All faults of all files come in one error.
-// The lists' files are those of `files`; without, they are opened.
+// The lists' files are those of `files`; without, they are opened. `progress` is told what was read.
 [[nodiscard]] Result<Candidate> read_candidate(const config::Config &config, std::string config_text,
                                                const RuleSet *live, store::Store &store,
-                                               const rules::Bundle *files = nullptr);
+                                               const rules::Bundle *files = nullptr,
+                                               Progress *progress = nullptr);
 
 // The live rules with the content of one list taken from `file`.
 [[nodiscard]] Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list,
                                                   const std::filesystem::path &file, store::Store &store,
-                                                  const rules::Bundle *files = nullptr);
+                                                  const rules::Bundle *files = nullptr,
+                                                  Progress *progress = nullptr);
 
 // What a kept generation said.
 [[nodiscard]] Result<Candidate> restore_candidate(const store::GenerationRecord &record, const RuleSet *live,
-                                                  store::Store &store);
+                                                  store::Store &store, Progress *progress = nullptr);
 
 // The guards over all lists (rules/guards.hpp); `live` may be null.
 [[nodiscard]] Result<std::vector<std::string>> check_changes(const Candidate &candidate, const RuleSet *live,

@@ -78,7 +78,7 @@ void Engine::load_first(OnChange done) {
   change.prepare = [this]() -> Result<Candidate> {
     auto text = TRY(read_text(options_.config_file));
     const auto config = TRY(config::parse(text, options_.config_file));
-    return guarded(read_candidate(config, std::move(text), nullptr, store_), nullptr);
+    return guarded(read_candidate(config, std::move(text), nullptr, store_, nullptr, &progress_), nullptr);
   };
   change.done = [this, done = std::move(done)](Result<ChangeDone> result) {
     if (!result) load_first_again();
@@ -206,5 +206,7 @@ void Engine::ban(const std::string &list, NewEntry entry) {
 }
 
 std::string Engine::doing() const { return change_ ? change_->cause : std::string(); }
+
+Progress::Now Engine::progress() const { return change_ ? progress_.now() : Progress::Now(); }
 
 } // namespace weir::control

@@ -28,6 +28,7 @@
 #pragma once
 
 #include "control/base/change_tally.hpp"
+#include "control/base/progress.hpp"
 #include "control/build/sealed_image.hpp"
 #include "control/engine/background.hpp"
 #include "control/engine/candidate.hpp"
@@ -120,8 +121,10 @@ public:
   } // nothing: the last change went well
   [[nodiscard]] const ChangeTally &changes() const { return changes_; }
   [[nodiscard]] const SwapNote &last_swap() const { return last_swap_; }
-  [[nodiscard]] std::string pages() const { return pages_; } // of the last image built here
-  [[nodiscard]] std::string doing() const;                   // the change at hand; empty: none
+  [[nodiscard]] std::string pages() const { return pages_; }            // of the last image built here
+  [[nodiscard]] std::string doing() const;                              // the change at hand; empty: none
+  [[nodiscard]] Progress::Now progress() const;                         // of the change at hand
+  [[nodiscard]] std::size_t in_line() const { return waiting_.size(); } // changes behind it
   [[nodiscard]] std::uint64_t started_at() const { return started_at_; }
   [[nodiscard]] Traffic &traffic() { return traffic_; }
   // What of each list has changed within the day; another object after each change.
@@ -221,7 +224,7 @@ private:
 
   // engine_changes.cpp
   void submit(Change change);
-  [[nodiscard]] Result<Candidate> guarded(Result<Candidate> candidate, const rules::Bundle *files) const;
+  [[nodiscard]] Result<Candidate> guarded(Result<Candidate> candidate, const rules::Bundle *files);
   void next();
   void begin_change();
   void prepared(Result<Candidate> candidate);
@@ -273,6 +276,7 @@ private:
   TouchedLog log_;
 
   std::deque<Change> waiting_;
+  Progress progress_;                       // of the one at hand
   std::unique_ptr<Change> change_;          // the one at hand
   std::optional<build::SealedImage> ready_; // of the live generation, built while no dataplane was there
   push::EventLoop::TimerId retry_timer_ = 0, confirm_timer_ = 0, first_load_timer_ = 0;

@@ -40,8 +40,9 @@ void Engine::apply(const std::filesystem::path &config_file, std::uint64_t confi
                     files = asked.files]() -> Result<Candidate> {
     auto text = TRY(read_text(file, files.get()));
     const auto config = TRY(config::parse(text, file));
-    return guarded(read_candidate(config, std::move(text), change_->rules.get(), store_, files.get()),
-                   files.get());
+    return guarded(
+        read_candidate(config, std::move(text), change_->rules.get(), store_, files.get(), &progress_),
+        files.get());
   };
   change.done = std::move(done);
   submit(std::move(change));
@@ -57,15 +58,17 @@ void Engine::replace(const std::string &list, const std::filesystem::path &file,
   change.by = asked.by;
   change.force = force;
   change.prepare = [this, list, file, files = asked.files]() -> Result<Candidate> {
-    return guarded(replace_candidate(*change_->rules, list, file, store_, files.get()), files.get());
+    return guarded(replace_candidate(*change_->rules, list, file, store_, files.get(), &progress_),
+                   files.get());
   };
   change.done = std::move(done);
   submit(std::move(change));
 }
 
 // Of the change at hand, which is the only one that may look at the account or enter something there.
-Result<Candidate> Engine::guarded(Result<Candidate> candidate, const rules::Bundle *files) const {
+Result<Candidate> Engine::guarded(Result<Candidate> candidate, const rules::Bundle *files) {
   if (!candidate) return candidate;
+  progress_.begin(Progress::Phase::checking);
   auto warnings = check_changes(
       *candidate, change_->rules.get(),
       {.files = files, .spent = spent_.get(), .now_s = clock_.now_s(), .force = change_->force});
@@ -134,6 +137,7 @@ void Engine::next() {
   waiting_.pop_front();
   change_->started = push::Clock::now();
   change_->rules = live_;
+  progress_.begin(Progress::Phase::none);
   in_change([this] { begin_change(); });
 }
 
@@ -193,6 +197,7 @@ struct Engine::Joint { // image and contents are made side by side
 
 // Entries that are being written would be missing from the snapshot, and were told to the rules before.
 void Engine::build() {
+  progress_.begin(Progress::Phase::waiting);
   entries_.at_rest([this] { in_change([this] { build_now(); }); });
 }
 
@@ -215,7 +220,8 @@ void Engine::build_now() {
               ? memory_of(change_->candidate, live_.get(), dynamic_.bytes(), false)
               : plan::ListsMemory{.lists_bytes = change_->rules->bytes_beside(nullptr) + dynamic_.bytes()},
       .offender_model = offenders_.model(),
-      .offender_seed = offenders_.seed_for(change_->rules->config)};
+      .offender_seed = offenders_.seed_for(change_->rules->config),
+      .progress = &progress_};
   const bool force = change_->force;
   const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();
   if (!unwritten) joint->contents = std::vector<std::uint64_t>{};
@@ -269,6 +275,7 @@ void Engine::swap() {
         "no dataplane is connected: the generation is stored and will be pushed when one is";
     return go_live(false);
   }
+  progress_.begin(Progress::Phase::pushing);
   staged_ = change_->rules;
   build::SealedImage &image = *change_->image;
   pusher_.swap({.fd = image.fd.release(), .identity = image.identity},

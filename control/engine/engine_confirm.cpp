@@ -37,7 +37,7 @@ Status Engine::look_up_target() {
   change.cause = fmt::format("rollback to {}", wanted->id);
   change.to = wanted->id;
   change.prepare = [this, record = std::move(*wanted)] {
-    return restore_candidate(record, change_->rules.get(), store_);
+    return restore_candidate(record, change_->rules.get(), store_, &progress_);
   };
   return {};
 }

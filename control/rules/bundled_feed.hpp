@@ -12,7 +12,11 @@ namespace weir::rules {
 // As load_feed() and load_list() of feed.hpp; with `files` the file is one of those, and nothing is opened.
 [[nodiscard]] Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options,
                                             const Bundle *files);
-[[nodiscard]] Result<ListContent> load_list(const config::List &list, const Bundle *files);
+[[nodiscard]] Result<ListContent> load_list(const config::List &list, const Bundle *files,
+                                            control::Progress *progress = nullptr);
+
+// Bytes of the list's file, for an account of how much there is to read; 0 when it has none or cannot be looked at.
+[[nodiscard]] std::uint64_t bytes_of(const config::List &list, const Bundle *files);
 
 // lines_of() of a file as load_feed() reads it. Nothing when it cannot be read any more.
 [[nodiscard]] std::vector<FeedLine> lines_of(const std::filesystem::path &file, config::Format format,

@@ -167,6 +167,7 @@ Result<ListContent> parse_text(std::string_view text, std::string_view file_name
     return fail(Errc::parse, fmt::format("{}: {}; nothing of it was used", file_name, reason));
   Sink sink;
   sink.text_may_go = text_may_go;
+  sink.progress = options.progress;
   const Format format = options.format == Format::automatic ? detect_format(text) : options.format;
   parse_as(format, text, sink, threads_for(options.threads));
   const std::uint64_t lines = sink.content.lines;
@@ -282,10 +283,12 @@ Result<ListContent> load_list(const config::List &list) { return load_list(list,
 
 namespace {
 
-Result<ListContent> load_as_written(const config::List &list, const Bundle *files) {
+Result<ListContent> load_as_written(const config::List &list, const Bundle *files,
+                                    control::Progress *progress) {
   ListContent content;
   if (!list.file.empty()) {
-    auto from_file = load_feed(list.file, {.format = list.format, .on_error = list.on_error}, files);
+    auto from_file =
+        load_feed(list.file, {.format = list.format, .on_error = list.on_error, .progress = progress}, files);
     if (!from_file) return from_file;
     content = std::move(*from_file);
   }
@@ -300,10 +303,22 @@ Result<ListContent> load_as_written(const config::List &list, const Bundle *file
 
 } // namespace
 
-Result<ListContent> load_list(const config::List &list, const Bundle *files) {
-  auto content = load_as_written(list, files);
+Result<ListContent> load_list(const config::List &list, const Bundle *files, control::Progress *progress) {
+  auto content = load_as_written(list, files, progress);
   if (content && list.mapped_both) expand_embedded(*content);
   return content;
+}
+
+std::uint64_t bytes_of(const config::List &list, const Bundle *files) {
+  if (list.file.empty()) return 0;
+  if (files != nullptr) {
+    const auto text = files->find(list.file);
+    return text ? text->size() : 0;
+  }
+  struct stat status{};
+  return ::stat(list.file.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+             ? static_cast<std::uint64_t>(status.st_size)
+             : 0;
 }
 
 ListContent join(ListContent first, const ListContent &second) {

@@ -37,6 +37,9 @@
 namespace weir::config {
 struct List;
 }
+namespace weir::control {
+class Progress; // control/base/progress.hpp
+}
 
 namespace weir::rules {
 
@@ -88,6 +91,7 @@ struct FeedOptions {
   config::Format format = config::Format::automatic;
   config::OnError on_error = config::OnError::refuse;
   unsigned threads = 0; // for plain text, 0: two where there are two processors; the result is the same
+  control::Progress *progress = nullptr; // is told of bytes and entries that were read
 };
 
 [[nodiscard]] Result<ListContent> parse_feed(std::string_view text, std::string_view file_name,

@@ -138,7 +138,9 @@ void parse_ipset_save(std::string_view text, Sink &sink) {
   Lines lines(text);
   std::string_view line;
   Parser parser(sink);
+  ReadSoFar so_far(text, sink);
   while (lines.next(line)) {
+    so_far.up_to(line.data());
     line = trim(line);
     if (!line.empty() && line.front() != '#') parser.line(lines.number(), line);
   }

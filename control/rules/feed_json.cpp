@@ -34,7 +34,9 @@ void take_object(std::uint64_t number, std::string_view line, const json &object
 void parse_spamhaus_json(std::string_view text, Sink &sink) {
   Lines lines(text);
   std::string_view line;
+  ReadSoFar so_far(text, sink);
   while (lines.next(line)) {
+    so_far.up_to(line.data());
     line = trim(line);
     if (line.empty() || line.front() == '#') continue;
     if (line.size() > json_line_bytes_max) {

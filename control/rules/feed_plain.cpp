@@ -95,10 +95,12 @@ void parse_lines(std::string_view text, Sink &sink) {
   if (sink.search == nullptr) sink.content.v4.reserve(text.size() / usual_line_bytes + 1);
   Lines lines(text);
   ReadPages pages(text, sink.text_may_go);
+  ReadSoFar so_far(text, sink);
   std::string_view line;
   EntryV4 entry;
   while (lines.next(line)) {
     pages.read_up_to(line.data());
+    so_far.up_to(line.data());
     if (line.empty()) continue;
     if (take_ipv4(line, entry))
       sink.add(entry, lines.number());
@@ -120,6 +122,7 @@ void parse_plain(std::string_view text, Sink &sink, unsigned threads) {
   if (cut == text.npos) return parse_lines(text, sink);
   Sink rest;
   rest.text_may_go = sink.text_may_go;
+  rest.progress = sink.progress;
   bool no_memory[2] = {};
   in_parallel(2, [&](unsigned part) {
     Sink &own = part == 0 ? sink : rest;

@@ -1,5 +1,6 @@
 #include "control/rules/sink.hpp"
 
+#include "control/base/progress.hpp"
 #include "control/rules/comment.hpp"
 #include "weir/base/parallel.hpp"
 #include "weir/config/values.hpp"
@@ -147,6 +148,12 @@ std::uint32_t Sink::keep(std::string_view comment) {
   last_place_ = static_cast<std::uint32_t>(blob.size());
   blob.append(text).push_back('\0');
   return last_place_;
+}
+
+void Sink::read(std::uint64_t bytes) noexcept {
+  if (progress == nullptr) return;
+  progress->add(bytes, content.size() - entries_told_);
+  entries_told_ = content.size();
 }
 
 void Sink::note(const Prefix &prefix, std::string_view comment, std::uint64_t ttl_s) {

@@ -58,7 +58,8 @@ public:
   LineSearch *search = nullptr; // none: entries are taken
   bool text_may_go = false;     // pages of plain text are given back once they were read: a private copy that
                                 // nobody looks at again
-  std::vector<Fault> faults;    // the first faults_listed_max
+  control::Progress *progress = nullptr; // may be null
+  std::vector<Fault> faults;             // the first faults_listed_max
   std::uint64_t fault_count = 0;
 
   void add(const EntryV4 &entry, std::uint64_t line) {
@@ -81,6 +82,9 @@ public:
   [[nodiscard]] bool take(std::uint64_t line, std::string_view text, std::string_view prefix_text,
                           Prefix &out);
 
+  // So many bytes of the text more have been read.
+  void read(std::uint64_t bytes) noexcept;
+
   // What a sink took from the lines behind this one's, as if this one had taken it. Both must be sorted.
   void append(Sink &&rest, unsigned threads);
   void sort();   // for append()
@@ -89,7 +93,29 @@ public:
 private:
   [[nodiscard]] std::uint32_t keep(std::string_view comment);
   void append_notes(ListContent &rest, std::uint32_t rest_last_place);
-  std::uint32_t last_place_ = 0; // feeds repeat themselves: "abuse", "abuse", ...
+  std::uint64_t entries_told_ = 0; // to progress
+  std::uint32_t last_place_ = 0;   // feeds repeat themselves: "abuse", "abuse", ...
+};
+
+// Tells the sink now and then how far a parser has read, and of the rest when it ends.
+class ReadSoFar {
+public:
+  ReadSoFar(std::string_view text, Sink &sink) noexcept
+      : told_(text.data()), end_(text.data() + text.size()), sink_(sink) {}
+  ~ReadSoFar() { sink_.read(static_cast<std::uint64_t>(end_ - told_)); }
+  ReadSoFar(const ReadSoFar &) = delete;
+  ReadSoFar &operator=(const ReadSoFar &) = delete;
+
+  void up_to(const char *at) noexcept {
+    constexpr std::ptrdiff_t bytes_at_once = 1 << 20;
+    if (at - told_ < bytes_at_once) return;
+    sink_.read(static_cast<std::uint64_t>(at - told_));
+    told_ = at;
+  }
+
+private:
+  const char *told_, *end_;
+  Sink &sink_;
 };
 
 void parse_plain(std::string_view text, Sink &sink, unsigned threads);

@@ -585,6 +585,44 @@ TEST_F(ApiTest, while_the_dataplane_hangs_what_control_knows_is_answered_and_tha
   EXPECT_EQ(ask({{"verb", "stats"}})["ok"], true);
 }
 
+TEST_F(ApiTest, progress_says_how_far_the_change_at_hand_is_and_holds_nothing_up) {
+  EXPECT_EQ(ask({{"verb", "progress"}})["doing"], "");
+  EXPECT_EQ(ask({{"verb", "progress"}})["phase"], "");
+  hangs = true;
+  dataplane.set_hook([&](const FakeDataplane::Seen &seen) {
+    while (seen.type == wire::Type::stage && hangs) std::this_thread::yield();
+    return FakeDataplane::Reaction();
+  });
+  std::string list;
+  for (unsigned i = 0; i < 100'000; ++i) list += fmt::format("10.{}.{}.{}\n", i >> 16, i >> 8 & 255, i & 255);
+  bench.write_list("drop.txt", list);
+  bench.configure("version: 1\nlists:\n- {name: drop, action: deny, file: drop.txt}\n");
+  unsigned done = 0;
+  for (int i = 0; i < 2; ++i)
+    bench.engine().apply({}, 0, true, [&](const Result<ChangeDone> &change) { done += change ? 1 : 100; });
+  std::vector<std::string> phases;
+  ASSERT_TRUE(bench.run_until([&] {
+    const Json progress = ask({{"verb", "progress"}});
+    EXPECT_EQ(progress["doing"], "apply");
+    EXPECT_EQ(progress["in_line"], 1);
+    if (progress["unit"] == "bytes") {
+      EXPECT_EQ(progress["total"], list.size());
+      EXPECT_LE(progress["done"], progress["total"]);
+    }
+    if (progress["unit"] == "entries") {
+      EXPECT_EQ(progress["total"], 100'000);
+    }
+    if (phases.empty() || phases.back() != progress["phase"]) phases.push_back(progress["phase"]);
+    return phases.back() == Progress::name_of(Progress::Phase::pushing);
+  }));
+  EXPECT_EQ(std::ranges::count(phases, phases.back()), 1);
+  EXPECT_EQ(ask({{"verb", "status"}})["progress"]["phase"], phases.back());
+  hangs = false;
+  ASSERT_TRUE(bench.run_until([&] { return done >= 2; }));
+  EXPECT_EQ(done, 2u);
+  EXPECT_EQ(ask({{"verb", "progress"}})["doing"], "");
+}
+
 TEST_F(ApiTest, without_a_descriptor_for_the_dataplane_status_says_so_and_it_is_connected_later) {
   ask({{"verb", "ping"}}); // so that this connection has its descriptor
   rlimit before{};

@@ -1,4 +1,6 @@
 #include "control/rules/feed.hpp"
+
+#include "control/base/progress.hpp"
 #include "weir/key/text.hpp"
 
 #include <gtest/gtest.h>
@@ -250,6 +252,26 @@ TEST(FeedPlain, a_large_file_is_what_its_text_is) {
     }
   }
   std::filesystem::remove(file);
+}
+
+TEST(FeedPlain, every_byte_and_entry_is_told_to_whoever_asks_how_far_it_is) {
+  std::string plain, json, ipset = "create bad hash:ip family inet\n";
+  constexpr std::uint32_t entries = 300'000;
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    const std::string address = to_string(Address::from_host(i * 2654435761u));
+    plain += address + (i % 1000 == 7 ? " # seen\n" : "\n");
+    if (i < entries / 10) json += "{\"cidr\":\"" + address + "\"}\n";
+    ipset += "add bad " + address + "\n";
+  }
+  for (const auto &[text, expected] : {std::pair{&plain, entries}, {&json, entries / 10}, {&ipset, entries}})
+    for (const unsigned threads : {1u, 2u}) {
+      control::Progress progress;
+      progress.begin(control::Progress::Phase::reading, text->size());
+      const ListContent content = good(*text, {.threads = threads, .progress = &progress});
+      EXPECT_EQ(content.size(), expected);
+      EXPECT_EQ(progress.now().done, text->size());
+      EXPECT_EQ(progress.now().entries, expected);
+    }
 }
 
 } // namespace

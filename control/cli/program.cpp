@@ -17,6 +17,7 @@
 #include "control/cli/registers.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/replay.hpp"
+#include "control/cli/terminal.hpp"
 #include "control/cli/top.hpp"
 #include "weir/config/values.hpp"
 #include "weir/key/text.hpp"
@@ -284,7 +285,8 @@ int run(const std::vector<std::string> &arguments, Streams streams) {
   if (options.json)
     streams.out << json_line(*answer) << '\n';
   else
-    streams.out << config::printable_lines(render(options, *answer, std::time(nullptr)));
+    streams.out << config::printable_lines(
+        render(options, *answer, std::time(nullptr), &streams.out == &std::cout ? terminal_size() : Size()));
   return exit_code_of(options, *answer);
 }
 

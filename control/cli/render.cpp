@@ -4,10 +4,10 @@
 
 namespace weir::cli {
 
-std::string render(const Options &options, const Json &answer, std::int64_t now) {
+std::string render(const Options &options, const Json &answer, std::int64_t now, Size size) {
   switch (options.verb) {
   case Verb::replay: return render_replay(answer);
-  case Verb::status: return render_status(answer, now);
+  case Verb::status: return render_status(answer, now, size);
   case Verb::health: return render_health(answer);
   case Verb::list_show: return render_list_show(answer, now);
   case Verb::list_add:

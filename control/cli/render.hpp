@@ -2,6 +2,7 @@
 // and weir-control of neighbouring versions understand each other.
 #pragma once
 
+#include "control/cli/frame.hpp"
 #include "control/cli/options.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,11 +14,13 @@ namespace weir::cli {
 
 using Json = nlohmann::json;
 
-// The text of a successful answer; `now` is the wall clock in seconds.
-[[nodiscard]] std::string render(const Options &options, const Json &answer, std::int64_t now);
+// The text of a successful answer; `now` is the wall clock in seconds, `size` that of the terminal it is for.
+[[nodiscard]] std::string render(const Options &options, const Json &answer, std::int64_t now,
+                                 Size size = {});
 
 // The parts of it, one for each shape of answer.
-[[nodiscard]] std::string render_status(const Json &answer, std::int64_t now);
+// On a terminal lines are broken between words, and of many warnings those that do not fit are counted.
+[[nodiscard]] std::string render_status(const Json &answer, std::int64_t now, Size size = {});
 [[nodiscard]] std::string render_health(const Json &answer);
 [[nodiscard]] std::string render_list_show(const Json &answer, std::int64_t now);
 [[nodiscard]] std::string render_list_change(const Options &options, const Json &answer, std::int64_t now);

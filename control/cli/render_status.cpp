@@ -3,6 +3,7 @@
 #include "control/cli/deny_filter_text.hpp"
 #include "control/cli/fields.hpp"
 #include "control/cli/health.hpp"
+#include "control/cli/progress_text.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
 
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <sstream>
 
 namespace weir::cli {
 
@@ -111,15 +113,20 @@ std::string render_health(const Json &answer) {
   return text;
 }
 
-std::string render_status(const Json &answer, std::int64_t now) {
+namespace {
+
+std::string work_text(const Json &progress) {
+  const std::string text = progress_text(work_part(progress));
+  return text.empty() ? text : ", " + text;
+}
+
+// What is in force, whether well or not.
+std::string facts_text(const Json &answer, std::int64_t now) {
   const Json &counts = child(answer, "counts");
   const Json &memory = child(answer, "memory");
   const Json &swap = child(answer, "last_swap");
   const Json &store = child(answer, "store");
-  const Health health = health_of(answer);
   std::string text;
-  for (const std::string &fault : health.faults) text += "WRONG: " + fault + '\n';
-  for (const std::string &warning : health.warnings) text += "warning: " + warning + '\n';
   if (count_in(answer, "generation") != 0) {
     text += fmt::format("generation {} (applied {}", text_in(answer, "generation"),
                         when_text(time_in(answer, "applied_at"), now));
@@ -146,10 +153,57 @@ std::string render_status(const Json &answer, std::int64_t now) {
   text += dataplane_text(child(answer, "dataplane")) + '\n';
   text += held_back_text(child(answer, "held_back"));
   if (const auto doing = text_in(answer, "doing", ""); !doing.empty())
-    text += fmt::format("at work: {}\n", doing);
+    text += fmt::format("at work: {}{}\n", doing, work_text(child(answer, "progress")));
   if (const auto left = count_in(answer, "pending_confirm_s"); left > 0)
     text +=
         fmt::format("waiting for `weirctl confirm`: the change is taken back in {}\n", duration_text(left));
+  return text;
+}
+
+// Each line broken between words; what follows is set in.
+std::vector<std::string> lines_for(const std::string &text, std::size_t columns) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    const std::size_t room = columns > indent + 12 ? columns - indent - 2 : columns;
+    const std::string words = columns == 0 || width_of(line) <= columns ? line : line.substr(indent);
+    std::size_t further = 0;
+    for (const std::string &part : wrapped(words, words.size() == line.size() ? columns : room))
+      lines.push_back(std::string(words.size() == line.size() ? 0 : indent, ' ') +
+                      std::string(further++ == 0 ? 0 : 2, ' ') + part);
+  }
+  return lines;
+}
+
+// Sentences as long as there is room for them, whole; says how many there was none for.
+void add_while_they_fit(std::vector<std::string> &lines, const std::vector<std::string> &sentences,
+                        const char *before, std::size_t columns, std::size_t rows) {
+  std::size_t left_out = 0;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const auto more = lines_for(before + sentences[i], columns);
+    const std::size_t for_the_count = i + 1 == sentences.size() && left_out == 0 ? 0 : 1;
+    if (left_out > 0 || (lines.size() + more.size() + for_the_count > rows && i > 0))
+      ++left_out;
+    else
+      lines.insert(lines.end(), more.begin(), more.end());
+  }
+  if (left_out > 0) lines.push_back(fmt::format("{}{} more, see weirctl health", before, left_out));
+}
+
+} // namespace
+
+std::string render_status(const Json &answer, std::int64_t now, Size size) {
+  const Health health = health_of(answer);
+  const std::vector<std::string> facts = lines_for(facts_text(answer, now), size.columns);
+  const std::size_t rows =
+      size.rows == 0 ? ~std::size_t{0} : size.rows - std::min(size.rows, facts.size() + 1);
+  std::vector<std::string> lines;
+  add_while_they_fit(lines, health.faults, "WRONG: ", size.columns, rows);
+  add_while_they_fit(lines, health.warnings, "warning: ", size.columns, rows);
+  lines.insert(lines.end(), facts.begin(), facts.end());
+  std::string text;
+  for (const std::string &line : lines) text += line + '\n';
   return text;
 }
 

@@ -143,9 +143,10 @@ std::wstring wide(const std::string &text, int room) {
 
 bool at_terminal() { return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1; }
 
-std::size_t terminal_columns() {
+Size terminal_size() {
   winsize window{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 ? window.ws_col : 0;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0) return {};
+  return {window.ws_col, window.ws_row};
 }
 
 Result<Terminal> Terminal::open() {

@@ -16,8 +16,8 @@ namespace weir::cli {
 
 // Standard input and output are one.
 [[nodiscard]] bool at_terminal();
-// Columns of the terminal that standard output is; 0: it is none.
-[[nodiscard]] std::size_t terminal_columns();
+// Of the terminal that standard output is; nothing: it is none.
+[[nodiscard]] Size terminal_size();
 
 class Terminal {
 public:

@@ -104,7 +104,7 @@ std::uint64_t frames_of(const TopOptions &options) {
 
 // One after the other, a blank line between them. Rates need two readings, answers as JSON do not.
 int print(Watch &watch, const Options &options, std::ostream &out) {
-  const std::size_t columns = &out == &std::cout ? terminal_columns() : 0;
+  const std::size_t columns = &out == &std::cout ? terminal_size().columns : 0;
   auto at = Clock::now();
   for (std::uint64_t frame = 0; frame < frames_of(options.top) && out; ++frame) {
     at = std::max(at + watch.screen().interval(), Clock::now());

@@ -2,6 +2,7 @@
 
 #include "control/cli/fields.hpp"
 #include "control/cli/health.hpp"
+#include "control/cli/progress_text.hpp"
 #include "control/cli/text.hpp"
 
 #include <fmt/format.h>
@@ -108,7 +109,8 @@ void add_health(Frame &frame, const Reading &reading, Size size) {
   add_sentences(frame, health.faults, "WRONG: ", Style::wrong, size.columns, room);
   add_sentences(frame, health.warnings, "warning: ", Style::warning, size.columns, room);
   if (const auto doing = text_in(*reading.status, "doing", ""); !doing.empty())
-    add_sentences(frame, {doing}, "at work: ", Style::strong, size.columns, room);
+    add_sentences(frame, {doing + "  " + progress_text(work_part(child(*reading.status, "progress")))},
+                  "at work: ", Style::strong, size.columns, room);
 }
 
 Frame help_page(Size size) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <sstream>
+
 namespace weir::cli {
 namespace {
 
@@ -162,6 +164,43 @@ TEST(CliRender, status_says_when_nothing_is_enforced_and_when_the_dataplane_is_a
               StartsWith("WRONG: no generation yet: nothing is enforced; policy.no_image decides\n"
                          "WRONG: dataplane not connected: it keeps its last generation; changes are stored "
                          "and sent when it is back\n"));
+}
+
+TEST(CliRender, status_fits_a_terminal_and_counts_the_warnings_that_do_not) {
+  Json warnings = Json::array();
+  for (int port = 0; port < 16; ++port)
+    warnings.push_back("port p" + std::to_string(port) +
+                       ": 1,234 packets were lost by the card before a worker came for them; give it more "
+                       "rx_queues, and more CPUs in eal.lcores");
+  const Json answer{{"generation", 3},
+                    {"digest", "0123456789abcdef"},
+                    {"policy",
+                     {{"match", "remote"},
+                      {"default", "pass"},
+                      {"no_image", "open"},
+                      {"non_ip", "pass"},
+                      {"too_many_tags", "drop"},
+                      {"link_local", "pass"},
+                      {"malformed", "drop"},
+                      {"tunnels", "outer"}}},
+                    {"dataplane",
+                     {{"connected", true},
+                      {"generation", 3},
+                      {"displaced", "another weir-control applied to it"},
+                      {"warnings", warnings}}}};
+  for (const Size size : {Size{80, 24}, {60, 30}, {200, 24}, {80, 50}}) {
+    const std::string text = render_status(answer, now, size);
+    EXPECT_TRUE(
+        text.starts_with("WRONG: not in force: another weir-control applied to it\nwarning: port p0: "))
+        << text;
+    EXPECT_LT(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(size.rows)) << text;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), size.columns) << line;
+  }
+  EXPECT_THAT(render_status(answer, now, {80, 24}), HasSubstr(" more, see weirctl health\n"));
+  EXPECT_THAT(render_status(answer, now, {80, 24}), HasSubstr("tunnels=outer"));
+  EXPECT_THAT(render_status(answer, now), Not(HasSubstr("see weirctl health"))) << "a file takes all";
+  EXPECT_THAT(render_status(answer, now), HasSubstr("port p15"));
 }
 
 TEST(CliRender, lists_are_an_aligned_table) {

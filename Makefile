@@ -391,7 +391,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 UDEVDIR ?= $(PREFIX)/lib/udev/rules.d
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
-VERSION := $(shell sed -n 's/.*version_text = "\(.*\)".*/\1/p' control/cli/options.hpp)
+VERSION := $(shell sed -n 's/.*version_text = "\(.*\)".*/\1/p' include/weir/base/version.hpp)
 
 to = $(DESTDIR)$(1)
 put = $(Q)install -D -m $(1) $(2) $(call to,$(3))

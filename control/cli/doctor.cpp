@@ -7,6 +7,7 @@
 #include "control/cli/process.hpp"
 #include "control/cli/text.hpp"
 #include "control/plan/plan.hpp"
+#include "weir/base/version.hpp"
 #include "weir/config/config.hpp"
 #include "weir/wire/sockets.hpp"
 

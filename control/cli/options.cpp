@@ -2,6 +2,7 @@
 
 #include "control/cli/help.hpp"
 #include "control/cli/text.hpp"
+#include "weir/base/version.hpp"
 #include "weir/key/text.hpp"
 
 #include <CLI/CLI.hpp>

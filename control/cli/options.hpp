@@ -23,7 +23,6 @@ inline constexpr int exit_unreachable = 3;
 
 inline constexpr const char *default_socket = "/run/weir/control.sock";
 inline constexpr const char *default_config = "/etc/weir/weir.yaml";
-inline constexpr const char *version_text = "0.1.0";
 
 enum class Verb : std::uint8_t {
   replay,

@@ -1,6 +1,7 @@
 #include "control/cli/pcapng.hpp"
 
 #include "control/cli/options.hpp"
+#include "weir/base/version.hpp"
 
 #include <fmt/format.h>
 

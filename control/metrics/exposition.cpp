@@ -2,6 +2,7 @@
 
 #include "control/base/answers.hpp"
 #include "control/metrics/page.hpp"
+#include "weir/base/version.hpp"
 #include "weir/wire/counters.hpp"
 
 #include <nlohmann/json.hpp>
@@ -140,6 +141,8 @@ void add_lists(Page &page, const Scrape &scrape) {
 
 void add_control(Page &page, const Scrape &scrape) {
   const Json &dataplane = child(scrape.status, "dataplane"), &store = child(scrape.status, "store");
+  page.gauge("weir_build_info", "1, with the release of weir-control");
+  page.value({{"version", version_text}}, std::uint64_t{1});
   page.gauge("weir_dataplane_up", "1: the dataplane answers");
   page.value({}, one_if(flag_in(dataplane, "answers")));
   page.gauge("weir_dataplane_in_sync", "1: what is in force is what weir-control has");

@@ -1,6 +1,7 @@
 // The page of metrics: every counter of the catalogue, lists in bounded number, and names that alerts and the dashboard rely on.
 #include "control/metrics/exposition.hpp"
 
+#include "weir/base/version.hpp"
 #include "weir/wire/counters.hpp"
 
 #include <fmt/format.h>
@@ -73,6 +74,7 @@ std::string text_of(const std::filesystem::path &file) {
 
 TEST(Metrics, have_what_was_counted) {
   const std::string text = page();
+  EXPECT_THAT(text, HasSubstr(std::string("\nweir_build_info{version=\"") + version_text + "\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("\nweir_generation{of=\"dataplane\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("\nweir_dataplane_warnings 2\n"));
   EXPECT_THAT(

@@ -58,7 +58,7 @@ TEST_F(ProgressLineTest, is_written_over_itself_cut_to_the_screen_and_erased) {
     EXPECT_TRUE(test::wait_until([&] { return asked > 3 && !written().empty(); }, 20s));
   }
   const std::string all = written();
-  EXPECT_EQ(all.substr(0, 20), "\ras long as no screen") << "one column less than the screen has";
+  EXPECT_EQ(all.substr(0, 20), "\ras long as no scree") << "one column less than the screen has";
   EXPECT_NE(all.find("\rshort  0s          "), std::string::npos) << "what was longer is gone: " << all;
   EXPECT_TRUE(all.ends_with("\r         \r")) << all;
   EXPECT_EQ(all.find('\n'), std::string::npos);

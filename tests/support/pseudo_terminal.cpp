@@ -27,7 +27,8 @@ winsize size_of(unsigned rows, unsigned columns) {
 
 } // namespace
 
-PseudoTerminal::PseudoTerminal(const Setup &setup) : screen_(setup.rows, std::string(setup.columns, ' ')) {
+PseudoTerminal::PseudoTerminal(const Setup &setup)
+    : screen_(setup.rows, std::string(setup.columns, ' ')), scrolls_to_(setup.rows) {
   master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0)
     throw std::runtime_error("no pseudo terminal");
@@ -66,6 +67,8 @@ void PseudoTerminal::resize(unsigned rows, unsigned columns) {
   read();
   screen_.assign(rows, std::string(columns, ' '));
   row_ = column_ = 0;
+  scrolls_from_ = 0;
+  scrolls_to_ = rows;
   at_end_ = false;
   const winsize size = size_of(rows, columns);
   ioctl(master_, TIOCSWINSZ, &size); // the kernel sends SIGWINCH
@@ -136,14 +139,15 @@ void PseudoTerminal::take(char byte) {
     if (sequence_.size() == 2 && (byte == '(' || byte == ')')) return; // and the character set's letter
     if (sequence_[1] == '[' && (byte < '@' || byte > '~')) return;
     if (sequence_[1] == '[') obey(byte);
-    if (sequence_ == "\x1bM" && row_ > 0) --row_;
+    if (sequence_ == "\x1bM") step_up();
     sequence_.clear();
     return;
   }
   switch (byte) {
   case '\x1b': sequence_ = byte; return;
   case '\r': column_ = 0; break;
-  case '\n': row_ = std::min(row_ + 1, screen_.size() - 1); break;
+  case '\n': step_down(); break;
+  case '\t': column_ = std::min((column_ / 8 + 1) * 8, screen_[row_].size() - 1); break;
   case '\b': column_ -= column_ > 0 ? 1 : 0; break;
   default:
     if (static_cast<unsigned char>(byte) >= ' ') put(byte);
@@ -152,11 +156,32 @@ void PseudoTerminal::take(char byte) {
   at_end_ = false;
 }
 
+// At the end of the part that scrolls it scrolls.
+void PseudoTerminal::step_down() {
+  if (row_ != last_scrolling()) {
+    row_ = std::min(row_ + 1, screen_.size() - 1);
+    return;
+  }
+  screen_.erase(screen_.begin() + static_cast<std::ptrdiff_t>(scrolls_from_));
+  screen_.insert(screen_.begin() + static_cast<std::ptrdiff_t>(row_), std::string(screen_[0].size(), ' '));
+}
+
+void PseudoTerminal::step_up() {
+  if (row_ != scrolls_from_) {
+    row_ -= row_ > 0 ? 1 : 0;
+    return;
+  }
+  screen_.erase(screen_.begin() + static_cast<std::ptrdiff_t>(last_scrolling()));
+  screen_.insert(screen_.begin() + static_cast<std::ptrdiff_t>(row_), std::string(screen_[0].size(), ' '));
+}
+
+std::size_t PseudoTerminal::last_scrolling() const { return std::min(scrolls_to_, screen_.size()) - 1; }
+
 void PseudoTerminal::put(char byte) {
   if (at_end_) {
     wrapped_ = true;
     column_ = 0;
-    row_ = std::min(row_ + 1, screen_.size() - 1);
+    step_down();
   }
   screen_[row_][column_] = byte;
   at_end_ = column_ + 1 == screen_[row_].size();
@@ -183,6 +208,11 @@ void PseudoTerminal::obey(char command) {
   case 'H':
     row_ = std::min(number(0, 1) - 1, last_row);
     column_ = std::min(number(1, 1) - 1, last_column);
+    break;
+  case 'r':
+    scrolls_from_ = std::min(number(0, 1) - 1, last_row);
+    scrolls_to_ = std::min(number(1, last_row + 1), last_row + 1);
+    row_ = column_ = 0;
     break;
   case 'J':
     screen_[row_].replace(column_, std::string::npos, last_column + 1 - column_, ' ');

@@ -50,6 +50,9 @@ private:
   void take(char byte);
   void obey(char command);
   void put(char byte);
+  void step_down();
+  void step_up();
+  [[nodiscard]] std::size_t last_scrolling() const;
   [[nodiscard]] std::size_t number(std::size_t index, std::size_t fallback) const;
 
   int master_ = -1, slave_ = -1; // the latter stays open: settings outlive the program
@@ -57,6 +60,7 @@ private:
   std::optional<int> code_;
   std::string written_;
   std::vector<std::string> screen_;
+  std::size_t scrolls_from_ = 0, scrolls_to_ = 0; // the rows that scroll; the second is behind the last
   std::size_t row_ = 0, column_ = 0;
   bool at_end_ = false; // the last column was written: the next character would go to the next line
   bool wrapped_ = false;

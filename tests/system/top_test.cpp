@@ -61,7 +61,7 @@ TEST_F(Top, keys_choose_sort_filter_pause_and_quit_and_the_terminal_is_as_it_was
   screen.type("\x1b"); // all again
   EXPECT_TRUE(screen.shows("non_ip")) << screen.text();
 
-  screen.type("3sssss"); // by the name, from the hits: as it comes stands between
+  screen.type("3ssss"); // from the hits a second round to the name
   ASSERT_TRUE(screen.loses("non_ip"));
   const auto first_of_lists = [&] {
     const auto lines = screen.lines();

@@ -76,14 +76,14 @@ LIB_SUPPORT := $(OUT)/libsupport.a
 
 LIBS.control := -lrocksdb -lnlopt_cxx -lyaml-cpp -lfmt -labsl_raw_logging_internal# the last: where assertions are on
 LIBS.cli := -lpcap -lncursesw -ltinfo
-LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lrte_net_ring $(DPDK_LIBS)
+LIBS.dataplane = -lyaml-cpp -lfmt -lpcap -lmnl -lrte_net_ring $(DPDK_LIBS)
 
 PROGRAMS := $(BIN)/weir-dataplane $(BIN)/weir-control $(BIN)/weirctl
 TEST_PROGRAMS := $(foreach k,$(TEST_KINDS),$(if $(call tests_of,$(k)),$(BIN)/tests/$(k)))
 
 # ---- what it needs: Debian 12 packages ---------------------------------------------------------
 DEPS.build := g++ make pkg-config libdpdk-dev dpdk-dev librocksdb-dev libnlopt-dev libnlopt-cxx-dev libxgboost-dev libyaml-cpp-dev \
-              libcli11-dev nlohmann-json3-dev libabsl-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libfmt-dev \
+              libcli11-dev nlohmann-json3-dev libabsl-dev libmicrohttpd-dev libxxhash-dev libpcap-dev libmnl-dev libfmt-dev \
               libncurses-dev ccache
 DEPS.tests := libgtest-dev libgmock-dev python3 iproute2 ethtool iputils-ping curl iperf3 tcpdump dnsmasq-base udhcpc \
               bind9-dnsutils procps strace tshark

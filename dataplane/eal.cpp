@@ -4,6 +4,7 @@
 #include "weir/base/cpus.hpp"
 #include "weir/base/memlock.hpp"
 #include "weir/config/cards.hpp"
+#include "weir/config/kernel_interface.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -127,7 +128,8 @@ Result<EalPlan> plan_eal(const Options &options, const config::Config &config, c
     TRY(check_memlock(machine.memlock_bytes,
                       config::locked_bytes(config, !plan.memory.starts_with("ordinary"))));
   for (const std::string &device : devices) arguments.insert(arguments.end(), {"-a", device});
-  for (const std::string &device : eal.vdevs) arguments.insert(arguments.end(), {"--vdev", device});
+  for (const std::string &device : config::vdevs_for_mtu(eal, config.ports))
+    arguments.insert(arguments.end(), {"--vdev", device});
   arguments.insert(arguments.end(), eal.extra.begin(), eal.extra.end());
   return plan;
 }

@@ -3,6 +3,7 @@
 #include "dataplane/eal.hpp"
 #include "dataplane/gate/dataplane.hpp"
 #include "dataplane/options.hpp"
+#include "dataplane/port/bypass.hpp"
 #include "dataplane/report/queries.hpp"
 #include "dataplane/report/snapshot.hpp"
 #include "dataplane/report/telemetry.hpp"
@@ -43,7 +44,7 @@ Result<unsigned> worker_count(const config::Config &config, bool alone) {
   return alone ? 1 : std::clamp(queues, 1u, lcores);
 }
 
-Status prepare(Dataplane &dataplane, const Options &options, const config::Config &config) {
+Status prepare(Dataplane &dataplane, const Options &options, const config::Config &config, Bypass &bypass) {
   if (const auto failed = make_private(dataplane.setup.state_dir))
     return fail(Errc::io, fmt::format("{}: {}", dataplane.setup.state_dir.string(), failed.message()));
   TRY(dataplane.open_target(config.ports));
@@ -52,7 +53,8 @@ Status prepare(Dataplane &dataplane, const Options &options, const config::Confi
     say(fmt::format("generation {} of the last run is in force", dataplane.slot.live_generation()));
   else if (attached.error().code != Errc::not_found)
     say(fmt::format("the image of the last run is refused: {}", attached.error().message));
-  return options.replay ? dataplane.open_replay(options.replay->capture) : dataplane.open_ports(config.ports);
+  return options.replay ? dataplane.open_replay(options.replay->capture)
+                        : dataplane.open_ports(config.ports, config.eal, bypass);
 }
 
 Status finish_replay(Dataplane &dataplane, const Options &options) {
@@ -64,6 +66,7 @@ Status finish_replay(Dataplane &dataplane, const Options &options) {
 
 Status serve(const Options &options, const config::Config &config, const EalPlan &plan) {
   const auto workers = TRY(worker_count(config, options.replay.has_value() || options.p4));
+  Bypass bypass(options.replay ? std::vector<BypassPair>() : bypass_pairs(config));
   Dataplane dataplane({.workers = workers,
                        .state_dir = options.state_dir.value_or(config.paths.state),
                        .no_image = config.no_image,
@@ -73,7 +76,7 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
                        .p4 = options.p4,
                        .node_of_worker = {},
                        .for_replay = options.replay.has_value()});
-  TRY(prepare(dataplane, options, config));
+  TRY(prepare(dataplane, options, config, bypass));
   Service service(dataplane);
   const auto socket = options.run_dir.value_or(config.paths.run) / wire::dataplane_socket_name;
   TRY(service.listen(socket));
@@ -95,8 +98,20 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
     end = finish_replay(dataplane, options);
   else
     dataplane.stop_workers();
+  bypass.put_back(); // before memory is given back, which takes its time
   if (options.print_totals || !dataplane.replay) fmt::print("{}", totals_text(take_snapshot(dataplane)));
   return end;
+}
+
+// For a unit's ExecStopPost, and for people.
+int set_bypass_of(const config::Config &config, bool on) {
+  const std::vector<BypassPair> pairs = bypass_pairs(config);
+  if (const Status set = set_bypass(pairs, on); !set) return complain(set.error());
+  if (pairs.empty()) say("no port has on_exit: bypass, nothing is changed");
+  for (const BypassPair &pair : pairs)
+    say(fmt::format("bypass {} between {} and {}{}", on ? "on" : "off", pair.one, pair.other,
+                    on ? ": packets pass unjudged" : ""));
+  return Exit::done;
 }
 
 } // namespace
@@ -111,6 +126,7 @@ int main(int argc, char **argv) {
   if (auto kernels = lookup::check_wanted_kernels(); !kernels) return complain(kernels.error());
   const auto config = config::load(options->config);
   if (!config) return complain(config.error());
+  if (options->bypass) return set_bypass_of(*config, *options->bypass);
   block_stop_signals();
   const auto plan = plan_eal(*options, *config, Machine::here());
   if (!plan) return complain(plan.error());

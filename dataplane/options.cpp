@@ -57,6 +57,10 @@ public:
       if (v != "cpp" && v != "p4") return fail(Errc::usage, fmt::format("{} {}: cpp or p4 is wanted", f, v));
       return options_.p4 = v == "p4", Status();
     };
+    takers_["--bypass"] = [this](const Text &f, const Text &v) -> Status {
+      if (v != "on" && v != "off") return fail(Errc::usage, fmt::format("{} {}: on or off is wanted", f, v));
+      return options_.bypass = v == "on", Status();
+    };
     takers_["--replay"] = path(capture.in);
     takers_["--out"] = path(capture.out);
     takers_["--denied"] = path(capture.denied);
@@ -134,6 +138,8 @@ std::string usage_text() {
   --print-totals      print the verdict table at the end
   --target cpp|p4     what judges packets: weir's own stages (default) or p4/acl.p4 on DPDK's SWX, with one worker;
                       p4 wants images from weir-control --target p4
+
+  --bypass on|off     let the kernel carry packets between ports with on_exit: bypass, or no longer, and end
 
   --replay IN         judge a capture file instead of the ports of the configuration
   --report FILE       where the JSON report goes at the end (needed with --replay)

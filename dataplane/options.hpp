@@ -5,6 +5,8 @@
 //   weir-dataplane -c FILE ... --replay IN --report FILE [--out PASS] [--denied DROP] [--verdicts CSV]
 //                  [--loop N] [--rate PPS] [--gate INDEX:GENERATION]...
 //
+//   weir-dataplane --bypass on|off -c FILE
+//
 // Without `--` the program builds the EAL arguments itself from weir.yaml.
 #pragma once
 
@@ -30,7 +32,8 @@ struct Options {
   std::optional<std::filesystem::path> run_dir;   // instead of paths.run
   std::optional<std::filesystem::path> state_dir; // instead of paths.state
   bool print_totals = false;
-  bool p4 = false; // --target p4
+  bool p4 = false;            // --target p4
+  std::optional<bool> bypass; // --bypass on or off, and nothing else
   bool help = false;
   std::optional<std::vector<std::string>> eal_arguments; // given before `--`
   std::optional<ReplayRun> replay;

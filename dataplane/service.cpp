@@ -93,6 +93,7 @@ void Service::look_around() {
   const auto now = Watchdog::Clock::now();
   if (!dataplane_.replay) {
     dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
+    dataplane_.port_links.look_if_due(dataplane_.ports);
     WorkerLooks &workers = dataplane_.worker_looks;
     const bool well = workers.all_come_round();
     workers.look_if_due(dataplane_.counters, now);

@@ -86,7 +86,8 @@
 //               the dataplane's report, with verdicts[{verdict, reason, family, packets}],
 //               lists[{name, hits, action?, entries?, updated_at?}], generations[{generation, packets}] as rows
 // drops         -
-//               reasons[{reason, packets}], lists[{name, hits}], recent[{address, list, count}]
+//               reasons[{reason, packets}], lists[{name, hits}],
+//               rules[{name, packets, passed, dropped}], recent[{address, list, count}]
 // drops_follow  from? (0: from now on)
 //               next (ask from there on; the dataplane looks for five seconds after each question), overwritten (asked for, and
 //               not kept any more), packets[{number, at_ns, port, queue, generation, reason, list?, address?, entry?, comment?,

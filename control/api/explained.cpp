@@ -1,5 +1,6 @@
 #include "control/api/explained.hpp"
 
+#include "control/build/packet_rules.hpp"
 #include "weir/base/hex.hpp"
 #include "weir/key/text.hpp"
 #include "weir/key/tunnel.hpp"
@@ -112,6 +113,24 @@ lookup::Explanation explanation_of(const RuleVerdict &said, const RuleSet &rules
 
 } // namespace
 
+namespace {
+
+// Views of sections, which must outlive them.
+struct PacketRules {
+  image::PacketRulesView rules;
+  image::FlowTableView flows;
+
+  static Result<PacketRules> of(const build::PacketRuleSections &sections) {
+    PacketRules out;
+    if (!sections.rules.empty()) out.rules = TRY(image::PacketRulesView::attach(sections.rules));
+    if (!sections.flows.empty())
+      out.flows = TRY(image::FlowTableView::attach(sections.flows, out.rules.rules().size()));
+    return out;
+  }
+};
+
+} // namespace
+
 Result<Question> question_of(const Json &request) {
   const std::string address = request.value("address", ""), packet = request.value("packet", "");
   if (address.empty() == packet.empty())
@@ -156,12 +175,18 @@ Result<Json> explain_by_rules(const Candidate &candidate, const std::vector<Dyna
   if (question.address) {
     static_cast<lookup::Explanation &>(why) = ask(*question.address);
     why.address = question.address;
+    if (const auto &asked = rules.config.rules; !asked.empty())
+      why.path.insert(why.path.begin(), lookup::step_before_lists(asked.size()));
   } else {
     const PortSide side =
         TRY(lookup::side_entered(rules.config.ports, question.port, rules.config.policy.match));
-    why = lookup::explain_packet(rules.config.policy, question.frame, side, ask);
+    const auto sections = TRY(build::packet_rule_sections(rules.config, rules.flows, 0));
+    const PacketRules packet_rules = TRY(PacketRules::of(sections));
+    why = lookup::explain_packet(rules.config.policy, question.frame, side, ask,
+                                 {&packet_rules.rules, &packet_rules.flows, question.port});
   }
   Json answer{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}, {"list", nullptr}};
+  if (!why.rule.empty()) answer["rule"] = why.rule;
   answer["path"] = Json::array();
   for (const auto &[step, text] : why.path) answer["path"].push_back({{"step", step}, {"text", text}});
   if (!why.address) return answer;

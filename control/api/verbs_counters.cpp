@@ -32,6 +32,18 @@ Json stages_in(const Json &report) {
   return rows;
 }
 
+// {name: {packets, passed, dropped}} as rows.
+Json rule_rows(const Json &report) {
+  Json rows = Json::array();
+  const Json all = section_of(report, "rules");
+  for (const auto &[name, counts] : all.items()) {
+    rows.push_back({{"name", name}});
+    for (const char *what : {"packets", "passed", "dropped"})
+      rows.back()[what] = push::count_in(counts, what);
+  }
+  return rows;
+}
+
 } // namespace
 
 // The list that a sampled denial counts under, now that the rules can be asked.
@@ -67,6 +79,7 @@ Json Api::in_rows(const Json &report) const {
         {{"generation", number > 0 ? Json(number) : Json(generation)}, {"packets", packets}});
   }
   answer["lists"] = std::move(lists);
+  answer["rules"] = rule_rows(report);
   answer["generations"] = std::move(generations);
   return answer;
 }
@@ -90,7 +103,13 @@ void Api::drops(const Json &, const Caller &, const Reply &reply) {
       if (row.denied && recent.size() < 20)
         recent.push_back(
             {{"address", to_string(row.address)}, {"list", list_of(row)}, {"count", row.at_least()}});
-    reply(Json{{"reasons", std::move(reasons)}, {"lists", std::move(lists)}, {"recent", std::move(recent)}});
+    Json rules = Json::array();
+    for (Json &row : rule_rows(report))
+      if (push::count_in(row, "dropped") > 0) rules.push_back(std::move(row));
+    reply(Json{{"reasons", std::move(reasons)},
+               {"lists", std::move(lists)},
+               {"rules", std::move(rules)},
+               {"recent", std::move(recent)}});
   });
 }
 

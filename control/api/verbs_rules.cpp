@@ -1,6 +1,7 @@
 #include "control/api/api.hpp"
 #include "control/api/request_files.hpp"
 #include "control/base/line_diff.hpp"
+#include "control/build/packet_rules.hpp"
 #include "control/engine/kept.hpp"
 
 #include <fmt/format.h>
@@ -270,6 +271,10 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                   const auto memory = TRY(memory_free());
                   build::BuildInput input = rules::build_input(seen.effective, config.policy);
                   input.family = family_of(target);
+                  const auto packet_rules =
+                      TRY(build::packet_rule_sections(config, seen.candidate.rules->flows, 0));
+                  input.packet_rules = packet_rules.rules;
+                  input.flows = packet_rules.flows;
                   now.memory = memory;
                   now.image_copies = nodes_of_cores(config.eal.lcores).size();
                   now.lists = memory_of(seen.candidate, live.get(), dynamic_bytes, came_along);

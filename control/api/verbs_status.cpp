@@ -1,5 +1,6 @@
 #include "control/api/api.hpp"
 #include "control/base/answers.hpp"
+#include "control/base/texts.hpp"
 #include "control/plan/lookups.hpp"
 
 #include "weir/config/no_image.hpp"
@@ -98,6 +99,16 @@ Json held_back_json(const Engine::HeldBack &held) {
     answer["image_wait_s"] = held.image_wait_s;
   }
   return answer;
+}
+
+// Their links alone; stats has what they count.
+Json ports_in(const Json &report) {
+  Json rows = Json::array();
+  for (const Json &port : push::child(report, "ports"))
+    rows.push_back({{"name", push::text_in(port, "name")},
+                    {"link", push::text_in(port, "link", "unknown")},
+                    {"link_losses", push::count_in(port, "link_losses")}});
+  return rows;
 }
 
 Json progress_json(const Engine &engine) {
@@ -210,6 +221,7 @@ void Api::status(const Json &, const Caller &caller, const Reply &reply) {
         answer["plan"]["measured_hit_ratio"] = workload.hit_ratio;
       answer["last_swap"]["lost"] = report.value("lost", Json(0));
       answer["dataplane"]["warnings"] = report.value("warnings", Json::array());
+      answer["dataplane"]["ports"] = ports_in(report);
       answer["dataplane"]["kept"] = report.value("kept", Json());
       answer["memory"]["packets"] = report.value("memory", Json());
       const auto lookups = push::counters_in(push::child(report, "lookups"), wire::CounterGroup::lookups);

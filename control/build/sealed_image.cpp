@@ -3,6 +3,7 @@
 #include "control/base/progress.hpp"
 #include "control/build/class_map.hpp"
 #include "control/build/deny_filter.hpp"
+#include "control/build/packet_rules.hpp"
 #include "control/offenders/neighbours.hpp"
 #include "weir/build/prefix_ranges.hpp"
 
@@ -58,6 +59,10 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.family = family_of(request.target);
   input.seed = TRY(secret_seed());
   resolve_prefixes(input);
+  const PacketRuleSections packet_rules = TRY(packet_rule_sections(config, request.flows, input.seed));
+  input.packet_rules = packet_rules.rules;
+  input.flows = packet_rules.flows;
+  input.rules_digest = digest_with(input.rules_digest, packet_rules);
 
   const auto memory = TRY(memory_free());
   const plan::Calibration calibration = plan::calibration_for(input, memory, request.state);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control/plan/plan.hpp"
+#include "control/rules/flows.hpp"
 #include "control/rules/normalise.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/config/config.hpp"
@@ -29,6 +30,7 @@ struct ImageRequest {
   workload::Negatives negatives = {};     // what samples say of addresses that nothing denies
   plan::ListsMemory lists = {};
   std::shared_ptr<const offenders::Model> offender_model = {}; // null: nothing has been learned
+  std::vector<rules::RuleFlows> flows = {};                    // of packet rules
   std::uint64_t offender_seed = 0;       // of the dataplane's memory, the same each time
   control::Progress *progress = nullptr; // is told of phases
 };

@@ -9,6 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+
 namespace weir::cli {
 
 using Json = nlohmann::json;
@@ -67,7 +71,7 @@ Result<std::vector<std::string>> check_guards(const ReadRules &read) {
 Result<ReadRules> read_rules(const std::filesystem::path &file, control::Progress *progress) {
   auto config = config::load(file);
   if (!config) return std::unexpected(config.error());
-  ReadRules read{.config = std::move(*config), .contents = {}, .effective = {}, .warnings = {}};
+  ReadRules read{.config = std::move(*config), .contents = {}, .flows = {}, .effective = {}, .warnings = {}};
   std::string faults;
   if (progress != nullptr) {
     std::uint64_t bytes = 0;
@@ -78,6 +82,14 @@ Result<ReadRules> read_rules(const std::filesystem::path &file, control::Progres
     auto content = rules::load_list(list, nullptr, progress);
     if (!content) faults += (faults.empty() ? "" : "\n") + content.error().message;
     read.contents.push_back(content ? std::move(*content) : rules::ListContent{});
+  }
+  for (const config::PacketRule &rule : read.config.rules) {
+    if (rule.file.empty()) continue;
+    auto flows = rules::load_flows(rule.file, nullptr);
+    if (!flows) faults += (faults.empty() ? "" : "\n") + flows.error().message;
+    read.flows.push_back(
+        {.rule = rule.name,
+         .body = std::make_shared<const rules::FlowBody>(flows ? std::move(*flows) : rules::FlowBody{})});
   }
   if (!faults.empty()) return fail(Errc::parse, faults);
   if (progress != nullptr) progress->begin(control::Progress::Phase::checking);
@@ -99,7 +111,7 @@ Result<ReadRules> read_rules(const std::filesystem::path &file, control::Progres
 
 Result<Json> check_configuration(const std::filesystem::path &file, control::Progress *progress) {
   const auto read = TRY(read_rules(file, progress));
-  const auto &[config, contents, effective, warnings] = read;
+  const auto &[config, contents, flows, effective, warnings] = read;
   Json answer{{"ok", true},
               {"config", file.string()},
               {"lists", Json::array()},
@@ -110,6 +122,19 @@ Result<Json> check_configuration(const std::filesystem::path &file, control::Pro
     warn_of(config.lists[i], contents[i], answer["warnings"]);
   }
   for (const rules::Conflict &conflict : effective.conflicts) answer["conflicts"].push_back(conflict.text());
+  answer["rules"] = Json::array();
+  for (const config::PacketRule &rule : config.rules) {
+    answer["rules"].push_back({{"name", rule.name}, {"action", name_of(rule.action)}});
+    const auto of = std::ranges::find(flows, rule.name, &rules::RuleFlows::rule);
+    if (of == flows.end()) {
+      answer["rules"].back()["patterns"] = config::patterns_of(rule);
+      continue;
+    }
+    answer["rules"].back()["flows"] = of->body->size();
+    if (of->body->duplicates > 0)
+      answer["warnings"].push_back(
+          fmt::format("rule {}: {} flows stand there twice and count once", rule.name, of->body->duplicates));
+  }
   return answer;
 }
 

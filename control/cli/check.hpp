@@ -2,6 +2,7 @@
 #pragma once
 
 #include "control/rules/feed.hpp"
+#include "control/rules/flows.hpp"
 #include "control/rules/normalise.hpp"
 #include "weir/base/result.hpp"
 #include "weir/config/config.hpp"
@@ -16,6 +17,7 @@ namespace weir::cli {
 struct ReadRules {
   config::Config config;
   std::vector<rules::ListContent> contents; // in the order of the configuration
+  std::vector<rules::RuleFlows> flows;      // of packet rules that have a file
   rules::Effective effective;
   std::vector<std::string> warnings; // of the guards
 };
@@ -24,7 +26,8 @@ struct ReadRules {
                                            control::Progress *progress = nullptr);
 
 // Fields config, lists[{name, action, format, v4_hosts, v4_prefixes, v6, duplicates, skipped}],
-// conflicts[text] and warnings[text]; or one error with every fault of every file, one a line.
+// rules[{name, action, patterns | flows}], conflicts[text] and warnings[text]; or one error with every fault of
+// every file, one a line.
 [[nodiscard]] Result<nlohmann::json> check_configuration(const std::filesystem::path &file,
                                                          control::Progress *progress = nullptr);
 

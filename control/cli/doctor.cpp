@@ -169,6 +169,10 @@ std::optional<config::Config> look_at_configuration(Findings &out, const fs::pat
 void look_at_dataplane(Findings &out, const Json &dataplane) {
   if (const auto displaced = text_in(dataplane, "displaced", ""); !displaced.empty())
     out.push_back({Level::wrong, "rules", "not those in force", displaced});
+  for (const Json &port : child(dataplane, "ports"))
+    if (text_in(port, "link") == "down")
+      out.push_back({Level::wrong, "port " + text_in(port, "name"), "has no link",
+                     "Look at its cable, its optics and the other end."});
   for (const Json &warning : child(dataplane, "warnings"))
     if (warning.is_string())
       out.push_back({Level::wrong, "dataplane", "has a warning", warning.get<std::string>()});

@@ -16,26 +16,6 @@ std::int64_t time_in(const Json &object, const char *name) {
   return static_cast<std::int64_t>(number_in(object, name));
 }
 
-bool flag_in(const Json &object, const char *name) {
-  const Json &value = child(object, name);
-  return value.is_boolean() && value.get<bool>();
-}
-
-bool has_number(const Json &object, const char *name) { return child(object, name).is_number(); }
-
-std::string text_in(const Json &object, const char *name, const std::string &fallback) {
-  const Json &value = child(object, name);
-  if (value.is_number()) return value.dump();
-  if (!value.is_string() || value.get_ref<const std::string &>().empty()) return fallback;
-  return config::printable(value.get_ref<const std::string &>());
-}
-
-std::string lines_in(const Json &object, const char *name, const std::string &fallback) {
-  const Json &value = child(object, name);
-  if (!value.is_string() || value.get_ref<const std::string &>().empty()) return fallback;
-  return config::printable_lines(value.get_ref<const std::string &>());
-}
-
 // JSON escapes C0 by itself; what else steers a terminal stands in strings alone, where \u is the same.
 std::string json_line(const Json &object) {
   const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);

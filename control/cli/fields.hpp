@@ -2,6 +2,7 @@
 #pragma once
 
 #include "control/base/answers.hpp"
+#include "control/base/texts.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,16 +12,9 @@
 namespace weir::cli {
 
 using push::child, push::count_in, push::number_in;
+using push::flag_in, push::has_number, push::lines_in, push::text_in;
 
 [[nodiscard]] std::int64_t time_in(const nlohmann::json &object, const char *name);
-[[nodiscard]] bool flag_in(const nlohmann::json &object, const char *name);
-[[nodiscard]] bool has_number(const nlohmann::json &object, const char *name);
-// Text of one line, with what a terminal would obey as \xNN; numbers as they are written.
-[[nodiscard]] std::string text_in(const nlohmann::json &object, const char *name,
-                                  const std::string &fallback = "-");
-// The same of text that may have several lines: reasons and remedies.
-[[nodiscard]] std::string lines_in(const nlohmann::json &object, const char *name,
-                                   const std::string &fallback = "");
 // The object as one line: valid UTF-8 whatever it holds, and nothing in it that a terminal would obey.
 [[nodiscard]] std::string json_line(const nlohmann::json &object);
 // A count with separators, or "-" when it is not given.

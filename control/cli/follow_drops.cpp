@@ -182,6 +182,8 @@ private:
 
 std::string drop_comment(const Json &packet) {
   std::string text = text_in(packet, "reason");
+  if (const std::string rule = text_in(packet, "rule", ""); !rule.empty())
+    text += " " + rule; // behind its reason
   for (const char *field : {"list", "entry", "comment"})
     if (const std::string value = text_in(packet, field, ""); !value.empty())
       text += (std::string_view(field) == "list" ? " list " : " ") + value;

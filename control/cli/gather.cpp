@@ -19,13 +19,15 @@ Status add_lists(rules::BundleWriter &writer, const std::string &text, const std
   const auto config = config::parse(text, file);
   if (!config) return std::unexpected(config.error());
   Error faults{Errc::io, ""};
-  for (const config::List &list : config->lists) {
-    if (list.file.empty()) continue;
-    const Status added = add_file(writer, list.file);
-    if (added) continue;
+  const auto add = [&](const std::filesystem::path &named) {
+    if (named.empty()) return;
+    const Status added = add_file(writer, named);
+    if (added) return;
     faults.code = added.error().code;
     faults.message += (faults.message.empty() ? "" : "\n") + added.error().message;
-  }
+  };
+  for (const config::List &list : config->lists) add(list.file);
+  for (const config::PacketRule &rule : config->rules) add(rule.file);
   if (!faults.message.empty()) return std::unexpected(std::move(faults));
   return {};
 }

@@ -1,5 +1,6 @@
 #include "control/cli/program.hpp"
 
+#include "control/base/health.hpp"
 #include "control/cli/capture.hpp"
 #include "control/cli/change_watch.hpp"
 #include "control/cli/check.hpp"
@@ -10,7 +11,6 @@
 #include "control/cli/fields.hpp"
 #include "control/cli/follow_drops.hpp"
 #include "control/cli/gather.hpp"
-#include "control/cli/health.hpp"
 #include "control/cli/options.hpp"
 #include "control/cli/progress_line.hpp"
 #include "control/cli/progress_text.hpp"
@@ -174,7 +174,7 @@ Result<Json> asked(const Options &options, Streams streams) {
 Result<Json> health(const Options &options, Streams streams) {
   Json status = TRY(asked(options, streams));
   if (!flag_in(status, "ok")) return status;
-  const Health health = health_of(status);
+  const control::Health health = control::health_of(status);
   return Json{{"ok", true},
               {"healthy", health.faults.empty()},
               {"generation", count_in(status, "generation")},
@@ -247,7 +247,7 @@ void say_in_utf8(std::string &comment, std::ostream &err) {
   comment = std::move(text);
 }
 
-// An address that no list holds is an answer, but not a match.
+// An address that no list holds, of a packet that no rule decides about, is an answer, but not a match.
 int exit_code_of(const Options &options, const Json &answer) {
   if (options.verb == Verb::doctor) return flag_in(answer, "ok") ? exit_done : exit_refused;
   if (options.verb == Verb::health)
@@ -256,7 +256,7 @@ int exit_code_of(const Options &options, const Json &answer) {
                : exit_refused;
   if (options.verb != Verb::explain) return exit_done;
   const std::string reason = text_in(answer, "reason");
-  return reason == "deny" || reason == "allow" ? exit_done : exit_refused;
+  return reason == "deny" || reason == "allow" || reason == "rule" ? exit_done : exit_refused;
 }
 
 } // namespace

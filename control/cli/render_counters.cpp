@@ -16,6 +16,7 @@ using enum Table::Align;
 
 std::string ports_table(const Json &ports) {
   Table table({{"PORT"},
+               {"LINK"},
                {"RX PACKETS", right},
                {"RX BYTES", right},
                {"TX PACKETS", right},
@@ -23,9 +24,10 @@ std::string ports_table(const Json &ports) {
                {"MISSED", right},
                {"TX REFUSED", right}});
   for (const Json &port : ports)
-    table.add({text_in(port, "name"), thousands_in(port, "rx_packets"), thousands_in(port, "rx_bytes"),
-               thousands_in(port, "tx_packets"), thousands_in(port, "tx_bytes"),
-               thousands_in(port, "rx_missed"), thousands_in(port, "tx_refused")});
+    table.add({text_in(port, "name"), text_in(port, "link"), thousands_in(port, "rx_packets"),
+               thousands_in(port, "rx_bytes"), thousands_in(port, "tx_packets"),
+               thousands_in(port, "tx_bytes"), thousands_in(port, "rx_missed"),
+               thousands_in(port, "tx_refused")});
   return table.empty() ? "" : table.text() + '\n';
 }
 
@@ -40,6 +42,14 @@ std::string verdicts_table(const Json &verdicts) {
 std::string lists_table(const Json &lists) {
   Table table({{"LIST"}, {"HITS", right}});
   for (const Json &row : lists) table.add({text_in(row, "name"), thousands_in(row, "hits")});
+  return table.empty() ? "" : table.text() + '\n';
+}
+
+std::string rules_table(const Json &rules) {
+  Table table({{"RULE"}, {"PACKETS", right}, {"PASSED", right}, {"DROPPED", right}});
+  for (const Json &row : rules)
+    table.add({text_in(row, "name"), thousands_in(row, "packets"), thousands_in(row, "passed"),
+               thousands_in(row, "dropped")});
   return table.empty() ? "" : table.text() + '\n';
 }
 
@@ -65,6 +75,7 @@ std::string generations_table(const Json &generations) {
 std::string render_stats(const Json &answer) {
   std::string text = ports_table(child(answer, "ports"));
   text += verdicts_table(child(answer, "verdicts"));
+  text += rules_table(child(answer, "rules"));
   text += lists_table(child(answer, "lists"));
   text += workers_table(child(answer, "workers"));
   text += generations_table(child(answer, "generations"));
@@ -82,6 +93,8 @@ std::string render_drops(const Json &answer) {
   std::string text = reasons.empty() ? "nothing was dropped\n" : reasons.text();
   if (const std::string lists = lists_table(child(answer, "lists")); !lists.empty())
     text += '\n' + lists.substr(0, lists.size() - 1);
+  if (const std::string rules = rules_table(child(answer, "rules")); !rules.empty())
+    text += '\n' + rules.substr(0, rules.size() - 1);
   Table recent({{"ADDRESS"}, {"LIST"}, {"SAMPLES", right}});
   for (const Json &row : child(answer, "recent"))
     recent.add({text_in(row, "address"), text_in(row, "list"), thousands_in(row, "count")});

@@ -29,6 +29,14 @@ void add_list_rows(Table &table, const Json &report, std::string_view action, co
   if (!any) table.add({action == "deny" ? "drop" : "pass", std::string(action), "-", packets});
 }
 
+// Rows of the packet rules that gave a verdict.
+void add_rule_rows(Table &table, const Json &report, const char *verdict) {
+  const char *const counted = verdict == std::string_view("drop") ? "dropped" : "passed";
+  for (const auto &[name, counts] : child(report, "rules").items())
+    if (const std::uint64_t packets = count_in(counts, counted); packets > 0)
+      table.add({verdict, "rule", name, thousands(packets)});
+}
+
 std::string verdict_table(const Json &report) {
   Table table({{"VERDICT"}, {"REASON"}, {"LIST"}, {"PACKETS", right}});
   for (const char *verdict : {"pass", "drop"})
@@ -36,6 +44,10 @@ std::string verdict_table(const Json &report) {
       const std::string name(info.name);
       const Json &counts = child(child(report, "reasons_by_verdict"), name.c_str());
       if (count_in(counts, verdict) == 0) continue;
+      if (info.reason == Reason::rule) {
+        add_rule_rows(table, report, verdict);
+        continue;
+      }
       const bool listed = info.reason == Reason::allow || info.reason == Reason::deny;
       if (listed)
         add_list_rows(table, report, name, thousands_in(counts, verdict));
@@ -96,6 +108,11 @@ std::string render_check(const Json &answer) {
                thousands_in(list, "v4_hosts"), thousands_in(list, "v4_prefixes"), thousands_in(list, "v6"),
                thousands_in(list, "duplicates"), thousands_in(list, "skipped")});
   std::string text = table.empty() ? "" : table.text();
+  Table rules({{"RULE"}, {"ACTION"}, {"PATTERNS", right}, {"FLOWS", right}});
+  for (const Json &rule : child(answer, "rules"))
+    rules.add({text_in(rule, "name"), text_in(rule, "action"), thousands_in(rule, "patterns"),
+               thousands_in(rule, "flows")});
+  if (!rules.empty()) text += (text.empty() ? "" : "\n") + rules.text();
   for (const char *name : {"conflicts", "warnings"})
     for (const Json &line : child(answer, name))
       if (line.is_string()) text += "note: " + config::printable(line.get<std::string>()) + '\n';

@@ -1,8 +1,8 @@
 // What is in force, and what was before: status, health, generations, explain.
+#include "control/base/health.hpp"
 #include "control/cli/allow_filter_text.hpp"
 #include "control/cli/deny_filter_text.hpp"
 #include "control/cli/fields.hpp"
-#include "control/cli/health.hpp"
 #include "control/cli/progress_text.hpp"
 #include "control/cli/render.hpp"
 #include "control/cli/text.hpp"
@@ -194,7 +194,7 @@ void add_while_they_fit(std::vector<std::string> &lines, const std::vector<std::
 } // namespace
 
 std::string render_status(const Json &answer, std::int64_t now, Size size) {
-  const Health health = health_of(answer);
+  const control::Health health = control::health_of(answer);
   const std::vector<std::string> facts = lines_for(facts_text(answer, now), size.columns);
   const std::size_t rows =
       size.rows == 0 ? ~std::size_t{0} : size.rows - std::min(size.rows, facts.size() + 1);
@@ -257,6 +257,7 @@ std::string render_explain(const Json &answer, std::int64_t now) {
     text = fmt::format("by the rules of {}{}:\n", by,
                        flag_in(answer, "in_force") ? "" : ", which packets are not judged by now");
   text += fmt::format("{}  reason {}", in_capitals(text_in(answer, "verdict")), text_in(answer, "reason"));
+  if (const auto rule = text_in(answer, "rule", ""); !rule.empty()) text += "  rule " + rule;
   if (const auto list = text_in(answer, "list", ""); !list.empty()) text += "  list " + list;
   if (const auto entry = text_in(answer, "entry", ""); !entry.empty()) text += "  entry " + entry;
   if (const auto comment = text_in(answer, "comment", ""); !comment.empty())

@@ -121,11 +121,13 @@ Status Replay::prepare() {
   auto first = config::load(options_.config);
   if (!first) return std::unexpected(std::move(first.error()));
   first_ = std::move(*first);
-  if (first_.lists.empty())
-    return fail(Errc::refused,
-                fmt::format("{}: there are no lists, so nothing would be enforced. If that is meant, give it "
-                            "one that is empty: {{name: none, action: deny, dynamic: true}}.",
-                            options_.config.string()));
+  if (first_.lists.empty() && first_.rules.empty())
+    return fail(
+        Errc::refused,
+        fmt::format(
+            "{}: there are neither lists nor rules, so nothing would be enforced. If that is meant, give it "
+            "one that is empty: {{name: none, action: deny, dynamic: true}}.",
+            options_.config.string()));
   configurations_.push_back({{"generation", 1}, {"config", options_.config.string()}});
   const auto note_actions = [this](const config::Config &config) {
     for (const config::List &list : config.lists)

@@ -1,7 +1,7 @@
 #include "control/cli/top_screen.hpp"
 
+#include "control/base/health.hpp"
 #include "control/cli/fields.hpp"
-#include "control/cli/health.hpp"
 #include "control/cli/progress_text.hpp"
 #include "control/cli/text.hpp"
 
@@ -104,7 +104,7 @@ void add_sentences(Frame &frame, const std::vector<std::string> &sentences, cons
 }
 
 void add_health(Frame &frame, const Reading &reading, Size size) {
-  const Health health = health_of(*reading.status);
+  const control::Health health = control::health_of(*reading.status);
   std::size_t room = size.rows == 0 ? 1000 : std::max<std::size_t>(1, size.rows / 3);
   add_sentences(frame, health.faults, "WRONG: ", Style::wrong, size.columns, room);
   add_sentences(frame, health.warnings, "warning: ", Style::warning, size.columns, room);

@@ -2,6 +2,7 @@
 #include "control/api/access.hpp"
 #include "control/api/api.hpp"
 #include "control/api/server.hpp"
+#include "control/daemon/health_hook.hpp"
 #include "control/daemon/metrics_endpoint.hpp"
 #include "control/daemon/notify.hpp"
 #include "control/daemon/run_lock.hpp"
@@ -38,6 +39,7 @@ struct Options {
   build::Target target = build::Target::cpp;
   bool log = false;
   bool own_user_alone = false;
+  config::HealthHook health = {};
   control::Access access = {};
 };
 
@@ -111,6 +113,17 @@ Status settle_access(Options &options) {
   return {};
 }
 
+// Of the file that is there at the start. One that cannot be read is no reason not to serve, but somebody waits for word.
+void settle_health(Options &options) {
+  const auto text = config::read(options.config);
+  if (!text || text->find("health") == std::string::npos)
+    return; // a large file is not read twice for nothing
+  if (auto config = config::parse(*text, options.config))
+    options.health = std::move(config->health);
+  else
+    fmt::print(stderr, "weir-control: no program is told of health: {}\n", config.error().message);
+}
+
 int failed(const Error &error) {
   fmt::print(stderr, "weir-control: {}\n", error.message);
   return exit_failed;
@@ -165,10 +178,14 @@ Status serve(const Options &options) {
   if (!listening) return listening;
   control::notify_ready("serving");
   control::MetricsEndpoint metrics(loop, engine, api);
+  control::HealthHook health(loop, api, options.health, [](const std::string &sentence) {
+    fmt::print(stderr, "weir-control: {}\n", sentence);
+  });
   Watchdog watchdog; // fed by the loop that serves requests
   std::function<void()> look_at_store = [&] {
     if (const auto now = Watchdog::Clock::now(); watchdog.due(now)) watchdog.feed(now);
     metrics.follow();
+    health.look_if_due();
     if (engine.store().damaged()) return loop.stop();
     loop.after(std::chrono::milliseconds(200), look_at_store);
   };
@@ -196,6 +213,7 @@ int main(int argc, char **argv) {
   }
   if (const Status settled = settle_folders(*options); !settled) return failed(settled.error());
   if (const Status settled = settle_access(*options); !settled) return failed(settled.error());
+  settle_health(*options);
   std::error_code ignored;
   std::filesystem::create_directories(options->run, ignored);
   umask(0077); // the sockets set theirs

@@ -1,13 +1,12 @@
 #include "control/daemon/metrics_endpoint.hpp"
 
+#include "control/daemon/ask.hpp"
 #include "control/metrics/exposition.hpp"
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-#include <unistd.h>
-
 #include <cstdio>
+#include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace weir::control {
 namespace {
@@ -18,16 +17,12 @@ struct Gathering {
   Json status, stats, lists;
 };
 
-Json answered(const std::string &line) {
-  Json answer = Json::parse(line, nullptr, false);
-  return answer.is_object() && answer.value("ok", false) ? answer : Json::object();
-}
-
 } // namespace
 
 MetricsEndpoint::MetricsEndpoint(push::EventLoop &loop, Engine &engine, Api &api)
     : engine_(engine), api_(api),
-      listener_(loop, [this](const metrics::Listener::Then &then) { gather(then); }) {}
+      listener_(loop,
+                [this](metrics::Path path, const metrics::Listener::Then &then) { gather(path, then); }) {}
 
 void MetricsEndpoint::follow() {
   if (!engine_.rules()) return;
@@ -45,12 +40,11 @@ void MetricsEndpoint::follow() {
 }
 
 // As root would ask over the socket, one verb after the other.
-void MetricsEndpoint::gather(const metrics::Listener::Then &then) {
+void MetricsEndpoint::gather(metrics::Path path, const metrics::Listener::Then &then) {
+  if (path == metrics::Path::health)
+    return ask_health(api_, [then](const Told &told) { then({told.sentence + "\n", told.is_well}); });
   const auto ask = [this](const char *verb, std::function<void(Json)> got) {
-    Request request;
-    request.line = fmt::format(R"({{"verb":"{}"}})", verb);
-    request.peer = {.pid = getpid(), .uid = geteuid(), .gid = getegid(), .groups = {}};
-    api_.handle(std::move(request), [got = std::move(got)](const std::string &line) { got(answered(line)); });
+    ask_api(api_, verb, std::move(got));
   };
   auto all = std::make_shared<Gathering>();
   ask("status", [=, this](Json status) {
@@ -59,7 +53,7 @@ void MetricsEndpoint::gather(const metrics::Listener::Then &then) {
       all->stats = std::move(stats);
       ask("list_show", [=, this](Json lists) {
         all->lists = std::move(lists);
-        then(metrics::exposition({all->status, all->stats, all->lists, engine_.changes()}));
+        then({metrics::exposition({all->status, all->stats, all->lists, engine_.changes()})});
       });
     });
   });

@@ -17,7 +17,7 @@ public:
   void follow(); // the rules in force; now and then
 
 private:
-  void gather(const metrics::Listener::Then &then);
+  void gather(metrics::Path path, const metrics::Listener::Then &then);
 
   Engine &engine_;
   Api &api_;

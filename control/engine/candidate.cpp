@@ -127,6 +127,53 @@ void find_left(Candidate &candidate, const RuleSet *live) {
   }
 }
 
+// Enters what the file of a packet rule said, or what the store has already when that is the same.
+void take_flows(Candidate &candidate, const config::PacketRule &rule, rules::FlowBody body,
+                const RuleSet *live, const store::Store &store) {
+  if (body.duplicates > 0)
+    candidate.warnings.push_back(
+        fmt::format("rule {}: {} flows that stand there twice were dropped", rule.name, body.duplicates));
+  rules::RuleFlows flows{.rule = rule.name, .fingerprint = body.fingerprint(), .body = nullptr};
+  const rules::RuleFlows *before = live != nullptr ? live->flows_of(rule.name) : nullptr;
+  if (before != nullptr && before->fingerprint == flows.fingerprint &&
+      store.has_content(before->content_version)) {
+    flows.content_version = before->content_version;
+    flows.body = before->body;
+  } else {
+    flows.body = std::make_shared<const rules::FlowBody>(std::move(body));
+    candidate.unwritten_flows.push_back(candidate.rules->flows.size());
+  }
+  candidate.rules->flows.push_back(std::move(flows));
+}
+
+Result<std::shared_ptr<const rules::FlowBody>> load_flow_body(const store::FlowsMeta &meta,
+                                                              const store::Store &store) {
+  auto body = std::make_shared<rules::FlowBody>();
+  const Status read = store.read_bytes(meta.content_version,
+                                       [&](std::string_view bytes) { return rules::add_flow(*body, bytes); });
+  if (!read) return fail(read.error().code, fmt::format("rule {}: {}", meta.rule, read.error().message));
+  return std::shared_ptr<const rules::FlowBody>(std::move(body));
+}
+
+Status restore_flows(Candidate &candidate, const store::GenerationRecord &record, const RuleSet *live,
+                     const store::Store &store) {
+  for (const config::PacketRule &rule : candidate.rules->config.rules) {
+    if (rule.file.empty()) continue;
+    const auto meta = std::ranges::find(record.flows, rule.name, &store::FlowsMeta::rule);
+    if (meta == record.flows.end())
+      return fail(Errc::io,
+                  fmt::format("generation {}: the store's record does not have the flows of rule {}",
+                              record.id, rule.name));
+    const rules::RuleFlows *before = live != nullptr ? live->flows_of(rule.name) : nullptr;
+    const bool same = before != nullptr && before->content_version == meta->content_version;
+    candidate.rules->flows.push_back({.rule = rule.name,
+                                      .content_version = meta->content_version,
+                                      .fingerprint = meta->fingerprint,
+                                      .body = same ? before->body : TRY(load_flow_body(*meta, store))});
+  }
+  return {};
+}
+
 Result<std::shared_ptr<const ListBody>> load_body(const RuleList &list, const store::Store &store,
                                                   Progress *progress) {
   const std::uint64_t version = list.content_version;
@@ -195,6 +242,17 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
     take_content(candidate, candidate.rules->lists.size() - 1, std::move(*content), definition.file, before,
                  store);
   }
+  for (const config::PacketRule &rule : config.rules) {
+    if (rule.file.empty()) continue;
+    auto body = rules::load_flows(rule.file, files);
+    if (body) {
+      take_flows(candidate, rule, std::move(*body), live, store);
+      continue;
+    }
+    if (!faults.message.empty()) faults.message += '\n';
+    faults.code = body.error().code;
+    faults.message += body.error().message;
+  }
   if (!faults.message.empty()) return std::unexpected(std::move(faults));
   TRY(number_lists(candidate, live, store));
   find_left(candidate, live);
@@ -218,6 +276,7 @@ Result<Candidate> replace_candidate(const RuleSet &live, const std::string &list
   candidate.rules->config = live.config;
   candidate.rules->config_text = live.config_text;
   candidate.rules->lists = live.lists;
+  candidate.rules->flows = live.flows;
   take_content(candidate, static_cast<std::size_t>(before - live.lists.data()), std::move(content), file,
                before, store);
   candidate.rules->make_sources(store.never_deny_number());
@@ -265,6 +324,7 @@ Result<Candidate> restore_candidate(const store::GenerationRecord &record, const
                                                             source_of(*list.body))});
     candidate.rules->lists.push_back(std::move(list));
   }
+  TRY(restore_flows(candidate, record, live, store));
   find_left(candidate, live);
   candidate.rules->make_sources(store.never_deny_number());
   return candidate;
@@ -346,13 +406,23 @@ Result<std::vector<std::uint64_t>> write_contents(const Candidate &candidate, st
     if (written) written = write_family(writer, list.body->v6, notes.notes_v6, notes.comments);
     if (!written) return std::unexpected(written.error());
   }
+  for (const std::size_t at : candidate.unwritten_flows) {
+    const rules::FlowBody &body = *candidate.rules->flows[at].body;
+    versions.push_back(writer.begin_version());
+    for (const image::FlowV4 &flow : body.v4) TRY(writer.add(rules::flow_bytes(flow)));
+    for (const image::FlowV6 &flow : body.v6) TRY(writer.add(rules::flow_bytes(flow)));
+  }
   TRY(writer.finish());
   return versions;
 }
 
 void enter_versions(Candidate &candidate, const std::vector<std::uint64_t> &versions) {
+  const std::size_t lists = candidate.unwritten.size();
   for (std::size_t i = 0; i < versions.size(); ++i)
-    candidate.rules->lists[candidate.unwritten[i].list].content_version = versions[i];
+    if (i < lists)
+      candidate.rules->lists[candidate.unwritten[i].list].content_version = versions[i];
+    else
+      candidate.rules->flows[candidate.unwritten_flows[i - lists]].content_version = versions[i];
 }
 
 } // namespace weir::control

@@ -45,9 +45,12 @@ struct Candidate {
     std::shared_ptr<const rules::ListContent> notes; // its entries have moved to the list's body
   };
   std::vector<Unwritten> unwritten;
+  std::vector<std::size_t> unwritten_flows; // indexes in rules->flows
   std::vector<ListDiff> diffs;
   std::vector<LeftList> left;
   std::vector<std::string> warnings;
+
+  [[nodiscard]] bool is_written() const noexcept { return unwritten.empty() && unwritten_flows.empty(); }
 };
 
 // Reads all lists of a configuration. Lists whose content is what `live` (may be null) has keep its

@@ -220,10 +220,11 @@ void Engine::build_now() {
               ? memory_of(change_->candidate, live_.get(), dynamic_.bytes(), false)
               : plan::ListsMemory{.lists_bytes = change_->rules->bytes_beside(nullptr) + dynamic_.bytes()},
       .offender_model = offenders_.model(),
+      .flows = change_->rules->flows,
       .offender_seed = offenders_.seed_for(change_->rules->config),
       .progress = &progress_};
   const bool force = change_->force;
-  const bool unwritten = !change_->versions && !change_->candidate.unwritten.empty();
+  const bool unwritten = !change_->versions && !change_->candidate.is_written();
   if (!unwritten) joint->contents = std::vector<std::uint64_t>{};
   background_.run(
       [snapshot, request, force]() -> Result<BuiltPtr> {

@@ -29,6 +29,13 @@ std::vector<store::ListMeta> metas_of(const RuleSet &rules) {
   return metas;
 }
 
+std::vector<store::FlowsMeta> flow_metas_of(const RuleSet &rules) {
+  std::vector<store::FlowsMeta> metas;
+  for (const rules::RuleFlows &flows : rules.flows)
+    metas.push_back({flows.rule, flows.content_version, flows.fingerprint});
+  return metas;
+}
+
 } // namespace
 
 store::GenerationRecord Engine::record_of(const Change &change) const {
@@ -47,6 +54,7 @@ store::GenerationRecord Engine::record_of(const Change &change) const {
     record.config_text = change.rules->config_text;
     record.config_source = change.rules->config.source.string();
     record.lists = metas_of(*change.rules);
+    record.flows = flow_metas_of(*change.rules);
   }
   return record;
 }

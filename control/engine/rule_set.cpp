@@ -55,7 +55,16 @@ std::uint64_t RuleSet::bytes_beside(const RuleSet *other) const {
     const RuleList *same = other != nullptr ? other->find(list.definition.name) : nullptr;
     if (same == nullptr || same->body != list.body) bytes += list.body->bytes();
   }
+  for (const rules::RuleFlows &one : flows) {
+    const rules::RuleFlows *same = other != nullptr ? other->flows_of(one.rule) : nullptr;
+    if (same == nullptr || same->body != one.body) bytes += one.body->bytes();
+  }
   return bytes;
+}
+
+const rules::RuleFlows *RuleSet::flows_of(std::string_view rule) const {
+  const auto at = std::ranges::find(flows, rule, &rules::RuleFlows::rule);
+  return at == flows.end() ? nullptr : &*at;
 }
 
 const RuleList *RuleSet::find(std::string_view name) const {

@@ -12,6 +12,7 @@
 #include "control/engine/dynamic_entries.hpp"
 #include "control/rules/coverage.hpp"
 #include "control/rules/feed.hpp"
+#include "control/rules/flows.hpp"
 #include "control/rules/lengths.hpp"
 #include "control/rules/normalise.hpp"
 #include "weir/config/config.hpp"
@@ -56,13 +57,15 @@ struct RuleList {
 struct RuleSet {
   config::Config config;
   std::string config_text;
-  std::vector<RuleList> lists; // in configuration order
+  std::vector<RuleList> lists;         // in configuration order
+  std::vector<rules::RuleFlows> flows; // of the packet rules that have a file, likewise
   std::unique_ptr<const rules::NeverDeny> never_deny;
   std::vector<rules::ListSource> sources; // never_deny, if any, then the lists; without dynamic entries
 
   void make_sources(ListId never_deny_number); // after filling; the object must not move afterwards
   [[nodiscard]] const RuleList *find(std::string_view name) const;
   [[nodiscard]] const RuleList *find(ListId number) const;
+  [[nodiscard]] const rules::RuleFlows *flows_of(std::string_view rule) const;
 
   // The first source of the side whose file holds the prefix; sources.size(): none.
   [[nodiscard]] std::size_t first_source(Side side, const Prefix &prefix) const;

@@ -62,6 +62,18 @@ void add_ports(Page &page, const Json &stats) {
   }
 }
 
+void add_links(Page &page, const Json &stats) {
+  const auto known = [](const Json &port) {
+    return !text_in(port, "link").empty() && text_in(port, "link") != "unknown";
+  };
+  page.gauge("weir_port_up", "1: the port has a link");
+  for (const Json &port : child(stats, "ports"))
+    if (known(port)) page.value({{"port", text_in(port, "name")}}, one_if(text_in(port, "link") == "up"));
+  page.counter("weir_port_link_losses_total", "times that the port lost its link");
+  for (const Json &port : child(stats, "ports"))
+    if (known(port)) page.value({{"port", text_in(port, "name")}}, count_in(port, "link_losses"));
+}
+
 void add_verdicts(Page &page, const Json &stats) {
   page.counter("weir_verdict_packets_total",
                "packets that left with a verdict, by what decided and by family");
@@ -72,6 +84,28 @@ void add_verdicts(Page &page, const Json &stats) {
                count_in(row, "packets"));
   page.gauge("weir_lost_packets", "received and never judged: 0, or a bug");
   page.value({}, count_in(stats, "lost"));
+}
+
+// The first lists_max rules have a row each; the last row has the sums of all others.
+void add_rules(Page &page, const Json &stats) {
+  struct Row {
+    std::string rule;
+    std::uint64_t packets = 0, passed = 0, dropped = 0;
+  };
+  std::vector<Row> rows;
+  for (const auto &[name, counts] : child(stats, "rules").items()) {
+    if (rows.size() <= lists_max) rows.push_back({.rule = rows.size() < lists_max ? name : "other"});
+    rows.back().packets += count_in(counts, "packets");
+    rows.back().passed += count_in(counts, "passed");
+    rows.back().dropped += count_in(counts, "dropped");
+  }
+  const auto add = [&](const char *name, const char *help, std::uint64_t Row::*count) {
+    page.counter(name, help);
+    for (const Row &row : rows) page.value({{"rule", row.rule}}, row.*count);
+  };
+  add("weir_rule_packets_total", "packets that a packet rule matched", &Row::packets);
+  add("weir_rule_passed_packets_total", "packets that a packet rule passed", &Row::passed);
+  add("weir_rule_dropped_packets_total", "packets that a packet rule dropped", &Row::dropped);
 }
 
 void add_swaps(Page &page, const Json &stats) {
@@ -90,11 +124,13 @@ void add_dataplane(Page &page, const Json &stats) {
   if (!stats.is_object() || stats.empty()) return;
   add_verdicts(page, stats);
   add_ports(page, stats);
+  add_links(page, stats);
   add_workers(page, stats);
   for (const auto group :
        {wire::CounterGroup::whole, wire::CounterGroup::lookups, wire::CounterGroup::allow_filter,
-        wire::CounterGroup::deny_filter, wire::CounterGroup::offenders})
+        wire::CounterGroup::deny_filter, wire::CounterGroup::offenders, wire::CounterGroup::packet_rules})
     add_group(page, stats, group);
+  add_rules(page, stats);
   add_swaps(page, stats);
 }
 

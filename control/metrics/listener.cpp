@@ -16,8 +16,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -127,8 +129,9 @@ struct Listener::Daemon {
   // A request whose page is being gathered.
   struct Waiting {
     MHD_Connection *connection;
-    std::string page;
-    bool has_page = false;
+    Path path;
+    Answer answer;
+    bool has_answer = false;
   };
 
   Daemon(push::EventLoop &l, Gather g) : loop(l), gather(std::move(g)) {}
@@ -139,7 +142,8 @@ struct Listener::Daemon {
     if (timer != 0) loop.cancel(timer);
     if (daemon == nullptr) return;
     loop.forget(epoll());
-    for (Waiting *one : waiting) http().resume(one->connection); // or it may not be stopped
+    for (const auto &of_path : waiting)
+      for (Waiting *one : of_path) http().resume(one->connection); // or it may not be stopped
     http().stop(daemon);
   }
 
@@ -178,14 +182,15 @@ struct Listener::Daemon {
                            const char *, const char *, std::size_t *upload_bytes, void **request) {
     auto &daemon = *static_cast<Daemon *>(self);
     constexpr const char *plain = "text/plain; charset=utf-8";
-    if (const auto *one = static_cast<const Waiting *>(*request); one != nullptr && one->has_page)
-      return reply(connection, MHD_HTTP_OK, one->page, content_type);
+    if (const auto *one = static_cast<const Waiting *>(*request); one != nullptr && one->has_answer)
+      return reply(connection, one->answer.is_well ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+                   one->answer.text, one->path == Path::metrics ? content_type : plain);
     if (*upload_bytes != 0) return *upload_bytes = 0, MHD_YES; // nobody reads it
     if (std::string_view(method) != "GET" && std::string_view(method) != "HEAD")
-      return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET /metrics\n", plain);
-    if (std::string_view(url) != "/metrics")
-      return reply(connection, MHD_HTTP_NOT_FOUND, "there is /metrics\n", plain);
-    auto *one = new Waiting{.connection = connection, .page = {}};
+      return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET /metrics, /health\n", plain);
+    const std::optional<Path> path = path_of(url);
+    if (!path) return reply(connection, MHD_HTTP_NOT_FOUND, "there are /metrics and /health\n", plain);
+    auto *one = new Waiting{.connection = connection, .path = *path, .answer = {}};
     *request = one;
     http().suspend(connection);
     daemon.wait_for_page(one);
@@ -193,27 +198,33 @@ struct Listener::Daemon {
   }
   static void completed(void *self, MHD_Connection *, void **request, MHD_RequestTerminationCode) {
     auto *one = static_cast<Waiting *>(*request);
-    static_cast<Daemon *>(self)->waiting.erase(one);
+    if (one != nullptr) static_cast<Daemon *>(self)->waiting_for(one->path).erase(one);
     delete one;
     *request = nullptr;
   }
 
+  static std::optional<Path> path_of(std::string_view url) {
+    if (url == "/metrics") return Path::metrics;
+    if (url == "/health") return Path::health;
+    return std::nullopt;
+  }
+  std::set<Waiting *> &waiting_for(Path path) { return waiting[static_cast<std::size_t>(path)]; }
   void wait_for_page(Waiting *one) {
-    waiting.insert(one);
-    if (std::exchange(gathering, true)) return;
+    waiting_for(one->path).insert(one);
+    if (std::exchange(gathering[static_cast<std::size_t>(one->path)], true)) return;
     // Outside of libmicrohttpd's own turn, which must not be entered twice.
-    loop.after({}, [this, lives = alive] {
+    loop.after({}, [this, lives = alive, path = one->path] {
       if (!*lives) return;
-      gather([this, lives](const std::string &page) {
-        if (*lives) hand_out(page);
+      gather(path, [this, lives, path](const Answer &answer) {
+        if (*lives) hand_out(path, answer);
       });
     });
   }
-  void hand_out(const std::string &page) {
-    gathering = false;
-    for (Waiting *one : std::exchange(waiting, {})) {
-      one->page = page;
-      one->has_page = true;
+  void hand_out(Path path, const Answer &answer) {
+    gathering[static_cast<std::size_t>(path)] = false;
+    for (Waiting *one : std::exchange(waiting_for(path), {})) {
+      one->answer = answer;
+      one->has_answer = true;
       http().resume(one->connection);
     }
     loop.after({}, [this, lives = alive] {
@@ -226,8 +237,8 @@ struct Listener::Daemon {
   MHD_Daemon *daemon = nullptr;
   push::EventLoop::TimerId timer = 0;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
-  std::set<Waiting *> waiting;
-  bool gathering = false;
+  std::array<std::set<Waiting *>, path_count> waiting; // by path
+  std::array<bool, path_count> gathering{};
 };
 
 Listener::Listener(push::EventLoop &loop, Gather gather) : loop_(loop), gather_(std::move(gather)) {}

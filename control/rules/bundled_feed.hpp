@@ -4,10 +4,16 @@
 #include "control/rules/bundle.hpp"
 #include "control/rules/feed.hpp"
 
+#include <functional>
+
 namespace weir::rules {
 
 // The file for reading. Anything but a regular file is refused.
 [[nodiscard]] Result<OwnedFd> open_feed(const std::filesystem::path &file);
+
+// Calls `use` with what the file says; with `files` the file is one of those, and nothing is opened.
+[[nodiscard]] Status with_feed(const std::filesystem::path &file, const Bundle *files,
+                               const std::function<Status(std::string_view)> &use);
 
 // As load_feed() and load_list() of feed.hpp; with `files` the file is one of those, and nothing is opened.
 [[nodiscard]] Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options,

@@ -242,6 +242,11 @@ auto with_text(const std::filesystem::path &file, const Bundle *files, Use use)
 
 } // namespace
 
+Status with_feed(const std::filesystem::path &file, const Bundle *files,
+                 const std::function<Status(std::string_view)> &use) {
+  return with_text(file, files, use);
+}
+
 Result<ListContent> load_feed(const std::filesystem::path &file, const FeedOptions &options,
                               const Bundle *files) {
   const bool is_our_copy = files == nullptr;

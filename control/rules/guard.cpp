@@ -258,12 +258,12 @@ Status check_not_empty(const config::Config &config, const Effective &rules, boo
   const bool dynamic_alone =
       !config.lists.empty() &&
       std::ranges::all_of(config.lists, [](const config::List &l) { return l.dynamic; });
-  if (force || entries != 0 || dynamic_alone) return {};
-  return fail(
-      Errc::refused,
-      fmt::format("{}: the rule set is empty: {}. If that is meant, repeat with --force",
-                  config.source.string(),
-                  config.lists.empty() ? "the configuration has no lists" : "no list has a single entry"));
+  if (force || entries != 0 || dynamic_alone || !config.rules.empty()) return {};
+  return fail(Errc::refused,
+              fmt::format("{}: the rule set is empty: {}. If that is meant, repeat with --force",
+                          config.source.string(),
+                          config.lists.empty() ? "the configuration has neither lists nor packet rules"
+                                               : "no list has a single entry"));
 }
 
 } // namespace weir::rules

@@ -103,6 +103,16 @@ Status ContentWriter::State::open() {
   return {};
 }
 
+Status ContentWriter::add(std::string_view bytes) {
+  State &s = *state_;
+  if (!s.file) TRY(s.open());
+  s.key.resize(version_bytes);
+  s.key.append(bytes);
+  TRY(s.file->put(s.key, {}));
+  s.summing.add(bytes, {});
+  return {};
+}
+
 Status ContentWriter::add(const Prefix &prefix, std::string_view comment) {
   State &s = *state_;
   if (!s.file) TRY(s.open());
@@ -160,38 +170,51 @@ Status ContentWriter::State::read_back() const {
 
 Status Store::read_content(std::uint64_t version,
                            const std::function<void(const Prefix &, std::string_view)> &each) const {
+  return state_->read_version_of(version, [&](std::string_view rest, std::string_view value) {
+    Decoder k(rest);
+    const Prefix prefix = k.prefix();
+    if (k.ok()) each(prefix, value);
+    return k.ok();
+  });
+}
+
+Status Store::read_bytes(std::uint64_t version, const std::function<bool(std::string_view)> &each) const {
+  return state_->read_version_of(version,
+                                 [&](std::string_view rest, std::string_view) { return each(rest); });
+}
+
+// `each` gets keys without their version, and says whether they are such.
+Status Store::State::read_version_of(std::uint64_t version,
+                                     const std::function<bool(std::string_view, std::string_view)> &each) {
   ContentSum wanted;
   {
-    const std::lock_guard lock(state_->mutex);
-    const auto sum = state_->sums.find(version);
-    if (sum == state_->sums.end())
+    const std::lock_guard lock(mutex);
+    const auto sum = sums.find(version);
+    if (sum == sums.end())
       return fail(Errc::io,
                   fmt::format("store {}: content {} is not there; the generation that it belongs to "
                               "is no longer kept",
-                              state_->folder.string(), version));
+                              folder.string(), version));
     wanted = sum->second;
   }
   Summing summing;
-  Status read = state_->database.scan(Keys::contents, number_text(version),
-                                      [&](std::string_view key, std::string_view value) {
-                                        const std::string_view rest = key.substr(version_bytes);
-                                        Decoder k(rest);
-                                        const Prefix prefix = k.prefix();
-                                        if (!k.ok()) return false;
-                                        summing.add(rest, value);
-                                        each(prefix, value);
-                                        return true;
-                                      });
+  Status read =
+      database.scan(Keys::contents, number_text(version), [&](std::string_view key, std::string_view value) {
+        const std::string_view rest = key.substr(version_bytes);
+        if (!each(rest, value)) return false;
+        summing.add(rest, value);
+        return true;
+      });
   const ContentSum found = summing.sum();
   if (read && (wanted.entries == ContentSum::unknown || found == wanted)) return {};
-  const std::lock_guard lock(state_->mutex);
-  state_->damaged.insert(version);
+  const std::lock_guard lock(mutex);
+  damaged.insert(version);
   if (!read) return read;
   return fail(
       Errc::io,
       fmt::format("store {}: content {} does not read back as it was written: {} entries, and {} were "
                   "written{}",
-                  state_->folder.string(), version, found.entries, wanted.entries,
+                  folder.string(), version, found.entries, wanted.entries,
                   found.entries == wanted.entries ? ", with another checksum" : ""));
 }
 
@@ -250,7 +273,7 @@ std::vector<std::uint64_t> Store::State::unreferenced(const std::vector<Generati
   const std::lock_guard lock(mutex);
   std::set<std::uint64_t> wanted = being_written;
   for (const GenerationRecord &g : kept)
-    for (const ListMeta &l : g.lists) wanted.insert(l.content_version);
+    g.for_each_version([&](std::uint64_t version) { wanted.insert(version); });
   std::vector<std::uint64_t> dropped;
   for (const auto &[version, sum] : sums)
     if (!wanted.contains(version)) dropped.push_back(version);
@@ -277,8 +300,9 @@ void Store::State::compact_when_worth_it() {
 Status Store::State::load_contents(const std::vector<GenerationRecord> &kept) {
   std::set<std::uint64_t> wanted;
   for (const GenerationRecord &g : kept)
-    for (const ListMeta &l : g.lists)
-      if (l.content_version != 0) wanted.insert(l.content_version);
+    g.for_each_version([&](std::uint64_t version) {
+      if (version != 0) wanted.insert(version);
+    });
   if (!has_sums) {
     if (const Status adopted = adopt(wanted); !adopted) return adopted;
   } else {

@@ -50,10 +50,11 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
   {
     const std::lock_guard lock(state_->mutex);
     batch.put(meta_key("next_version"), number_text(state_->next_version));
-    for (const ListMeta &l : record.lists)
-      if (const auto sum = state_->sums.find(l.content_version);
-          sum != state_->sums.end() && state_->being_written.contains(l.content_version))
-        batch.put(sum_key(l.content_version), encode(sum->second));
+    record.for_each_version([&](std::uint64_t version) {
+      if (const auto sum = state_->sums.find(version);
+          sum != state_->sums.end() && state_->being_written.contains(version))
+        batch.put(sum_key(version), encode(sum->second));
+    });
   }
   TRY(state_->database.commit(batch));
   const std::lock_guard lock(state_->mutex);
@@ -61,10 +62,8 @@ Status Store::make_live(const GenerationRecord &record, const std::optional<std:
   state_->range_of(AuditKind::rules) = audited;
   if (audit) state_->audit_of.insert_or_assign(record.id, audited.next - 1);
   if (state_->audit_of.size() > undoable_max) state_->audit_of.erase(state_->audit_of.begin());
-  for (const ListMeta &l : record.lists) {
-    state_->being_written.erase(l.content_version);
-    state_->taken.set(l.number.value());
-  }
+  record.for_each_version([this](std::uint64_t version) { state_->being_written.erase(version); });
+  for (const ListMeta &l : record.lists) state_->taken.set(l.number.value());
   return {};
 }
 

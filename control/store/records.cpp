@@ -100,6 +100,9 @@ std::string encode(const GenerationRecord &g) {
         .string(l.format);
   out.string(g.plan_json).string(g.counts_json).u64(g.image_bytes);
   out.u64(static_cast<std::uint64_t>(g.build_ms * 1000));
+  if (g.flows.empty()) return out.text; // as records were before there were any
+  out.u64(g.flows.size());
+  for (const FlowsMeta &f : g.flows) out.string(f.rule).u64(f.content_version).u64(f.fingerprint);
   return out.text;
 }
 
@@ -128,6 +131,14 @@ std::optional<GenerationRecord> decode_generation(std::string_view text) {
   g.counts_json = in.string();
   g.image_bytes = in.u64();
   g.build_ms = static_cast<double>(in.u64()) / 1000;
+  const std::uint64_t flows = in.rest().empty() ? 0 : in.u64();
+  for (std::uint64_t i = 0; i < flows && in.ok(); ++i) {
+    FlowsMeta f;
+    f.rule = in.string();
+    f.content_version = in.u64();
+    f.fingerprint = in.u64();
+    g.flows.push_back(std::move(f));
+  }
   if (!in.ok()) return std::nullopt;
   return g;
 }

@@ -64,6 +64,8 @@ struct Store::State {
   void take_numbers(const std::vector<GenerationRecord> &kept);
 
   // contents.cpp
+  [[nodiscard]] Status read_version_of(std::uint64_t version,
+                                       const std::function<bool(std::string_view, std::string_view)> &each);
   Status load_contents(const std::vector<GenerationRecord> &kept);
   void sweep_gaps(const std::set<std::uint64_t> &wanted);
   void drop_range(std::uint64_t first, std::uint64_t end);        // versions first .. end - 1

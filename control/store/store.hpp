@@ -51,6 +51,13 @@ struct ListMeta {
   std::string format = {}; // as found in the file; for people
 };
 
+// Exact flows of a packet rule, as they were.
+struct FlowsMeta {
+  std::string rule;
+  std::uint64_t content_version = 0;
+  std::uint64_t fingerprint = 0;
+};
+
 struct DynamicKey {
   ListId list{};
   Prefix prefix;
@@ -100,6 +107,13 @@ struct GenerationRecord {
   std::string plan_json, counts_json;     // what `generations` shows
   std::uint64_t image_bytes = 0;
   double build_ms = 0;
+  std::vector<FlowsMeta> flows = {};
+
+  // Of all contents that it needs.
+  template <class Each> void for_each_version(Each each) const {
+    for (const ListMeta &list : lists) each(list.content_version);
+    for (const FlowsMeta &one : flows) each(one.content_version);
+  }
 };
 
 struct Space {                             // where the store is
@@ -124,7 +138,8 @@ public:
 
   std::uint64_t begin_version(); // the entries that follow are its
   [[nodiscard]] Status add(const Prefix &prefix, std::string_view comment);
-  [[nodiscard]] Status finish(); // all versions, or none
+  [[nodiscard]] Status add(std::string_view bytes); // of a version that has no prefixes, in their order
+  [[nodiscard]] Status finish();                    // all versions, or none
 
 private:
   friend class Store;
@@ -170,6 +185,9 @@ public:
   [[nodiscard]] Status
   read_content(std::uint64_t version,
                const std::function<void(const Prefix &, std::string_view comment)> &each) const;
+  // Of a version without prefixes; `each` says whether the bytes are such as were written.
+  [[nodiscard]] Status read_bytes(std::uint64_t version,
+                                  const std::function<bool(std::string_view bytes)> &each) const;
   [[nodiscard]] Result<std::optional<std::string>> content_comment(std::uint64_t version,
                                                                    const Prefix &prefix) const;
   [[nodiscard]] bool has_content(std::uint64_t version) const; // kept, and not known to be damaged

@@ -48,7 +48,7 @@ CounterSlot ListSlots::hold(std::string_view name) {
 
 // One that never had a name, else the one that has been idle for longest; 0: there is none.
 CounterSlot ListSlots::free_slot() {
-  if (all_.size() < no_slot.value()) {
+  if (all_.size() < most_) {
     all_.emplace_back();
     return CounterSlot(all_.size() - 1);
   }

@@ -67,6 +67,12 @@ public:
 private:
   std::array<Counter, count> all_;
 };
+// Of a packet rule: matched by it, and of those passed and dropped by it. The others went on to the lists.
+struct RuleCounters {
+  Counter packets, passed, dropped;
+};
+inline constexpr std::size_t rule_slots_max = 16'384;
+
 using CounterId = wire::CounterId;
 using PortCounterId = wire::PortCounterId;
 using PortCounters = CountersOf<PortCounterId, wire::port_counter_count>;
@@ -77,7 +83,8 @@ struct alignas(cache_line_bytes) WorkerCounters : CountersOf<CounterId, wire::co
   std::array<PortCounters, ports_max> ports;
   unsigned lcore = 0; // set before the worker starts
   alignas(cache_line_bytes) PerNumber<CounterSlot, Counter> lists;
-  std::array<Counter, ethertypes> non_ip; // by EtherType; an LLC length counts under 0
+  std::array<Counter, ethertypes> non_ip;         // by EtherType; an LLC length counts under 0
+  std::array<RuleCounters, rule_slots_max> rules; // by slot, as lists
 
   void saw_packets(std::uint64_t from_cycle, std::uint64_t to_cycle) noexcept {
     Counter &first = (*this)[CounterId::first_cycle], &last = (*this)[CounterId::last_cycle];
@@ -103,7 +110,7 @@ private:
 [[nodiscard]] wire::CounterValues values_of(const WorkerCounters &worker) noexcept;
 [[nodiscard]] std::uint64_t list_hits(const Counters &counters, CounterSlot slot) noexcept;
 
-// Slots of list names. A name keeps its slot, and its count, while the process lives; only when all slots are
+// Slots of names, of lists or of packet rules. A name keeps its slot, and its count, while the process lives; only when all slots are
 // taken does a new name get the slot of one that no attached image has: the one that was let go first, whose
 // count goes to nobody. Asking for and letting go of a name take the time of a look into a map.
 class ListSlots {
@@ -115,6 +122,8 @@ public:
 
   // Without counters no slot gets a second name.
   explicit ListSlots(const Counters *counters = nullptr) : counters_(counters) {}
+  // Of rules: no slot gets a second name either, and those beyond the last slot share slot 0.
+  [[nodiscard]] static ListSlots of_rules() { return ListSlots("(other rules)", rule_slots_max); }
 
   // The slot of a name, for as long as it is not let go of as often; slot 0 when attached images need all.
   [[nodiscard]] CounterSlot hold(std::string_view name);
@@ -130,9 +139,13 @@ private:
     std::uint32_t holders = 0;
     std::list<CounterSlot>::iterator idle; // while nobody holds it
   };
+  ListSlots(std::string others, std::size_t most) : counters_(nullptr), most_(most) {
+    all_.front().of.name = std::move(others);
+  }
   [[nodiscard]] CounterSlot free_slot();
 
   const Counters *counters_;
+  std::size_t most_ = no_slot.value();
   mutable std::mutex mutex_;
   std::unordered_map<std::string, CounterSlot, NameHash, std::equal_to<>> slots_;
   std::vector<Slot> all_{Slot{{"(other lists)", 0}, 1, {}}};

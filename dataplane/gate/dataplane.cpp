@@ -31,11 +31,17 @@ Dataplane::Dataplane(DataplaneSetup s)
       nodes(setup.node_of_worker.empty() ? nodes_of_workers(setup.workers) : setup.node_of_worker),
       slot(setup.workers),
       generations(slot, lists, background, setup.workers, setup.state_dir, !setup.for_replay, nodes.nodes()) {
+  generations.set_rules(rules);
 }
 
-Dataplane::~Dataplane() { stop_workers(); }
+Dataplane::~Dataplane() {
+  stop_workers();
+  port_links.set_free(ports);
+}
 
 Status Dataplane::open_target(const std::vector<config::Port> &wanted) {
+  if (!setup.for_replay)
+    for (const config::Port &port : wanted) rules.ports.push_back(port.name);
   if (!setup.p4) return {};
   P4Setup about;
   about.without_image = config::verdict_of(setup.no_image);
@@ -45,13 +51,16 @@ Status Dataplane::open_target(const std::vector<config::Port> &wanted) {
   return {};
 }
 
-Status Dataplane::open_ports(const std::vector<config::Port> &wanted) {
-  ports = TRY(Ports::open(wanted, setup.workers));
+Status Dataplane::open_ports(const std::vector<config::Port> &wanted, const config::Eal &eal,
+                             Bypass &bypass) {
+  ports = TRY(Ports::open(wanted, eal, setup.workers, bypass));
   return {};
 }
 
 Status Dataplane::open_replay(const ReplayOptions &options) {
-  auto made = TRY(ReplayPort::create(options, [this](CounterSlot of) { return lists.name_of(of); }));
+  auto made = TRY(ReplayPort::create(options, [this](Reason reason, CounterSlot of) {
+    return (reason == Reason::rule ? rules.slots : lists).name_of(of);
+  }));
   replay = std::move(made);
   TRY(start_port(replay->port_id(), "replay", {1, 1, replay->pool()}));
   ports.adopt({"replay", replay->port_id(), 1, PortSide::none, 0});

@@ -12,7 +12,9 @@
 #include "dataplane/packet/p4_target.hpp"
 #include "dataplane/packet/samples.hpp"
 #include "dataplane/packet/worker.hpp"
+#include "dataplane/port/bypass.hpp"
 #include "dataplane/port/port.hpp"
+#include "dataplane/port/port_links.hpp"
 #include "dataplane/port/port_looks.hpp"
 #include "dataplane/replay/replay_port.hpp"
 #include "weir/base/result.hpp"
@@ -45,11 +47,12 @@ public:
   Dataplane(const Dataplane &) = delete;
   Dataplane &operator=(const Dataplane &) = delete;
 
-  // Before an image is attached: the P4 program judges, if the setup says so.
+  // Before an image is attached: packet rules know the ports, and the P4 program judges, if the setup says so.
   [[nodiscard]] Status open_target(const std::vector<config::Port> &ports);
 
   // Before start(): where packets come from.
-  [[nodiscard]] Status open_ports(const std::vector<config::Port> &ports);
+  [[nodiscard]] Status open_ports(const std::vector<config::Port> &ports, const config::Eal &eal,
+                                  Bypass &bypass);
   [[nodiscard]] Status open_replay(const ReplayOptions &options);
 
   // One worker on each worker lcore, the first `workers` of them.
@@ -59,6 +62,7 @@ public:
   const DataplaneSetup setup;
   Counters counters;
   ListSlots lists;
+  RuleKeeping rules;
   WorkerNodes nodes;
   ImageSlot slot;
   GenerationMeter meter;
@@ -68,6 +72,7 @@ public:
   std::unique_ptr<DropWatch> drops; // null: before start_workers()
   Ports ports;
   PortLooks port_looks;
+  PortLinks port_links;
   WorkerLooks worker_looks;
   std::unique_ptr<P4Target> p4;       // null: the stages judge
   std::unique_ptr<ReplayPort> replay; // null: ports of the configuration

@@ -72,6 +72,23 @@ void name_slots(AttachedImage &image, ListSlots &slots) {
     image.slot_of_list[compact_list] = image.held_slots.hold(slots, image::compact_list_name);
 }
 
+// Slow where there are many: nobody waits but the peer who sent the image.
+Status make_rule_tables(AttachedImage &image, const AttachContext &context) {
+  const image::PacketRulesView &rules = image.view.packet_rules;
+  if (rules.empty()) return {};
+  if (context.rules == nullptr) return fail(Errc::bad_image, "image refused: nobody asks packet rules here");
+  image.rules = TRY(RuleTables::build(rules, *context.rules));
+  for (std::size_t i = 0; i < rules.rules().size(); ++i)
+    image.rules->rule(RuleId(static_cast<std::uint16_t>(i))).slot =
+        image.held_rule_slots.hold(context.rules->slots, rules.rules()[i].name_text());
+  for (const std::string &port : image.rules->unknown_ports())
+    image.warnings.push_back(
+        fmt::format("packet rules of generation {} ask for port {}, which this dataplane has not: they "
+                    "match nothing; it takes its ports from the configuration when it starts",
+                    image.generation, port));
+  return {};
+}
+
 Status read_whole(int from, MutableBytes to) {
   for (std::size_t done = 0; done < to.size();) {
     const ssize_t got = read(from, to.data() + done, to.size() - done);
@@ -178,6 +195,7 @@ Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const image::ImageId
   attached->store_id = claim.store_id;
   attached->packets_by_worker = std::vector<PaddedCounter>(context.workers);
   name_slots(*attached, *context.slots);
+  TRY(make_rule_tables(*attached, context));
   return attached;
 }
 

@@ -5,6 +5,7 @@
 
 #include "dataplane/count/counters.hpp"
 #include "dataplane/image/image_copies.hpp"
+#include "dataplane/image/rule_tables.hpp"
 #include "dataplane/sources/offender_memories.hpp"
 #include "weir/base/result.hpp"
 #include "weir/image/view.hpp"
@@ -84,6 +85,9 @@ struct AttachedImage {
   std::bitset<image::lists_max> lists; // numbers that the image has
   std::vector<PaddedCounter> packets_by_worker;
 
+  std::unique_ptr<RuleTables> rules; // null: the image has no packet rules
+  HeldSlots held_rule_slots;
+
   std::shared_ptr<OffenderMemory> offenders; // null: the image asks for none, or there was no memory
 
   std::vector<std::unique_ptr<ImageCopy>> further; // one for each node but the first; null: no memory for it
@@ -115,6 +119,7 @@ struct AttachContext {
   std::function<void()> grace;           // waits until every worker has passed a quiescent state
   std::vector<int> nodes = {any_node};   // NUMA nodes of the workers, each once
   OffenderMemories *offenders = nullptr; // null: nothing is remembered
+  RuleKeeping *rules = nullptr;          // null: images with packet rules are refused
 };
 
 // Takes a memfd from a peer, whose image must be what the peer claims: requires the seals SHRINK and GROW,

@@ -58,7 +58,7 @@ Generations::~Generations() {
 }
 
 AttachContext Generations::attach_context() {
-  return {workers_, &lists_, [this] { wait_for_grace(); }, nodes_, &offenders_};
+  return {workers_, &lists_, [this] { wait_for_grace(); }, nodes_, &offenders_, rules_};
 }
 
 void Generations::wait_for_grace() {

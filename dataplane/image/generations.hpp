@@ -58,7 +58,8 @@ public:
               std::vector<int> nodes = {any_node}); // NUMA nodes of the workers, each once
   ~Generations();                                   // workers have left
 
-  // Before anything is attached; it has to outlive what is.
+  // Before anything is attached; they have to outlive what is.
+  void set_rules(RuleKeeping &rules) noexcept { rules_ = &rules; }
   void set_follower(ImageFollower &follower) noexcept { follower_ = &follower; }
 
   [[nodiscard]] AttachContext attach_context();
@@ -151,6 +152,7 @@ private:
   std::vector<int> nodes_;
   KeptImages kept_;
   OffenderMemories offenders_;
+  RuleKeeping *rules_ = nullptr;
   std::unique_ptr<AttachedImage> staged_;
   std::chrono::steady_clock::time_point displace_again_{}; // reliefs may take the places of others
   GraceToken last_change_;      // after it, slots freed by deltas to the live image may be refilled

@@ -5,6 +5,7 @@
 #include "dataplane/count/counters.hpp"
 #include "dataplane/image/attached_image.hpp"
 #include "dataplane/packet/packets.hpp"
+#include "weir/key/rule.hpp"
 #include "weir/key/verdict.hpp"
 #include "weir/lookup/burst_lookup.hpp"
 
@@ -21,7 +22,7 @@ struct alignas(8) Decision {
   FamilySlot family = FamilySlot::other;
   std::uint8_t reserved = 0;
   ListId list = no_list;
-  std::uint16_t reserved2 = 0;
+  RuleId rule = no_rule; // under Reason::rule
   friend bool operator==(Decision a, Decision b) noexcept {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
   }
@@ -47,8 +48,10 @@ struct Burst : Packets {
     if (denials == nullptr) return decisions[packet];
     if ((special >> packet & 1) == 0) return otherwise;
     if ((dropped >> packet & 1) != 0)
-      return {Verdict::drop, Reason::deny, otherwise.family, 0, table::value::list_of(denials[packet])};
-    return {Verdict::pass, Reason::allow, otherwise.family, 0, table::value::list_of(allowances[packet])};
+      return {Verdict::drop, Reason::deny, otherwise.family, 0, table::value::list_of(denials[packet]),
+              no_rule};
+    return {Verdict::pass, Reason::allow, otherwise.family, 0, table::value::list_of(allowances[packet]),
+            no_rule};
   }
   // Of a packet that a list denied: another list did.
   void name_denial(unsigned packet, ListId list) noexcept {

@@ -33,6 +33,7 @@ void fill(DropRecord &record, const Burst &burst, unsigned packet, bool by_stage
   record.queue = burst.from->queue;
   if (burst.image != nullptr && decision.reason == Reason::deny && decision.list != no_list)
     record.list = burst.image->slot_of_list[decision.list];
+  if (decision.reason == Reason::rule) record.list = burst.image->rules->rule(decision.rule).slot;
   record.reason = decision.reason;
   const std::size_t captured = rte_pktmbuf_data_len(burst.packets[packet]);
   record.captured = static_cast<std::uint16_t>(std::min(captured, record.bytes.size()));

@@ -33,7 +33,7 @@ struct DropRecord {
   std::uint16_t captured = 0; // of bytes
   std::uint16_t port = 0;     // index
   std::uint16_t queue = 0;
-  CounterSlot list = no_slot; // of reason deny
+  CounterSlot list = no_slot; // of reason deny; of reason rule that of the rule
   Reason reason = Reason::deny;
   FamilySlot family = FamilySlot::other; // of `address`; other: no address was judged
   std::array<std::uint8_t, 6> reserved{};

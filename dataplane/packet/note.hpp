@@ -17,7 +17,7 @@ struct PacketNote {
   std::int64_t timestamp_ns = 0;
   Generation generation{};          // filled in by the worker: which generation judged it
   std::uint32_t original_bytes = 0; // on the wire; the mbuf holds what was captured
-  CounterSlot list{};               // worker: of the list, or no_slot
+  CounterSlot list{};               // worker: of the list, under Reason::rule of the rule, or no_slot
   Verdict verdict = Verdict::drop;  // worker
   Reason reason = Reason::no_image; // worker
 };

@@ -58,6 +58,7 @@ void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
   for (unsigned i = until_next_; i < burst.count; i += one_in_) {
     until_next_ = i + one_in_;
     if (!burst.parsed_as(i).is_ip() || burst.image == nullptr) continue;
+    if (burst.decision(i).reason == Reason::rule) continue; // says nothing of its address
     wire::Sample sample = sample_of(burst, i, judged_first(burst, i));
     if (burst.decision(i).reason == Reason::fallthrough) sample.flags = wire::sample_by_default;
     if ((burst.by_judge >> i & 1) != 0) sample.flags = wire::sample_judged;

@@ -1,12 +1,10 @@
 // What misbehaved lately. Packets that no list decides about are asked of the memory of offenders; sources of packets that a
 // list denies, and of packets beyond a rate, are told to it. An element is told once in some seconds, so that a flood from few
 // sources wears nothing else down.
-#include "dataplane/packet/note.hpp"
+#include "dataplane/packet/burst_time.hpp"
 #include "dataplane/packet/samples.hpp"
 #include "dataplane/packet/stages.hpp"
 #include "dataplane/sources/offender_memory.hpp"
-
-#include <rte_cycles.h>
 
 #include <algorithm>
 #include <array>
@@ -19,14 +17,6 @@ namespace {
 using image::OffendersView;
 
 constexpr std::uint64_t met_salt = 0x0FF3ADE27E110ull; // reports of what was met stand beside what was told
-
-// Times of a replay are the capture's, so that it repeats itself.
-std::uint64_t now_ns(const Burst &burst, const WorkerSetup &setup) noexcept {
-  if (setup.note_offset >= 0)
-    return static_cast<std::uint64_t>(note_of(burst.packets[0], setup.note_offset).timestamp_ns);
-  static const double ns_a_cycle = 1e9 / static_cast<double>(rte_get_tsc_hz());
-  return static_cast<std::uint64_t>(static_cast<double>(rte_rdtsc()) * ns_a_cycle);
-}
 
 PacketMask with_reason(const Burst &burst, Reason reason) noexcept {
   PacketMask mask = 0;

@@ -81,7 +81,10 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
   note.verdict = decision.verdict;
   note.reason = decision.reason;
   note.generation = burst.image != nullptr ? burst.image->generation : 0;
-  note.list = decision.list == no_list ? no_slot : burst.image->slot_of_list[decision.list];
+  if (decision.reason == Reason::rule)
+    note.list = burst.image->rules->rule(decision.rule).slot;
+  else
+    note.list = decision.list == no_list ? no_slot : burst.image->slot_of_list[decision.list];
 }
 
 // What a queue did not take: `places` in the burst. Returns their bytes.

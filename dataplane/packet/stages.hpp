@@ -18,6 +18,14 @@ void probe_burst(Burst &burst) noexcept;
 // answers -> decision(), dropped, special; in the order of the reasons
 void judge_burst(Burst &burst, Verdict without_image) noexcept;
 
+// decision() of what the lists were asked about -> reason rule, where a packet rule decides; under an image without packet
+// rules nothing. `replies`: how many answers to rejected packets may be sent
+void judge_by_rules(Burst &burst, const WorkerSetup &setup, RateLimit &replies,
+                    WorkerCounters &counters) noexcept;
+// Tells the senders of these packets, by the port that they came in by, as far as `replies` allows. Of a replay nobody is told.
+void reject_packets(const Burst &burst, PacketMask packets, const WorkerSetup &setup, RateLimit &replies,
+                    WorkerCounters &counters) noexcept;
+
 // decision() of what a judge denied (compact mode) -> by_judge, and their lists where the image has a class map
 void name_denied(Burst &burst) noexcept;
 // The address by which a packet is judged: under `either` its source, and of the outermost header where what is inside

@@ -2,6 +2,7 @@
 
 #include "dataplane/packet/drop_watch.hpp"
 #include "dataplane/packet/handover.hpp"
+#include "dataplane/packet/head.hpp"
 #include "dataplane/packet/p4_target.hpp"
 #include "dataplane/packet/samples.hpp"
 #include "dataplane/packet/stages.hpp"
@@ -20,6 +21,7 @@ constexpr unsigned polls_a_timing = 64; // the timestamps would take a twentieth
 constexpr unsigned empty_rounds_before_yield = 64;
 constexpr unsigned yields_before_sleep = 64;
 constexpr timespec short_sleep{0, 20'000};
+constexpr std::uint32_t replies_a_second = 1'000, replies_at_once = 100; // of this worker
 
 void count_lookups(const lookup::BurstLookup::Cost &cost, WorkerCounters &counters) noexcept {
   counters[CounterId::probes].add(cost.probes);
@@ -62,8 +64,9 @@ struct Worker::State {
   Sampler sampler;
   DropDesk drops;
   Verdict without_image;
-  unsigned next = 0;      // place of the next burst in the ring
-  unsigned in_flight = 0; // not yet judged
+  RateLimit replies{replies_a_second, replies_at_once, RulePer::rule}; // to packets that a rule rejects
+  unsigned next = 0;                                                   // place of the next burst in the ring
+  unsigned in_flight = 0;                                              // not yet judged
   bool newest_is_probed = true;
   unsigned polls = 0; // that brought packets
   bool timed = false; // this one's stages
@@ -102,11 +105,15 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
   burst.tunnels = burst.policy != nullptr ? burst.policy->tunnels : Tunnels::outer;
   burst.judges_destination = judges_destination(burst.match, queue.side);
   burst.bytes = 0;
+  unsigned segments = 0;
   for (unsigned i = 0; i < burst.count; ++i) {
     takes_over(burst.packets[i]);
     burst.lengths[i] = rte_pktmbuf_pkt_len(burst.packets[i]);
     burst.bytes += burst.lengths[i];
+    segments |= burst.packets[i]->nb_segs;
   }
+  if (segments > 1) [[unlikely]]
+    for (unsigned i = 0; i < burst.count; ++i) (void)gather_head(burst.packets[i]);
   PortCounters &port = counters.ports[queue.port_index];
   port[PortCounterId::rx_packets].add(burst.count);
   port[PortCounterId::rx_bytes].add(burst.bytes);
@@ -179,6 +186,8 @@ void Worker::State::finish_oldest() noexcept {
     newest_is_probed = true;
   }
   judge_burst(burst, without_image);
+  if (burst.image != nullptr && burst.image->rules != nullptr)
+    judge_by_rules(burst, setup, replies, counters);
   name_denied(burst);
   meet_offenders(burst, setup, sampler, counters);
   if (burst.image != nullptr) count_lookups(burst.lookup.cost(), counters);

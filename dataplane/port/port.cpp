@@ -1,7 +1,10 @@
 #include "dataplane/port/port.hpp"
 
 #include "dataplane/count/counters.hpp"
+#include "dataplane/port/kernel_link.hpp"
 #include "dataplane/port/memory.hpp"
+#include "dataplane/port/port_limits.hpp"
+#include "dataplane/port/port_links.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +19,6 @@
 namespace weir::dataplane {
 namespace {
 
-constexpr std::uint16_t descriptors_wanted = 1024;
 constexpr unsigned pool_cache = 256;
 
 std::unexpected<Error> port_error(const std::string &name, const char *what, int code) {
@@ -25,19 +27,6 @@ std::unexpected<Error> port_error(const std::string &name, const char *what, int
 
 std::string driver_of(const rte_eth_dev_info &info) {
   return info.driver_name != nullptr ? info.driver_name : "";
-}
-
-// Queue counts beyond what the device has are the configuration's mistake.
-Status check_queues(const std::string &name, const PortSetup &setup, const rte_eth_dev_info &info) {
-  const std::uint16_t tx_max = tx_queues_max(driver_of(info), info.max_tx_queues, info.max_rx_pktlen);
-  if (setup.rx_queues > info.max_rx_queues)
-    return fail(Errc::config, fmt::format("port {}: rx_queues {} asked, the device has {}", name,
-                                          setup.rx_queues, info.max_rx_queues));
-  if (setup.tx_queues > tx_max)
-    return fail(Errc::config, fmt::format("port {}: {} workers need a tx queue each, the device has {}; use "
-                                          "fewer eal.lcores or more queue pairs",
-                                          name, setup.tx_queues, tx_max));
-  return {};
 }
 
 Result<std::uint16_t> find_device(const config::Port &port) {
@@ -53,10 +42,54 @@ Result<std::uint16_t> find_device(const config::Port &port) {
 }
 
 // Each descriptor of each queue may hold a packet; bursts in flight and caches come on top.
-unsigned mbufs_needed(const std::vector<Port> &ports, unsigned workers) {
+unsigned mbufs_needed(const std::vector<Port> &ports, const std::vector<config::Port> &wanted,
+                      unsigned workers) {
   unsigned count = workers * (4 * 64 + pool_cache * 2);
-  for (const Port &port : ports) count += (port.rx_queues + workers) * descriptors_wanted;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    count += ports[i].rx_queues * wanted[i].rx_descriptors.value_or(config::descriptors_default) +
+             workers * wanted[i].tx_descriptors.value_or(config::descriptors_default);
   return std::max(count, 8191u);
+}
+
+std::uint16_t data_room_of(const std::vector<Port> &ports, const std::vector<config::Port> &wanted) {
+  unsigned mtu = 0, ring = 0;
+  for (const config::Port &port : wanted) mtu = std::max(mtu, config::mtu_of(port));
+  for (const Port &port : ports)
+    if (port.kernel) ring = std::max(ring, port.kernel->ring_bytes);
+  return data_room_for(mtu, ring);
+}
+
+// Those that may cut a packet into several segments, although one would hold it.
+bool cuts_packets(std::uint16_t port_id) {
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(port_id, &info) != 0) return false;
+  const std::string driver = driver_of(info);
+  return driver.starts_with("net_virtio") || driver.starts_with("net_tap") || driver == "net_vhost";
+}
+
+// The kernel lets longer frames through to net_af_packet, which cuts them.
+void warn_of_longer_frames(const Port &port, const config::Port &wanted, std::vector<std::string> &warnings) {
+  if (!port.kernel || port.kernel->ring_bytes == 0 || wanted.mtu) return;
+  const auto link = look_at_link(port.kernel->name);
+  const unsigned most = mtu_max_of(*port.kernel);
+  if (!link || link->mtu <= most) return;
+  warnings.push_back(fmt::format("port {}: interface {} has an MTU of {}, and this port takes frames of {}: "
+                                 "longer ones arrive cut. Write mtu: {} for the port and its peer",
+                                 port.name, port.kernel->name, link->mtu, most,
+                                 std::min(link->mtu, config::mtu_max)));
+  fmt::print(stderr, "weir-dataplane: {}\n", warnings.back());
+}
+
+// What came since EAL opened the device: the kernel carried it, and it would leave a second time.
+void discard_received(const Port &port) {
+  constexpr unsigned at_once = 64, bursts_max = config::descriptors_max / at_once;
+  rte_mbuf *packets[at_once];
+  for (std::uint16_t queue = 0; queue < port.rx_queues; ++queue)
+    for (unsigned i = 0; i < bursts_max; ++i) {
+      const std::uint16_t count = rte_eth_rx_burst(port.port_id, queue, packets, at_once);
+      if (count == 0) break;
+      rte_pktmbuf_free_bulk(packets, count);
+    }
 }
 
 Result<std::uint16_t> rx_queues_of(const config::Port &port, std::uint16_t id, unsigned workers) {
@@ -87,46 +120,8 @@ Result<std::uint16_t> rx_queues_for(const config::Port &port, const std::string 
                           port.name, tx, driver, device_rx_max));
 }
 
-std::uint16_t tx_queues_max(const std::string &driver, std::uint16_t device_tx_max,
-                            std::uint32_t longest_frame) {
-  constexpr std::uint32_t of_one_queue = 0x3F00;
-  if (driver == "net_e1000_em" && longest_frame == of_one_queue)
-    return std::min<std::uint16_t>(device_tx_max, 1);
-  return device_tx_max;
-}
-
-Status start_port(std::uint16_t port_id, const std::string &name, const PortSetup &setup) {
-  rte_eth_dev_info info{};
-  if (const int error = rte_eth_dev_info_get(port_id, &info); error != 0)
-    return port_error(name, "cannot be examined", error);
-  TRY(check_queues(name, setup, info));
-
-  rte_eth_conf conf{};
-  constexpr std::uint64_t over_addresses = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
-  if (setup.rx_queues > 1 && (info.flow_type_rss_offloads & over_addresses) != 0) {
-    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-    conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & over_addresses;
-  }
-  if (const int error = rte_eth_dev_configure(port_id, setup.rx_queues, setup.tx_queues, &conf); error != 0)
-    return port_error(name, "cannot be configured", error);
-
-  std::uint16_t rx = descriptors_wanted, tx = descriptors_wanted;
-  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_id, &rx, &tx); error != 0)
-    return port_error(name, "has no suitable ring sizes", error);
-  for (std::uint16_t q = 0; q < setup.rx_queues; ++q)
-    if (const int error = rte_eth_rx_queue_setup(port_id, q, rx, SOCKET_ID_ANY, nullptr, setup.pool);
-        error != 0)
-      return port_error(name, "rx queue", error);
-  for (std::uint16_t q = 0; q < setup.tx_queues; ++q)
-    if (const int error = rte_eth_tx_queue_setup(port_id, q, tx, SOCKET_ID_ANY, nullptr); error != 0)
-      return port_error(name, "tx queue", error);
-  if (const int error = rte_eth_dev_start(port_id); error != 0)
-    return port_error(name, "does not start", error);
-  rte_eth_promiscuous_enable(port_id); // a wire in the middle is nobody's destination
-  return {};
-}
-
-Result<Ports> Ports::open(const std::vector<config::Port> &wanted, unsigned workers) {
+Result<Ports> Ports::open(const std::vector<config::Port> &wanted, const config::Eal &eal, unsigned workers,
+                          Bypass &bypass) {
   if (wanted.empty())
     return fail(Errc::config, "no ports: name them in weir.yaml, or use --replay for a capture file");
   if (wanted.size() > ports_max)
@@ -142,29 +137,44 @@ Result<Ports> Ports::open(const std::vector<config::Port> &wanted, unsigned work
     const auto own = static_cast<std::uint16_t>(ports.ports_.size());
     const auto other = peer == wanted.end() ? own : static_cast<std::uint16_t>(peer - wanted.begin());
     const auto queues = TRY(rx_queues_of(port, id, workers));
-    ports.ports_.push_back({port.name, id, queues, port.side, other});
+    ports.ports_.push_back({port.name, id, queues, port.side, other, config::kernel_interface_of(eal, port),
+                            port.link == config::LinkLoss::follow});
   }
 
-  ports.pool_ = rte_pktmbuf_pool_create("weir_packets", mbufs_needed(ports.ports_, workers), pool_cache, 0,
-                                        RTE_MBUF_DEFAULT_BUF_SIZE, node_of_workers());
+  const unsigned mbufs = mbufs_needed(ports.ports_, wanted, workers);
+  const std::uint16_t room = data_room_of(ports.ports_, wanted);
+  ports.pool_ = rte_pktmbuf_pool_create("weir_packets", mbufs, pool_cache, 0, room, node_of_workers());
   if (ports.pool_ == nullptr)
-    return fail(Errc::no_memory, fmt::format("no memory for {} packets: {}; raise eal.memory_mib",
-                                             mbufs_needed(ports.ports_, workers), rte_strerror(rte_errno)));
-  for (const Port &port : ports.ports_) {
-    const PortSetup setup{port.rx_queues, static_cast<std::uint16_t>(workers), ports.pool_};
+    return fail(Errc::no_memory,
+                fmt::format("no memory for {} packets of {} bytes, {} MiB: {}; raise "
+                            "eal.memory_mib",
+                            mbufs, room, (std::uint64_t{mbufs} * room >> 20) + 1, rte_strerror(rte_errno)));
+  TRY(bypass.take_away());
+  const bool cut_packets =
+      std::ranges::any_of(ports.ports_, [](const Port &port) { return cuts_packets(port.port_id); });
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Port &port = ports.ports_[i];
+    const PortSetup setup{port.rx_queues, static_cast<std::uint16_t>(workers),
+                          ports.pool_,    wanted[i],
+                          port.kernel,    cut_packets};
     if (auto good = start_port(port.port_id, port.name, setup); !good) return std::unexpected(good.error());
+    if (port.link_follows) TRY(check_link_follows(port, wanted[i].device));
+    warn_of_longer_frames(port, wanted[i], ports.warnings_);
   }
+  if (bypass.is_wanted())
+    for (const Port &port : ports.ports_) discard_received(port);
   return ports;
 }
 
 Ports::Ports(Ports &&other) noexcept
     : ports_(std::exchange(other.ports_, {})), owned_(other.owned_),
-      pool_(std::exchange(other.pool_, nullptr)) {}
+      pool_(std::exchange(other.pool_, nullptr)), warnings_(std::move(other.warnings_)) {}
 
 Ports &Ports::operator=(Ports &&other) noexcept {
   std::swap(ports_, other.ports_);
   std::swap(owned_, other.owned_);
   std::swap(pool_, other.pool_);
+  std::swap(warnings_, other.warnings_);
   return *this;
 }
 

@@ -1,12 +1,15 @@
 // Ports of the configuration become ethdev ports: found by name, given queues, paired, started.
 #pragma once
 
+#include "dataplane/port/bypass.hpp"
 #include "dataplane/port/queue.hpp"
 #include "weir/base/result.hpp"
 #include "weir/config/config.hpp"
+#include "weir/config/kernel_interface.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,9 @@ struct Port {
   std::uint16_t port_id = 0; // ethdev
   std::uint16_t rx_queues = 1;
   PortSide side = PortSide::none;
-  std::uint16_t peer = 0; // index of the port that sends what this one lets pass
+  std::uint16_t peer = 0;                             // index of the port that sends what this one lets pass
+  std::optional<config::KernelInterface> kernel = {}; // none: the device is DPDK's alone
+  bool link_follows = false;                          // that of the peer
 };
 
 // How a port is set up, apart from where it comes from.
@@ -27,9 +32,13 @@ struct PortSetup {
   std::uint16_t rx_queues = 1;
   std::uint16_t tx_queues = 1;
   rte_mempool *pool = nullptr;
+  config::Port wanted = {}; // MTU, rings and the like, as the configuration has them
+  std::optional<config::KernelInterface> kernel = {};
+  bool cut_packets = false; // are to be sent: those that came in several segments
 };
 
-// Configures, starts; promiscuous, RSS over addresses where the device offers it.
+// Configures, starts; promiscuous, RSS over addresses where the device offers it. Tags and checksums stay as they come: no
+// offload is asked for.
 [[nodiscard]] Status start_port(std::uint16_t port_id, const std::string &name, const PortSetup &setup);
 
 // How many receive queues a port has to have where `tx` are used for sending. A virtio card activates as many
@@ -47,14 +56,17 @@ struct PortSetup {
 class Ports {
 public:
   // Configures all ports of weir.yaml, one tx queue for each worker. Nothing is started before
-  // every port was found.
-  [[nodiscard]] static Result<Ports> open(const std::vector<config::Port> &wanted, unsigned workers);
+  // every port was found, nor before the bypass is away; what it carried is not sent again.
+  [[nodiscard]] static Result<Ports> open(const std::vector<config::Port> &wanted, const config::Eal &eal,
+                                          unsigned workers, Bypass &bypass);
   Ports() = default;
   Ports(Ports &&other) noexcept;
   Ports &operator=(Ports &&other) noexcept;
   ~Ports(); // stops and closes
 
   [[nodiscard]] const std::vector<Port> &all() const noexcept { return ports_; }
+  // What is not as it should be since the start, one sentence each.
+  [[nodiscard]] const std::vector<std::string> &warnings() const noexcept { return warnings_; }
   // Adds a port that somebody else owns, is its own peer and is started already.
   void adopt(Port port) { ports_.push_back(std::move(port)), owned_ = false; }
 
@@ -65,6 +77,7 @@ private:
   std::vector<Port> ports_;
   bool owned_ = true;
   rte_mempool *pool_ = nullptr;
+  std::vector<std::string> warnings_;
 };
 
 } // namespace weir::dataplane

@@ -66,8 +66,9 @@ struct ReplayProgress {
   double seconds = 0;        // from the first packet released to the last one written
 };
 
-// Name of a list by its counter slot. Called by the sink thread, once a slot: names never change.
-using ListNameOf = std::function<std::string(CounterSlot slot)>;
+// Name of a list, or under Reason::rule of a packet rule, by its counter slot. Called by the sink thread, once a slot: names
+// never change.
+using ListNameOf = std::function<std::string(Reason reason, CounterSlot slot)>;
 
 class ReplayPort {
 public:

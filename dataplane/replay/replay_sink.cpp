@@ -78,18 +78,20 @@ void ReplaySink::write(rte_mbuf *packet) {
 }
 
 void ReplaySink::write_verdict(const PacketNote &note) {
-  const std::string_view list = note.list == no_slot ? std::string_view() : name_of_list(note.list);
+  const std::string_view list =
+      note.list == no_slot ? std::string_view() : name_of_list(note.reason, note.list);
   fmt::memory_buffer line;
   fmt::format_to(std::back_inserter(line), FMT_COMPILE("{},{},{},{},{}\n"), note.index, note.generation,
                  name_of(note.verdict), name_of(note.reason), list);
   (void)!fwrite_unlocked(line.data(), 1, line.size(), files_.verdicts.get());
 }
 
-const std::string &ReplaySink::name_of_list(CounterSlot slot) {
+const std::string &ReplaySink::name_of_list(Reason reason, CounterSlot slot) {
   const std::size_t place = slot.value();
-  if (names_.size() <= place) names_.resize(place + 1);
-  if (names_[place].empty()) names_[place] = list_name_(slot);
-  return names_[place];
+  std::vector<std::string> &names = names_[reason == Reason::rule ? 1 : 0];
+  if (names.size() <= place) names.resize(place + 1);
+  if (names[place].empty()) names[place] = list_name_(reason, slot);
+  return names[place];
 }
 
 Status ReplaySink::status() const {

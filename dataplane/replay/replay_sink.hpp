@@ -43,7 +43,7 @@ private:
   void write_in_order();
   void write(rte_mbuf *packet);
   void write_verdict(const PacketNote &note);
-  [[nodiscard]] const std::string &name_of_list(CounterSlot slot);
+  [[nodiscard]] const std::string &name_of_list(Reason reason, CounterSlot slot);
   [[nodiscard]] Status status() const;
 
   Files files_;
@@ -52,7 +52,7 @@ private:
   ReplayShared &shared_;
   std::uint64_t next_ = 0;                          // index of the packet to write next
   std::array<rte_mbuf *, window_packets> window_{}; // by index modulo its size
-  std::vector<std::string> names_;                  // by slot, as far as asked
+  std::array<std::vector<std::string>, 2> names_;   // of lists and of rules, by slot, as far as asked
 };
 
 } // namespace weir::dataplane

@@ -57,6 +57,11 @@ Json stats(const Snapshot &s) {
   json["lists"] = Json::object();
   auto &lists = json["lists"].get_ref<Json::object_t &>(); // names differ: looking each up would be quadratic
   for (const auto &[name, hits] : s.lists) lists.push_back({name, hits});
+  json["rules"] = Json::object();
+  auto &rules = json["rules"].get_ref<Json::object_t &>(); // likewise
+  for (const Snapshot::Rule &rule : s.rules)
+    rules.push_back(
+        {rule.name, Json{{"packets", rule.packets}, {"passed", rule.passed}, {"dropped", rule.dropped}}});
   json["ethertypes"] = Json::object();
   for (const auto &[type, n] : s.ethertypes)
     json["ethertypes"][type == 0 ? "llc" : fmt::format("0x{:04x}", type)] = n;
@@ -75,6 +80,7 @@ Json stats(const Snapshot &s) {
     under_generation["generation"] = s.generation;
   }
   add_counters(json["offenders"], wire::CounterGroup::offenders, s.total);
+  add_counters(json["packet_rules"], wire::CounterGroup::packet_rules, s.total);
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});
@@ -83,7 +89,10 @@ Json stats(const Snapshot &s) {
       {"bounds", s.swap_times.bounds()}, {"counts", s.swap_times.counts()}, {"sum", s.swap_times.sum()}};
   json["ports"] = Json::array();
   for (const PortSnapshot &p : s.ports) {
-    Json &row = json["ports"].emplace_back(Json{{"name", p.name}});
+    Json &row = json["ports"].emplace_back(Json{{"name", p.name},
+                                                {"link", name_of(p.link.state)},
+                                                {"link_megabits", p.link.megabits},
+                                                {"link_losses", p.link.losses}});
     for (const wire::PortCounterInfo &info : wire::port_counters)
       row[std::string(info.name)] = p.counters[info.id];
   }
@@ -195,6 +204,8 @@ Json info(const Dataplane &dataplane) {
   for (std::uint32_t i = 0; i < live->view.header->section_count; ++i)
     json["sections"].push_back({{"kind", entry[i].kind}, {"bytes", entry[i].bytes}});
   json["lists"] = live->view.lists.size();
+  json["rules"] = live->view.packet_rules.rules().size();
+  json["flows"] = live->view.flows.flows();
   json["overlays"] = overlays(live->view);
   json["allow_filter"] = allow_filter_json(*live->writer);
   json["deny_filter"] = deny_filter_json(*live->writer);
@@ -213,6 +224,7 @@ Json explanation_json(const lookup::Explanation &why, const AttachedImage &live)
   Json json{{"verdict", name_of(why.verdict)}, {"reason", name_of(why.reason)}};
   json["list"] = why.list.empty() ? Json(nullptr) : Json(why.list);
   json["entry"] = why.entry.empty() ? Json(nullptr) : Json(why.entry);
+  if (!why.rule.empty()) json["rule"] = why.rule;
   if (why.judged) json["judged"] = true;
   json["generation"] = live.generation;
   json["path"] = Json::array();
@@ -229,6 +241,8 @@ Result<Json> explained(const Dataplane &dataplane, const std::string &text) {
   if (live == nullptr) return without_an_image(dataplane);
   lookup::Explanation why = lookup::explain(live->view, *address);
   explain_offender(*live, *address, {}, why);
+  if (const auto &rules = live->view.packet_rules; !rules.empty())
+    why.path.insert(why.path.begin(), lookup::step_before_lists(rules.rules().size()));
   return explanation_json(why, *live);
 }
 
@@ -239,8 +253,10 @@ Result<Json> explained(const Dataplane &dataplane, std::span<const std::uint8_t>
   if (live == nullptr) return without_an_image(dataplane);
   const image::ImageView &view = live->view;
   const PortSide side = TRY(lookup::side_entered(dataplane.ports.all(), port, view.policy.match));
+  const lookup::RulesAsked rules{&view.packet_rules, &view.flows, port};
   lookup::PacketExplanation why = lookup::explain_packet(
-      view.policy, frame, side, [&](const Address &address) { return lookup::explain(view, address); });
+      view.policy, frame, side, [&](const Address &address) { return lookup::explain(view, address); },
+      rules);
   if (why.address)
     explain_offender(*live, *why.address,
                      traits_of(frame.data(), frame.size(), parse_packet(frame.data(), frame.size())), why);
@@ -266,7 +282,10 @@ Json drop_json(const DropRecord &record, const Dataplane &dataplane) {
             {"left_out", record.left_out},      {"bytes", hex_of(record.bytes.data(), record.captured)}};
   const std::vector<Port> &ports = dataplane.ports.all();
   json["port"] = record.port < ports.size() ? ports[record.port].name : std::string();
-  if (record.list != no_slot) json["list"] = dataplane.lists.name_of(record.list);
+  if (record.reason == Reason::rule)
+    json["rule"] = dataplane.rules.slots.name_of(record.list);
+  else if (record.list != no_slot)
+    json["list"] = dataplane.lists.name_of(record.list);
   if (record.family != FamilySlot::other)
     json["address"] = to_string(record.family == FamilySlot::ipv4
                                     ? Address::from_wire(load_unaligned<std::uint32_t>(record.address.data()))

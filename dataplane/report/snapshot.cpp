@@ -48,11 +48,27 @@ void add_lists(Snapshot &snapshot, const Dataplane &dataplane) {
   }
 }
 
+void add_rules(Snapshot &snapshot, const Dataplane &dataplane) {
+  const std::vector<ListSlots::Name> names = dataplane.rules.slots.names();
+  for (std::size_t slot = 0; slot < names.size(); ++slot) {
+    Snapshot::Rule rule{.name = names[slot].name};
+    for (unsigned w = 0; w < dataplane.counters.workers(); ++w) {
+      const RuleCounters &counted = dataplane.counters.worker(w).rules[slot];
+      rule.passed += counted.passed.get(); // parts before their whole
+      rule.dropped += counted.dropped.get();
+      rule.packets += counted.packets.get();
+    }
+    if (slot > 0 || rule.packets > 0) snapshot.rules.push_back(std::move(rule));
+  }
+}
+
 void add_ports(Snapshot &snapshot, const Dataplane &dataplane) {
   const auto &ports = dataplane.ports.all();
+  const std::vector<LinkReport> links = dataplane.port_links.reports();
   for (std::size_t i = 0; i < ports.size(); ++i) {
     PortSnapshot port;
     port.name = ports[i].name;
+    if (i < links.size()) port.link = links[i];
     for (unsigned w = 0; w < dataplane.counters.workers(); ++w) {
       const PortCounters &counted = dataplane.counters.worker(w).ports[i];
       for (const wire::PortCounterInfo &info : wire::port_counters)
@@ -106,6 +122,8 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   snapshot.generations_earlier = dataplane.generations.earlier_packets();
   snapshot.kept = dataplane.generations.kept().about();
   snapshot.warnings = dataplane.worker_looks.warnings();
+  snapshot.warnings.insert(snapshot.warnings.end(), dataplane.ports.warnings().begin(),
+                           dataplane.ports.warnings().end());
   for (std::string &warning : dataplane.port_looks.warnings())
     snapshot.warnings.push_back(std::move(warning));
   {
@@ -120,6 +138,7 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   snapshot.swap_count = dataplane.generations.swap_count();
   snapshot.swap_times = dataplane.generations.swap_times();
   add_lists(snapshot, dataplane);
+  add_rules(snapshot, dataplane);
   add_ports(snapshot, dataplane);
   add_time(snapshot, counters);
   snapshot.memory = dataplane.setup.memory;
@@ -141,6 +160,8 @@ std::string totals_text(const Snapshot &s) {
       if (const std::uint64_t n = s.of(info.reason, verdict); n > 0)
         text += fmt::format("  {:4} {:14} {:>14}\n", name_of(verdict), info.name, n);
   for (const auto &[name, hits] : s.lists) text += fmt::format("  list {:14} {:>14}\n", name, hits);
+  for (const Snapshot::Rule &rule : s.rules)
+    text += fmt::format("  rule {:14} {:>14}   dropped {}\n", rule.name, rule.packets, rule.dropped);
   if (s.generations_earlier > 0) text += fmt::format("  generations before {:>11}\n", s.generations_earlier);
   for (const auto &[generation, packets] : s.generations)
     text += fmt::format("  generation {:<8} {:>14}\n", generation, packets);

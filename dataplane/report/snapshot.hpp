@@ -17,6 +17,7 @@ namespace weir::dataplane {
 struct PortSnapshot {
   std::string name;
   wire::PortCounterValues counters;
+  LinkReport link = {};
 };
 
 struct WorkerSnapshot {
@@ -30,12 +31,17 @@ struct Snapshot {
   std::uint64_t lost = 0; // received and not judged after a while: 0 or a bug
   std::array<std::array<std::array<std::uint64_t, family_slots>, 2>, reason_count> verdicts{};
   std::vector<std::pair<std::string, std::uint64_t>> lists; // with hits, by slot
-  std::map<std::uint16_t, std::uint64_t> ethertypes;        // of non_ip
-  std::map<Generation, std::uint64_t> generations;          // packets judged under each of the newest
-  std::uint64_t generations_earlier = 0;                    // and under all others
-  KeptImages::About kept;                                   // what a restart would begin with
-  wire::CounterValues total;                                // since the start
-  wire::CounterValues under_generation;                     // since `generation` came into force
+  struct Rule {
+    std::string name;
+    std::uint64_t packets = 0, passed = 0, dropped = 0;
+  };
+  std::vector<Rule> rules;                           // by slot
+  std::map<std::uint16_t, std::uint64_t> ethertypes; // of non_ip
+  std::map<Generation, std::uint64_t> generations;   // packets judged under each of the newest
+  std::uint64_t generations_earlier = 0;             // and under all others
+  KeptImages::About kept;                            // what a restart would begin with
+  wire::CounterValues total;                         // since the start
+  wire::CounterValues under_generation;              // since `generation` came into force
   Generation generation{};
   std::vector<Swap> swaps; // the last thousand
   std::uint64_t swap_count = 0;

@@ -38,6 +38,9 @@ void check_setting(const image::ImageView &view, const Setting &setting, Objecti
     objections.add("match: either judges two addresses, choose remote, source or destination");
   if (view.policy.tunnels != Tunnels::outer)
     objections.add("policy.tunnels: the program judges the outermost header, choose outer");
+  if (!view.packet_rules.empty())
+    objections.add("rules: the program knows lists alone, take the {} packet rules out",
+                   view.packet_rules.rules().size());
   if (setting.ports.size() > limits::ports)
     objections.add("{} input ports, only the first {} can have a side", setting.ports.size(), limits::ports);
 }

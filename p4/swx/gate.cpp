@@ -58,7 +58,9 @@ private:
 std::optional<Judgement> judgement_of(std::uint8_t output) {
   const bool drop = output >= drop_ports_begin;
   const unsigned reason = output - (drop ? drop_ports_begin : 0);
-  if (reason >= reason_count) return std::nullopt;
+  if (reason >= reason_count ||
+      static_cast<Reason>(reason) == Reason::rule) // the program has no packet rules
+    return std::nullopt;
   return Judgement{drop ? Verdict::drop : Verdict::pass, static_cast<Reason>(reason)};
 }
 

@@ -29,6 +29,7 @@ constexpr auto answer_time_max = 20s; // of weirctl under a fault
 constexpr auto ready_time_max = 40s;
 constexpr unsigned versions = 7;
 constexpr unsigned content_entries = 40;
+constexpr unsigned flows_of_a_rule = 20;
 constexpr std::array both{Process::control, Process::dataplane};
 const std::set<std::string> ops{"192.0.2.1", "192.0.2.2"};
 
@@ -80,14 +81,20 @@ bool denies(const Rules &rules, const std::string &address) {
 Life::Life() {
   of_control_ = std::make_unique<FaultBlock>(folder() / "control.fault");
   of_dataplane_ = std::make_unique<FaultBlock>(folder() / "dataplane.fault");
-  for (unsigned version = 1; version < versions; ++version)
+  for (unsigned version = 1; version < versions; ++version) {
     test::write_addresses(file_of(version), version * 1000, content_entries);
+    std::string flows;
+    for (unsigned i = 0; i < flows_of_a_rule; ++i)
+      flows += fmt::format("udp 192.0.2.{}:{} 192.0.2.2:53\n", version, 1000 + i);
+    test::write_text(flows_of(version), flows);
+  }
   test::write_text(folder() / "ops.txt", fmt::format("{}\n", fmt::join(ops, "\n")));
 }
 
 Life::~Life() { end_both(); }
 
 fs::path Life::file_of(unsigned version) const { return folder() / fmt::format("drop{}.txt", version); }
+fs::path Life::flows_of(unsigned version) const { return folder() / fmt::format("flows{}.txt", version); }
 fs::path Life::log(Process process) const { return folder() / fmt::format("{}.log", name_of(process)); }
 
 void Life::write_config(unsigned version, const std::string &more_lists) const {
@@ -98,12 +105,14 @@ void Life::write_config(unsigned version, const std::string &more_lists) const {
                                "ports:\n- {{name: wan, device: net_null0, side: outside, peer: lan}}\n"
                                "- {{name: lan, device: net_null1, side: inside, peer: wan}}\n"
                                "paths: {{run: {1}/run, state: {1}/state}}\n"
+                               "rules:\n- {{name: telnet, action: count, protocol: tcp, to_port: 23}}\n"
+                               "- {{name: flows, action: count, file: {4}}}\n"
                                "lists:\n- {{name: ops, action: allow, file: {1}/ops.txt}}\n"
                                "- {{name: drop, action: deny, file: {2}}}\n"
                                "- {{name: bans, action: deny, dynamic: true}}\n"
                                "- {{name: short, action: deny, dynamic: true}}\n{3}",
                                folder().filename().string(), folder().string(), file_of(version).string(),
-                               more_lists));
+                               more_lists, flows_of(version).string()));
 }
 
 // ---- processes ---------------------------------------------------------------------------------

@@ -87,6 +87,8 @@ public:
   // ---- for steps
   [[nodiscard]] const std::filesystem::path &folder() const { return folder_.path(); }
   [[nodiscard]] std::filesystem::path file_of(unsigned version) const; // a content of the list "drop"
+  [[nodiscard]] std::filesystem::path
+  flows_of(unsigned version) const; // that belong to a packet rule beside it
   void write_config(unsigned version, const std::string &more_lists = {}) const;
   Answer ctl(std::vector<std::string> words, std::chrono::milliseconds time_max = std::chrono::seconds(20));
   [[nodiscard]] std::optional<Rules> exported(); // what control says is in its lists

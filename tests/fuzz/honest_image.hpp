@@ -3,13 +3,16 @@
 
 #include "tests/fuzz/fuzz.hpp"
 #include "weir/build/deny_filter_builder.hpp"
+#include "weir/build/flow_table_builder.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/packet_rules_builder.hpp"
 #include "weir/build/seesaw_builder.hpp"
 #include "weir/image/reader.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace weir::fuzz {
@@ -34,8 +37,37 @@ struct Buffer {
 
 inline constexpr std::uint32_t test_hosts[] = {0, 0x0A000001, 0x0A000002, 0xC0000201, 0xFFFFFFFF};
 
-// Where denied IPv4 hosts stand: in tables behind a front filter, nowhere since a stacked filter judges them, or in words.
-enum class Honest : std::uint8_t { front, stack, words };
+// Where denied IPv4 hosts stand: in tables behind a front filter, nowhere since a stacked filter judges them, or in words; or
+// with packet rules and flows beside them.
+enum class Honest : std::uint8_t { front, stack, words, rules };
+
+inline std::vector<std::byte> honest_packet_rules() {
+  const std::vector<image::RuleEntry> rules{build::rule_entry("telnet", RuleAction::drop),
+                                            build::rule_entry("flows", RuleAction::pass)};
+  std::vector<image::RulePattern> patterns{build::any_packet(0), build::any_packet(0)};
+  patterns[0].names_protocol = patterns[0].names_ports = 1;
+  patterns[0].protocol = 6;
+  patterns[0].from_port_last = 65'535;
+  patterns[0].to_port_first = patterns[0].to_port_last = 23;
+  patterns[1].port = 0;
+  patterns[1].family = 4;
+  patterns[1].from = {10};
+  patterns[1].from_length = 8;
+  const std::vector<std::string> ports{"wan"};
+  return build::build_packet_rules({.rules = rules, .patterns = patterns, .ports = ports}).value();
+}
+
+inline std::vector<std::byte> honest_flows() {
+  std::vector<image::FlowV4> v4;
+  std::vector<image::FlowV6> v6;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const std::uint64_t word =
+        image::flow_word::leading_to(image::flow_word::asked(static_cast<std::uint32_t>(i), 6), RuleId(1));
+    v4.push_back({i * 0x01000001, word});
+    v6.push_back({{i, 0, i + 1, 0}, word});
+  }
+  return build::build_flow_table({.v4 = v4, .v6 = v6, .seed = 3}).value();
+}
 
 inline Buffer make_honest_image(Honest kind) {
   const bool stack = kind == Honest::stack;
@@ -64,6 +96,11 @@ inline Buffer make_honest_image(Honest kind) {
   input.allow_filter = {.params =
                             build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
                         .guarded = guarded};
+  const std::vector<std::byte> packet_rules = honest_packet_rules(), flows = honest_flows();
+  if (kind == Honest::rules) {
+    input.packet_rules = packet_rules;
+    input.flows = flows;
+  }
   input.identity.generation = 7;
   input.seed = 11;
   const std::vector<Address> known{Address::from_host(0x0A000005), Address::from_host(0x0A000006)};
@@ -88,7 +125,7 @@ inline Buffer make_honest_image(Honest kind) {
 }
 inline const Buffer &honest_image(Honest kind = Honest::front) {
   static const Buffer images[] = {make_honest_image(Honest::front), make_honest_image(Honest::stack),
-                                  make_honest_image(Honest::words)};
+                                  make_honest_image(Honest::words), make_honest_image(Honest::rules)};
   return images[static_cast<std::size_t>(kind)];
 }
 

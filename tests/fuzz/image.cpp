@@ -2,7 +2,8 @@
 // image is attached, with or without repairing the checksums afterwards:
 //
 //   byte 0    bit 0: repair checksums; bit 1: the rest is an image as it stands, no edits; bit 2: the honest
-//             image is one whose denied hosts are judged by a stacked filter; else bit 3: whose denied IPv4 hosts stand in words
+//             image is one whose denied hosts are judged by a stacked filter; else bit 3: whose denied IPv4 hosts stand in
+//             words; else bit 4: one with packet rules and flows
 //   then      [kind 1][place 4, little-endian][value 8] each
 //     kind 0  header and section table     1  the first 64 bytes of section place / 64
 //     kind 2  anywhere                      3  cut to place % size bytes
@@ -81,7 +82,28 @@ bool covered_change(MutableBytes image, fuzz::Honest kind) {
   return std::ranges::any_of(sections, [&](const auto &s) { return differs(s.offset, s.bytes); });
 }
 
+// A packet of each family, with ports and without, of rules and flows.
+void ask_packet_rules(const image::ImageView &view) {
+  for (const bool v6 : {false, true})
+    for (std::uint8_t i = 0; i < 20; ++i) {
+      std::array<std::uint8_t, 64> frame{};
+      PacketTuple tuple;
+      tuple.is_v6 = v6;
+      tuple.protocol = i % 3 == 0 ? 1 : 6;
+      tuple.source_offset = 8;
+      tuple.destination_offset = v6 ? 24 : 12;
+      tuple.ports_offset = i % 3 == 0 ? 0 : 40;
+      tuple.vlan = i;
+      frame[8] = frame[11] = frame[40] = i;
+      const RuleId by_flow = view.flows.find(tuple, frame.data());
+      const RuleId by_pattern = view.packet_rules.first_match(tuple, frame.data(), "wan");
+      for (const RuleId id : {by_flow, by_pattern})
+        if (id != no_rule) require(!view.packet_rules.rule(id).name_text().empty(), "a rule has a name");
+    }
+}
+
 void ask_everything(const image::ImageView &view) {
+  ask_packet_rules(view);
   static const auto burst = std::make_unique<lookup::BurstLookup>();
   std::array<std::array<std::uint8_t, 16>, 16> v6{};
   if (!view.allow_filter.empty()) {
@@ -140,9 +162,10 @@ FUZZ_TARGET(image, data) {
   if (data.empty()) return;
   const unsigned flags = static_cast<unsigned>(data[0]);
   const bool repair = (flags & 1) != 0, raw = (flags & 2) != 0;
-  const fuzz::Honest kind = (flags & 4) != 0   ? fuzz::Honest::stack
-                            : (flags & 8) != 0 ? fuzz::Honest::words
-                                               : fuzz::Honest::front;
+  const fuzz::Honest kind = (flags & 4) != 0    ? fuzz::Honest::stack
+                            : (flags & 8) != 0  ? fuzz::Honest::words
+                            : (flags & 16) != 0 ? fuzz::Honest::rules
+                                                : fuzz::Honest::front;
   Buffer image(raw ? data.subspan(1) : Bytes(honest_image(kind).all()));
   if (!raw) edit(image, data.subspan(1));
   if (repair) repair_checksums(image.all());

@@ -82,7 +82,7 @@ def frames():
 
 # ---- image: edits to an honest image, see image.cpp -------------------------------------------------
 
-REPAIR, RAW, STACK, WORDS = 1, 2, 4, 8
+REPAIR, RAW, STACK, WORDS, PACKET_RULES = 1, 2, 4, 8, 16
 HEADER, SECTION, ANYWHERE, CUT = range(4)
 
 
@@ -123,6 +123,13 @@ def images():
         yield f"words_{name}_unrepaired", bytes([WORDS]) + edit(SECTION, words + place, value)
     yield "words_as_optional", bytes([REPAIR | WORDS]) + edit(HEADER, 192 + 32 * 5, 52 | 3 << 32)
     yield "words_elsewhere", bytes([REPAIR | WORDS]) + edit(HEADER, 192 + 32 * 5, 53 | 1 << 32)
+    yield "rules_honest", bytes([PACKET_RULES])
+    rules, flows = 16 * 64, 17 * 64  # packet_rules and flow_table among the sections
+    for name, place, value in (("no_rules", rules, 0), ("many_patterns", rules, 2 | 0xFFFFFFFF << 32),
+                               ("many_ports", rules + 8, 0xFFFFFFFF), ("flows_seed", flows, 1),
+                               ("flows_fewer", flows + 8, 19), ("flows_buckets", flows + 24, 0xFFFFFFFF_FFFFFFFF)):
+        yield "rules_" + name, bytes([REPAIR | PACKET_RULES]) + edit(SECTION, place, value)
+        yield f"rules_{name}_unrepaired", bytes([PACKET_RULES]) + edit(SECTION, place, value)
     for size in (0, 100, 191, 192, 700, 4096, 600_000):
         yield f"cut_{size}", bytes([REPAIR]) + edit(CUT, size)
     yield "raw", bytes([RAW]) + b"WEIRIMG1" + bytes(300)

@@ -1,6 +1,7 @@
-// Feeds: any bytes, read in every format. What is accepted is sorted, unique, masked, and survives
+// Feeds and files of flows: any bytes, read in every format. What is accepted is sorted, unique, masked, and survives
 // being written out and read again.
 #include "control/rules/feed.hpp"
+#include "control/rules/flows.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "weir/key/text.hpp"
 
@@ -43,11 +44,31 @@ void check_content(const rules::ListContent &content) {
   require(again->v4 == content.v4 && again->v6 == content.v6, "and says the same");
 }
 
+void check_flows(const rules::FlowBody &body) {
+  rules::FlowBody again;
+  std::string before;
+  const auto check = [&](const auto &flows) {
+    for (const auto &flow : flows) {
+      std::string bytes = rules::flow_bytes(flow);
+      require(before < bytes, "flows are sorted and unique");
+      require(rules::add_flow(again, bytes), "the bytes of a flow are those of one");
+      before = std::move(bytes);
+    }
+  };
+  check(body.v4);
+  check(body.v6);
+  require(again.v4 == body.v4 && again.v6 == body.v6, "flows come back from their bytes");
+}
+
 } // namespace
 
 FUZZ_TARGET(rules, data) {
   const auto copy = weir::fuzz::exact_copy(data);
   const std::string_view text(reinterpret_cast<const char *>(copy.data()), copy.size());
+  if (const auto flows = rules::parse_flows(text, "flows"); flows)
+    check_flows(*flows);
+  else
+    require(!flows.error().message.empty(), "a refusal says why");
   using config::Format;
   for (const Format format :
        {Format::automatic, Format::plain, Format::spamhaus_text, Format::spamhaus_json, Format::ipset_save}) {

@@ -44,7 +44,8 @@ struct Read {
   bool link_local = false;
   unsigned protocol = 0; // of what comes behind the IP header
   bool first_fragment = true;
-  Cursor behind{}; // the IP header
+  Cursor behind{};   // the IP header
+  unsigned vlan = 0; // the first that is named
 };
 
 constexpr Read broken{};
@@ -132,16 +133,19 @@ Read read_llc(Cursor cursor) {
 Read read_frame(std::span<const std::uint8_t> frame) {
   Cursor cursor{frame};
   cursor.take(12); // MAC addresses
-  unsigned type = cursor.number(2), tags = 0, with_vlan = 0;
+  unsigned type = cursor.number(2), tags = 0, with_vlan = 0, first_vlan = 0;
   while (!cursor.short_of_bytes && starts_a_tag(type)) {
     if (++tags > 8) return {.kind = Read::Kind::too_many_tags};
     const unsigned vlan = cursor.number(2) % 4096;
     type = cursor.number(2);
     if (vlan != 0) ++with_vlan;
+    if (first_vlan == 0) first_vlan = vlan;
     if (!cursor.short_of_bytes && with_vlan > 2) return {.kind = Read::Kind::too_many_tags};
   }
   if (cursor.short_of_bytes) return broken;
-  return type < 0x0600 ? read_llc(cursor) : read_ip(type, cursor);
+  Read read = type < 0x0600 ? read_llc(cursor) : read_ip(type, cursor);
+  read.vlan = first_vlan;
+  return read;
 }
 
 // ---- what is inside ----------------------------------------------------------------------------
@@ -171,11 +175,12 @@ Read read_vxlan(Cursor cursor) {
   return flags & 8 ? read_frame(cursor.rest) : nothing;
 }
 
+bool is_extension(unsigned kind) { return kind == 0 || kind == 43 || kind == 44 || kind == 60; }
+
 Read read_inside(const Read &outer) {
   unsigned protocol = outer.protocol;
   Cursor cursor = outer.behind;
   if (!outer.first_fragment) return nothing;
-  const auto is_extension = [](unsigned kind) { return kind == 0 || kind == 43 || kind == 44 || kind == 60; };
   for (unsigned headers = 1; outer.source.family == Family::ipv6 && is_extension(protocol); ++headers) {
     const unsigned next = cursor.number(1), more_words = cursor.number(1), fragment = cursor.number(2);
     cursor.take(4);
@@ -191,6 +196,67 @@ Read read_inside(const Read &outer) {
   case 17: return read_vxlan(cursor);
   default: return nothing;
   }
+}
+
+// ---- packet rules ------------------------------------------------------------------------------
+
+struct Transport {
+  unsigned protocol = 0;
+  std::optional<unsigned> from_port, to_port;
+};
+
+bool knows_ports(unsigned protocol) {
+  return protocol == 6 || protocol == 17 || protocol == 33 || protocol == 132 || protocol == 136;
+}
+
+Transport transport_of(const Read &read) {
+  Transport transport{.protocol = read.protocol, .from_port = {}, .to_port = {}};
+  Cursor cursor = read.behind;
+  if (!read.first_fragment) return transport;
+  const bool v6 = read.source.family == Family::ipv6;
+  for (unsigned headers = 1; v6 && is_extension(transport.protocol); ++headers) {
+    const unsigned next = cursor.number(1), more_words = cursor.number(1), fragment = cursor.number(2);
+    cursor.take(4);
+    if (cursor.short_of_bytes || headers > 8) return transport;
+    const bool later = transport.protocol == 44 && fragment >= 8;
+    if (transport.protocol != 44) cursor.take(8 * more_words);
+    transport.protocol = next;
+    if (later) return transport;
+  }
+  const unsigned from = cursor.number(2), to = cursor.number(2);
+  if (cursor.short_of_bytes || !knows_ports(transport.protocol)) return transport;
+  transport.from_port = from;
+  transport.to_port = to;
+  return transport;
+}
+
+bool one_of(const std::vector<Prefix> &prefixes, const Address &address) {
+  return prefixes.empty() || std::ranges::any_of(prefixes, [&](const Prefix &prefix) {
+           return prefix.family() == address.family && masked(address, prefix.length) == prefix.address;
+         });
+}
+
+bool one_of(const std::vector<config::NumberRange> &ranges, const std::optional<unsigned> &number) {
+  if (ranges.empty()) return true;
+  return number && std::ranges::any_of(ranges, [&](config::NumberRange range) {
+           return range.first <= *number && *number <= range.last;
+         });
+}
+
+bool takes(const config::PacketRule &rule, const Read &read, const Transport &transport,
+           const std::string &port) {
+  if (!rule.file.empty()) return false; // by its flows alone
+  const bool protocol =
+      rule.protocols.empty() || std::ranges::find(rule.protocols, transport.protocol) != rule.protocols.end();
+  return protocol && (rule.port.empty() || rule.port == port) && one_of(rule.vlans, read.vlan) &&
+         one_of(rule.from, read.source) && one_of(rule.to, read.destination) &&
+         one_of(rule.from_ports, transport.from_port) && one_of(rule.to_ports, transport.to_port);
+}
+
+std::string flow_of(const Read &read, const Transport &t) {
+  return std::to_string(t.protocol) + ' ' + to_string(read.source) + ' ' +
+         std::to_string(t.from_port.value_or(0)) + ' ' + to_string(read.destination) + ' ' +
+         std::to_string(t.to_port.value_or(0));
 }
 
 std::string digits(const Address &address, unsigned length) {
@@ -229,7 +295,43 @@ std::optional<std::string> Oracle::PrefixMap::find(const Address &address) const
 void Oracle::allow(std::string_view prefix, const std::string &list) { allow(prefix_of(prefix), list); }
 void Oracle::deny(std::string_view prefix, const std::string &list) { deny(prefix_of(prefix), list); }
 
-Judgement Oracle::judge(std::span<const std::uint8_t> frame, PortSide side) const {
+Judgement Oracle::judge(std::span<const std::uint8_t> frame, PortSide side, const std::string &port) const {
+  const Judgement listed = judge_by_lists(frame, side);
+  const config::PacketRule *rule = rule_of(frame, port);
+  const bool asked =
+      listed.reason == Reason::allow || listed.reason == Reason::deny || listed.reason == Reason::fallthrough;
+  if (rule == nullptr || !asked) return listed;
+  switch (rule->action) {
+  case RuleAction::pass: return {Verdict::pass, Reason::rule, rule->name};
+  case RuleAction::drop:
+  case RuleAction::reject: return {Verdict::drop, Reason::rule, rule->name};
+  default: return listed;
+  }
+}
+
+std::optional<std::string> Oracle::matched_rule(std::span<const std::uint8_t> frame,
+                                                const std::string &port) const {
+  const Judgement listed = judge_by_lists(frame, PortSide::none);
+  if (listed.reason != Reason::allow && listed.reason != Reason::deny && listed.reason != Reason::fallthrough)
+    return std::nullopt;
+  const config::PacketRule *rule = rule_of(frame, port);
+  return rule == nullptr ? std::nullopt : std::optional(rule->name);
+}
+
+const config::PacketRule *Oracle::rule_of(std::span<const std::uint8_t> frame,
+                                          const std::string &port) const {
+  const Read read = read_frame(frame);
+  if (read.kind != Read::Kind::ip) return nullptr;
+  const Transport transport = transport_of(read);
+  if (transport.from_port || !knows_ports(transport.protocol))
+    if (const auto flow = flows_.find(flow_of(read, transport)); flow != flows_.end())
+      return &*std::ranges::find(rules_, flow->second, &config::PacketRule::name);
+  for (const config::PacketRule &rule : rules_)
+    if (takes(rule, read, transport, port)) return &rule;
+  return nullptr;
+}
+
+Judgement Oracle::judge_by_lists(std::span<const std::uint8_t> frame, PortSide side) const {
   const Read read = read_frame(frame);
   if (read.kind == Read::Kind::broken) return {policy_.malformed, Reason::malformed, ""};
   if (read.kind == Read::Kind::not_ip) return {policy_.non_ip, Reason::non_ip, ""};

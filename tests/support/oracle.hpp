@@ -5,6 +5,7 @@
 // it and the dataplane disagree, one of them is wrong, and this one can be read in a minute.
 #pragma once
 
+#include "weir/config/packet_rules.hpp"
 #include "weir/key/address.hpp"
 #include "weir/key/policy.hpp"
 #include "weir/key/verdict.hpp"
@@ -16,13 +17,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir::test {
 
 struct Judgement {
   Verdict verdict = Verdict::drop;
   Reason reason = Reason::malformed;
-  std::string list; // for allow and deny
+  std::string list; // for allow and deny; for rule the name of the rule
 
   friend bool operator==(const Judgement &, const Judgement &) = default;
 };
@@ -38,7 +40,17 @@ public:
   void allow(std::string_view prefix, const std::string &list);
   void deny(std::string_view prefix, const std::string &list);
 
-  [[nodiscard]] Judgement judge(std::span<const std::uint8_t> frame, PortSide side = PortSide::none) const;
+  // Packet rules, in the order in which they are asked. A flow is written as "6 192.0.2.1 443 198.51.100.7 51000", ports 0
+  // where the protocol has none. A rate limit is one that is never reached.
+  void add_rule(const config::PacketRule &rule) { rules_.push_back(rule); }
+  void add_flow(const std::string &flow, const std::string &rule) { flows_.emplace(flow, rule); }
+
+  // `port`: the name of the one that the frame enters.
+  [[nodiscard]] Judgement judge(std::span<const std::uint8_t> frame, PortSide side = PortSide::none,
+                                const std::string &port = {}) const;
+  // The rule that a frame matches, if it is one that rules are asked about and one matches.
+  [[nodiscard]] std::optional<std::string> matched_rule(std::span<const std::uint8_t> frame,
+                                                        const std::string &port = {}) const;
 
   // The list that names the longest matching prefix; what the tables are asked.
   [[nodiscard]] std::optional<std::string> denied_by(const Address &address) const {
@@ -67,7 +79,13 @@ private:
   [[nodiscard]] Judgement judge_address(const Address &address) const;
   [[nodiscard]] static Judgement worse(const Judgement &first, const Judgement &second);
 
+  [[nodiscard]] const config::PacketRule *rule_of(std::span<const std::uint8_t> frame,
+                                                  const std::string &port) const;
+  [[nodiscard]] Judgement judge_by_lists(std::span<const std::uint8_t> frame, PortSide side) const;
+
   Policy policy_;
+  std::vector<config::PacketRule> rules_;
+  std::map<std::string, std::string> flows_;
   PrefixMap allowed_, denied_;
 };
 

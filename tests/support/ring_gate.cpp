@@ -1,6 +1,7 @@
 #include "tests/support/ring_gate.hpp"
 
 #include "dataplane/packet/handover.hpp"
+#include "tests/support/segments.hpp"
 
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -61,6 +62,7 @@ RingGate::RingGate(const RingGateOptions &options) {
          "a started port");
     dataplane_->ports.adopt({p == 0 ? "wan" : "lan", port_ids_[p], static_cast<std::uint16_t>(queues_),
                              options.sides[p], static_cast<std::uint16_t>(1 - p)});
+    dataplane_->rules.ports.push_back(p == 0 ? "wan" : "lan");
   }
   service_ = std::make_unique<dataplane::Service>(*dataplane_);
   must(service_->listen(socket()).has_value(), "a socket");
@@ -91,13 +93,11 @@ RingGate::~RingGate() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-bool RingGate::offer(unsigned port, std::span<const std::uint8_t> frame) {
-  rte_mbuf *packet = rte_pktmbuf_alloc(pool_);
+bool RingGate::offer(unsigned port, std::span<const std::uint8_t> frame, std::span<const std::size_t> cuts) {
+  rte_mbuf *packet = in_segments(pool_, frame, cuts);
   if (packet == nullptr) return false;
-  dataplane::takes_over(packet);
-  std::memcpy(rte_pktmbuf_append(packet, static_cast<std::uint16_t>(frame.size())), frame.data(),
-              frame.size());
-  dataplane::hands_over(packet);
+  for (rte_mbuf *segment = packet; segment != nullptr; segment = segment->next)
+    dataplane::hands_over(segment);
   next_queue_ = (next_queue_ + 1) % queues_;
   if (rte_ring_enqueue(rx_[port][next_queue_], packet) == 0) return true;
   rte_pktmbuf_free(packet);
@@ -127,7 +127,8 @@ std::uint64_t RingGate::judged() const {
   return sum;
 }
 
-RingGate::Outcome RingGate::judge(unsigned port, std::span<const std::uint8_t> frame) {
+RingGate::Outcome RingGate::judge(unsigned port, std::span<const std::uint8_t> frame,
+                                  std::span<const std::size_t> cuts) {
   const auto cell = [&](std::size_t r, std::size_t v) {
     std::uint64_t sum = 0;
     for (unsigned w = 0; w < queues_; ++w)
@@ -139,7 +140,7 @@ RingGate::Outcome RingGate::judge(unsigned port, std::span<const std::uint8_t> f
     for (std::size_t v = 0; v < 2; ++v) before[r][v] = cell(r, v);
   take(1 - port);
   const std::uint64_t judged_before = judged();
-  must(offer(port, frame), "a place for a frame");
+  must(offer(port, frame, cuts), "a place for a frame");
   for (int i = 0; i < 100'000 && judged() == judged_before; ++i) std::this_thread::sleep_for(50us);
   must(judged() == judged_before + 1, "a verdict");
 

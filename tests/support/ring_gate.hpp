@@ -39,7 +39,9 @@ public:
   [[nodiscard]] std::filesystem::path state_dir() const { return folder_; }
 
   // Puts a frame into a port; false when its ring or the pool is full.
-  bool offer(unsigned port, std::span<const std::uint8_t> frame);
+  bool offer(unsigned port, std::span<const std::uint8_t> frame) { return offer(port, frame, {}); }
+  // The same in several segments: it is cut before each of these offsets, which rise and lie within it.
+  bool offer(unsigned port, std::span<const std::uint8_t> frame, std::span<const std::size_t> cuts);
   // Takes what came out of a port, frees it, returns how many; `see` looks at each frame before that.
   using See = std::function<void(std::span<const std::uint8_t> frame)>;
   unsigned take(unsigned port, const See &see = {});
@@ -50,7 +52,7 @@ public:
     bool came_out = false; // of the peer
   };
   // One frame through an otherwise idle gate.
-  Outcome judge(unsigned port, std::span<const std::uint8_t> frame);
+  Outcome judge(unsigned port, std::span<const std::uint8_t> frame, std::span<const std::size_t> cuts = {});
 
   [[nodiscard]] std::uint64_t judged() const; // packets that left with a verdict
 

@@ -43,6 +43,8 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
   input.allow = {.v4 = allow.v4, .v6 = allow.v6};
   input.allow_filter = {.params = options.guard, .guarded = options.guarded};
   input.offenders = options.offenders;
+  input.packet_rules = options.packet_rules;
+  input.flows = options.flows;
   input.identity.generation = Generation(options.generation);
   input.seed = options.seed;
   input.family = options.family;

@@ -22,9 +22,10 @@ struct ImageOptions {
   bool front_filter = false;
   build::AllowFilterParams guard{}; // a filter in front of the allow tables
   std::vector<build::VulnerableKey> guarded{};
-  std::optional<build::DenyFilterSizes> stack{}; // of denied hosts
-  bool class_map = false;                        // of a stack that judges: it names their lists
-  std::vector<std::byte> offenders{};            // section offender_model
+  std::optional<build::DenyFilterSizes> stack{};  // of denied hosts
+  bool class_map = false;                         // of a stack that judges: it names their lists
+  std::vector<std::byte> offenders{};             // section offender_model
+  std::vector<std::byte> packet_rules{}, flows{}; // their sections
   HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; a Seesaw filter takes it over
 };
 

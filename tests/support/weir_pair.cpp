@@ -76,9 +76,10 @@ void WeirPair::write_config(const std::string &lists, const std::string &more) c
   std::string text = "version: 1\n";
   text += fmt::format("eal: {{file_prefix: weir{}, hugepages: {}, vdevs: [\"{}\"]}}\n", getpid(),
                       setup_.hugepages ? "auto" : "no", fmt::join(setup_.vdevs, "\", \""));
-  text += fmt::format("ports:\n- {{name: wan, device: {}, side: outside, peer: lan}}\n"
-                      "- {{name: lan, device: {}, side: inside, peer: wan}}\n",
-                      device(setup_.vdevs.at(0)), device(setup_.vdevs.at(1)));
+  const std::string of_ports = setup_.of_ports.empty() ? "" : ", " + setup_.of_ports;
+  text += fmt::format("ports:\n- {{name: wan, device: {0}, side: outside, peer: lan{2}}}\n"
+                      "- {{name: lan, device: {1}, side: inside, peer: wan{2}}}\n",
+                      device(setup_.vdevs.at(0)), device(setup_.vdevs.at(1)), of_ports);
   text += fmt::format("paths: {{run: {0}/run, state: {0}/state}}\n", folder().string());
   text += "lists:\n" + lists + more;
   write_text(config(), text);

@@ -20,6 +20,7 @@ struct PairSetup {
   std::vector<std::string> vdevs;          // two, which become the ports wan (outside) and lan (inside)
   std::string lists;                       // the value of `lists:`, YAML; a text of lines starting with "- "
   std::string more;                        // further top-level YAML
+  std::string of_ports;                    // further keys of both ports, such as "mtu: 9000"
   bool hugepages = false;                  // use them when there are some
   std::vector<std::string> control_runner; // a command in front of weir-control that ends in executing it
   static PairSetup idle();                 // ports that never see a packet

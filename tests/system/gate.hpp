@@ -25,6 +25,9 @@ protected:
     PairSetup setup = PairSetup::between(network_->middle.name());
     setup.lists = lists;
     setup.more = more;
+    open(std::move(setup));
+  }
+  void open(PairSetup setup) {
     pair_ = std::make_unique<WeirPair>(std::move(setup));
     ASSERT_NO_FATAL_FAILURE(pair_->start());
     ASSERT_TRUE(wait_until([this] { return network_->ping(GatedNetwork::server4); }, 10s))

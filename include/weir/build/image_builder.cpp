@@ -164,6 +164,8 @@ template <class Line, class Entry>
   if (!in.deny_filter.class_map.empty())
     out.push_back({SectionKind::deny_class_map, image::section_optional, in.deny_filter.class_map.size()});
   if (!in.offenders.empty()) out.push_back({SectionKind::offender_model, 0, in.offenders.size()});
+  if (!in.packet_rules.empty()) out.push_back({SectionKind::packet_rules, 0, in.packet_rules.size()});
+  if (!in.flows.empty()) out.push_back({SectionKind::flow_table, 0, in.flows.size()});
   if (in.allow_filter.params)
     out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
                    in.allow_filter.params.bytes().value_or(0)}); // impossible ones are refused before
@@ -208,6 +210,8 @@ public:
       std::ranges::copy(in_.deny_filter.section, section(image::section_of(in_.deny_filter.role)).begin());
     std::ranges::copy(in_.deny_filter.class_map, section(SectionKind::deny_class_map).begin());
     std::ranges::copy(in_.offenders, section(SectionKind::offender_model).begin());
+    std::ranges::copy(in_.packet_rules, section(SectionKind::packet_rules).begin());
+    std::ranges::copy(in_.flows, section(SectionKind::flow_table).begin());
     seal();
     return true;
   }

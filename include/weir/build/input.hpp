@@ -102,6 +102,9 @@ struct BuildInput {
   DenyFilterInput deny_filter;
   Bytes
       offenders{}; // section offender_model, of build_offenders() (build/offenders_builder.hpp); empty: nothing is remembered
+  Bytes
+      packet_rules{}; // section of build_packet_rules() (build/packet_rules_builder.hpp); empty: there are none
+  Bytes flows{}; // section of build_flow_table() (build/flow_table_builder.hpp); only beside packet rules
   image::ImageIdentity identity; // bytes: what comes of it
   std::uint64_t seed = 0;
   // jhash: chained predictors on both sides, and of filters those alone that image/family_check.hpp names.

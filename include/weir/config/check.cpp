@@ -204,10 +204,12 @@ std::string Faults::text() const {
 void check(Config &config, const Places &places, Faults &faults) {
   check_port_names(config, places, faults);
   check_peers(config, places, faults);
+  check_pairs(config, places, faults);
   settle_match(config, places, faults);
   settle_confirm(config, places, faults);
   check_mode(config, places, faults);
   check_lists(config, places, faults);
+  check_rules(config, faults);
   check_offenders(config, faults);
 }
 

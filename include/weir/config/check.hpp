@@ -40,7 +40,13 @@ struct Places {
   int unknown_budget = 0; // where mode.compact has it, else the mode's
 };
 
+// Packet rules, each of which knows its line.
+void check_rules(const Config &config, Faults &faults);
+
 // Also settles the defaults that depend on other keys: policy.match and allow.confirm.
 void check(Config &config, const Places &places, Faults &faults);
+
+// What two peers must have in common, and what a port's device has to be for what it asks (check_ports.cpp).
+void check_pairs(const Config &config, const Places &places, Faults &faults);
 
 } // namespace weir::config

@@ -52,8 +52,10 @@ void read_root(Reader &r, const Node &root) {
          {"replan", replan},
          {"paths", section(read_paths)},
          {"metrics", section(read_metrics)},
+         {"health", section(read_health)},
          {"generations_kept", r.number(c.generations_kept, 1, 1000)},
          {"capture", r.later("take it out: `weirctl drops -f -w FILE` writes dropped packets of live ports")},
+         {"rules", section(read_rules)},
          {"offenders", section(read_offenders)}});
   if (root.is_map() && !root.has("version"))
     r.faults.add(1, "version", "missing; the file starts with \"version: 1\"");

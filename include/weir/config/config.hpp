@@ -4,6 +4,9 @@
 
 #include "weir/base/result.hpp"
 #include "weir/config/format.hpp"
+#include "weir/config/health_hook.hpp"
+#include "weir/config/packet_rules.hpp"
+#include "weir/config/port.hpp"
 #include "weir/image/lists.hpp"
 #include "weir/key/address.hpp"
 #include "weir/key/offender.hpp"
@@ -28,14 +31,6 @@ struct Eal {
   std::vector<std::string> extra; // further EAL arguments, passed as they are
   enum class Hugepages : std::uint8_t { automatic, yes, no } hugepages = Hugepages::automatic;
   unsigned memory_mib = 0; // 0: EAL's default, or 256 without hugepages
-};
-
-struct Port {
-  std::string name;
-  std::string device; // PCI address or virtual device name as EAL knows it
-  unsigned rx_queues = 1;
-  PortSide side = PortSide::none;
-  std::string peer; // name of the port that receives what this one passes
 };
 
 enum class NoImage : std::uint8_t { open, closed };
@@ -146,6 +141,7 @@ struct Config {
   std::vector<Port> ports;
   Policy policy; // with allow.confirm
   NoImage no_image = NoImage::open;
+  std::vector<PacketRule> rules; // asked before the lists
   std::vector<List> lists;
   Allow allow;
   Guard guard;
@@ -157,6 +153,7 @@ struct Config {
   unsigned sample_one_in = 1024;            // packets that a worker tells of
   Paths paths;
   std::string metrics_listen; // host:port; empty: off
+  HealthHook health;
   unsigned generations_kept = 5;
 };
 

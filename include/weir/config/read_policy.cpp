@@ -101,4 +101,19 @@ void read_metrics(Reader &r, const Node &node, const std::string &path) {
   r.map(node, path, {{"listen", listen}});
 }
 
+void read_health(Reader &r, const Node &node, const std::string &path) {
+  HealthHook &h = r.config.health;
+  const Reader::Read exec = [&r, &h](const Node &n, const std::string &where) {
+    const auto s = r.scalar(n, where);
+    if (!s) return;
+    if (!s->starts_with('/'))
+      return r.fault(n, where,
+                     fmt::format("\"{}\" is no absolute path; write where the program stands, without "
+                                 "arguments",
+                                 shown(*s)));
+    h.exec = *s;
+  };
+  r.map(node, path, {{"exec", exec}, {"timeout", r.duration(h.timeout)}, {"hold", r.duration(h.hold)}});
+}
+
 } // namespace weir::config

@@ -7,6 +7,8 @@ constexpr unsigned rx_queues_max = 64;
 
 void read_port(Reader &r, const Node &node, const std::string &path) {
   Port p;
+  using Flow = std::optional<FlowControl>;
+  using YesNo = std::optional<bool>;
   r.map(node, path,
         {{"name", r.text(p.name)},
          {"device", r.text(p.device)},
@@ -14,7 +16,18 @@ void read_port(Reader &r, const Node &node, const std::string &path) {
          {"side", r.word<PortSide>(p.side, {{"outside", PortSide::outside},
                                             {"inside", PortSide::inside},
                                             {"none", PortSide::none}})},
-         {"peer", r.text(p.peer)}});
+         {"peer", r.text(p.peer)},
+         {"mtu", r.whole(p.mtu, mtu_min, mtu_max)},
+         {"rx_descriptors", r.whole(p.rx_descriptors, descriptors_min, descriptors_max)},
+         {"tx_descriptors", r.whole(p.tx_descriptors, descriptors_min, descriptors_max)},
+         {"flow_control", r.word<Flow>(p.flow_control, {{"off", FlowControl::off},
+                                                        {"obey", FlowControl::obey},
+                                                        {"send", FlowControl::send},
+                                                        {"both", FlowControl::both}})},
+         {"promiscuous",
+          r.word<YesNo>(p.promiscuous, {{"true", true}, {"false", false}, {"yes", true}, {"no", false}})},
+         {"on_exit", r.word<OnExit>(p.on_exit, {{"close", OnExit::close}, {"bypass", OnExit::bypass}})},
+         {"link", r.word<LinkLoss>(p.link, {{"stay", LinkLoss::stay}, {"follow", LinkLoss::follow}})}});
   r.config.ports.push_back(std::move(p));
   r.places.ports.push_back(node.line);
 }

@@ -101,6 +101,10 @@ enum class SectionKind : std::uint32_t {
 
   offender_model =
       38, // OffendersHeader: the shape of the dataplane's memory of offenders, and its classifier [SLBF]
+
+  packet_rules = 56, // RulesHeader, names of ports, rules and their patterns (packet_rules.hpp)
+  flow_table =
+      57, // FlowsHeader, buckets: exact flows that lead to such rules (flow_table.hpp); only beside 56
 };
 
 // What a kind is called in messages; empty for numbers that are none.
@@ -122,6 +126,8 @@ enum class SectionKind : std::uint32_t {
   if (kind == SectionKind::deny_class_map) return "deny_class_map";
   if (kind == SectionKind::deny_v4_hosts) return "deny_v4_hosts";
   if (kind == SectionKind::offender_model) return "offender_model";
+  if (kind == SectionKind::packet_rules) return "packet_rules";
+  if (kind == SectionKind::flow_table) return "flow_table";
   if (n >= 32 && n < 32 + predictors.size()) return predictors[n - 32];
   if (n >= 48 && n < 48 + ranges.size()) return ranges[n - 48];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};

@@ -258,6 +258,22 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
   return offenders;
 }
 
+// No section: an empty view.
+[[nodiscard]] Status read_packet_rules(const Sections &s, ImageView &view) {
+  const Bytes rules = s.of(SectionKind::packet_rules), flows = s.of(SectionKind::flow_table);
+  if (!rules.empty()) {
+    auto read = PacketRulesView::attach(rules);
+    if (!read) return bad_section(SectionKind::packet_rules, read.error().message);
+    view.packet_rules = *read;
+  }
+  if (flows.empty()) return {};
+  if (rules.empty()) return bad_section(SectionKind::flow_table, "no packet rules stand beside it");
+  auto read = FlowTableView::attach(flows, view.packet_rules.rules().size());
+  if (!read) return bad_section(SectionKind::flow_table, read.error().message);
+  view.flows = *read;
+  return {};
+}
+
 [[nodiscard]] Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<table::LengthMapHeader>(section);
   if (!h || section.size() != table::length_map_bytes)
@@ -378,6 +394,7 @@ Result<ImageView> attach(Bytes bytes, Check check, std::span<const AllowFilterOp
   view.deny_filter = TRY(read_deny_filter(sections));
   view.class_map = TRY(read_class_map(sections, view));
   view.offenders = TRY(read_offenders(sections));
+  TRY(read_packet_rules(sections, view));
   for (const Side side : both_sides) {
     TRY(read_side(sections, side, view.family, view.v4[side]));
     TRY(read_side(sections, side, view.family, view.v6[side]));

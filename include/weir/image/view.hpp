@@ -7,8 +7,10 @@
 #include "weir/image/allow_filter_view.hpp"
 #include "weir/image/class_map.hpp"
 #include "weir/image/deny_filter_view.hpp"
+#include "weir/image/flow_table.hpp"
 #include "weir/image/layout.hpp"
 #include "weir/image/offenders.hpp"
+#include "weir/image/packet_rules.hpp"
 #include "weir/key/address.hpp"
 #include "weir/key/side.hpp"
 #include "weir/table/chained_predictor.hpp"
@@ -85,6 +87,10 @@ struct ImageView {
   ClassMapView class_map;
   // What the dataplane remembers of packets; empty(): nothing.
   OffendersView offenders;
+  // Asked before the lists; empty(): none.
+  PacketRulesView packet_rules;
+  // Exact flows, asked before their patterns; empty(): none.
+  FlowTableView flows;
   // Of a side and family there is either a map of ranges, which has its prefixes while the table has hosts alone,
   // or there are the lengths at which the table is asked for prefixes and hosts alike.
   PerSide<table::RangeMapV4> ranges_v4;

@@ -37,8 +37,9 @@ inline constexpr ParsedPacket broken_inside{PacketKind::malformed};
 // What stands behind an IP header that parse_packet() accepted, and behind its extension headers.
 struct Carried {
   std::uint8_t protocol = 0;
-  std::size_t offset = 0; // in the frame, perhaps beyond its end; 0: of a later fragment
-  bool fits = true;       // false: an extension header does not, or is one too many
+  std::size_t offset = 0;      // in the frame, perhaps beyond its end; 0: of a later fragment
+  bool fits = true;            // false: an extension header does not, or is one too many
+  std::uint8_t fragmented = 0; // of a later fragment of IPv6: the header that its first one goes on with
 };
 
 [[nodiscard]] inline Carried carried_by_ipv6(const std::uint8_t *frame, std::size_t captured,
@@ -52,7 +53,7 @@ struct Carried {
     if (!extension) return carried;
     if (extensions == extensions_max || captured < carried.offset + 8) return {kind, 0, false};
     const std::uint8_t *at = frame + carried.offset;
-    if (kind == protocol::fragment && (load_be16(at + 2) & 0xFFF8) != 0) return {kind, 0};
+    if (kind == protocol::fragment && (load_be16(at + 2) & 0xFFF8) != 0) return {kind, 0, true, at[0]};
     carried.protocol = at[0];
     carried.offset += kind == protocol::fragment ? 8 : std::size_t{8} * (1 + at[1]);
   }

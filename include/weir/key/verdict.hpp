@@ -11,7 +11,8 @@ namespace weir {
 
 enum class Verdict : std::uint8_t { pass = 0, drop = 1 };
 
-// Why a packet was passed or dropped, in the order in which the pipeline asks.
+// Why a packet was passed or dropped, in the order in which the pipeline asks; but for `rule`, which is asked between
+// link_local and allow: the P4 program has the numbers of all that stand before it.
 enum class Reason : std::uint8_t {
   no_image,      // no generation attached: policy.no_image
   malformed,     // a header does not fit or contradicts itself: policy.malformed
@@ -23,9 +24,10 @@ enum class Reason : std::uint8_t {
   offender,      // misbehaved lately
   fallthrough,   // nothing matched: policy.default
   tx_refused,    // the output queue did not take it: always a drop
+  rule,          // a packet rule decided (key/rule.hpp)
 };
 
-inline constexpr std::size_t reason_count = 10;
+inline constexpr std::size_t reason_count = 11;
 
 struct ReasonInfo {
   Reason reason;
@@ -45,6 +47,7 @@ inline constexpr std::array<ReasonInfo, reason_count> reasons{{
     {Reason::offender, "offender", "the source misbehaved lately"},
     {Reason::fallthrough, "default", "no list matched"},
     {Reason::tx_refused, "tx_refused", "the output queue was full or its port down"},
+    {Reason::rule, "rule", "a packet rule decided"},
 }};
 
 [[nodiscard]] constexpr std::string_view name_of(Reason reason) noexcept {

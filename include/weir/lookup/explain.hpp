@@ -19,6 +19,7 @@ struct Explanation {
   Reason reason = Reason::fallthrough;
   std::string list;    // empty: none
   std::string entry;   // the prefix that matched
+  std::string rule;    // of Reason::rule
   bool judged = false; // denied by a filter alone (compact mode): whether a rule says so only the rules know
   std::vector<Step> path;
 };

@@ -24,16 +24,30 @@ std::string frame_text(const ParsedPacket &parsed, std::size_t bytes) {
   return text;
 }
 
+std::string tuple_text(const PacketTuple &tuple, std::span<const std::uint8_t> frame, std::string_view port) {
+  const std::string_view name = name_of_protocol(tuple.protocol);
+  std::string text = name.empty() ? fmt::format("protocol {}", tuple.protocol) : std::string(name);
+  if (tuple.has_ports())
+    text += fmt::format(" from port {} to {}", detail::load_be16(frame.data() + tuple.ports_offset),
+                        detail::load_be16(frame.data() + tuple.ports_offset + 2));
+  else
+    text += ", no ports";
+  if (tuple.vlan != 0) text += fmt::format(", VLAN {}", tuple.vlan);
+  if (!port.empty()) text += fmt::format(", enters {}", port);
+  return text;
+}
+
 class Judge {
 public:
   Judge(const Policy &policy, std::span<const std::uint8_t> frame, PortSide side,
-        const std::function<Explanation(const Address &)> &ask)
-      : policy_(policy), frame_(frame), side_(side), ask_(ask) {}
+        const std::function<Explanation(const Address &)> &ask, const RulesAsked &rules)
+      : policy_(policy), frame_(frame), side_(side), ask_(ask), rules_(rules) {}
 
   PacketExplanation run() {
     ParsedPacket outer = parse_packet(frame_.data(), frame_.size());
     out_.path.push_back({"frame", frame_text(outer, frame_.size())});
     out_.path.push_back({"parse", header_text(outer, frame_)});
+    const ParsedPacket outermost = outer;
     std::optional<ParsedPacket> beside;
     if (policy_.tunnels != Tunnels::outer) look(outer, beside);
     if (!has_address(outer)) return std::move(out_);
@@ -42,6 +56,7 @@ public:
       return std::move(out_);
     }
     if (beside && !has_address(*beside)) return std::move(out_);
+    if (ask_rules(outermost)) return std::move(out_);
     judge(outer);
     if (beside && beside->is_judged()) judge(*beside);
     return std::move(out_);
@@ -76,6 +91,35 @@ private:
     case PacketKind::ipv4:
     case PacketKind::ipv6: break;
     }
+    return true;
+  }
+
+  // True: one has decided.
+  bool ask_rules(const ParsedPacket &outermost) {
+    if (rules_.rules == nullptr || rules_.rules->empty()) return false;
+    const PacketTuple tuple = tuple_of(frame_.data(), frame_.size(), outermost);
+    out_.path.push_back({"tuple", tuple_text(tuple, frame_, rules_.port)});
+    RuleId id = rules_.flows != nullptr ? rules_.flows->find(tuple, frame_.data()) : no_rule;
+    const bool of_a_flow = id != no_rule;
+    if (!of_a_flow) id = rules_.rules->first_match(tuple, frame_.data(), rules_.port);
+    if (id == no_rule) {
+      out_.path.push_back({"rules", fmt::format("none of {} matches", rules_.rules->rules().size())});
+      return false;
+    }
+    const image::RuleEntry &rule = rules_.rules->rule(id);
+    const std::string text = fmt::format("{} {}: {}", rule.name_text(),
+                                         of_a_flow ? "has this flow" : "matches", name_of(rule.action));
+    const bool decides = rule.action == RuleAction::drop || rule.action == RuleAction::pass ||
+                         rule.action == RuleAction::reject;
+    std::string then = decides ? "" : "; the lists decide";
+    if (rule.action == RuleAction::rate_limit)
+      then = fmt::format(" beyond {} packets a second{}, and {} at once; below that the lists decide",
+                         rule.packets, rule.per == RulePer::source ? " of each source" : "", rule.burst);
+    out_.path.push_back({"rules", text + then});
+    if (!decides) return false;
+    out_.verdict = rule.action == RuleAction::pass ? Verdict::pass : Verdict::drop;
+    out_.reason = Reason::rule;
+    out_.rule = rule.name_text();
     return true;
   }
 
@@ -117,14 +161,21 @@ private:
   std::span<const std::uint8_t> frame_;
   PortSide side_;
   const std::function<Explanation(const Address &)> &ask_;
+  const RulesAsked &rules_;
   PacketExplanation out_;
 };
 
 } // namespace
 
+Explanation::Step step_before_lists(std::size_t rules) {
+  return {"rules", fmt::format("{} packet rule{} asked before the lists: explain --packet says which matches",
+                               rules, rules == 1 ? " is" : "s are")};
+}
+
 PacketExplanation explain_packet(const Policy &policy, std::span<const std::uint8_t> frame, PortSide side,
-                                 const std::function<Explanation(const Address &)> &ask) {
-  return Judge(policy, frame, side, ask).run();
+                                 const std::function<Explanation(const Address &)> &ask,
+                                 const RulesAsked &rules) {
+  return Judge(policy, frame, side, ask, rules).run();
 }
 
 } // namespace weir::lookup

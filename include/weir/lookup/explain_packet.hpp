@@ -3,10 +3,13 @@
 //   malformed, not IP, too many tags   policy
 //   link local                         policy
 //   what is inside (policy.tunnels)    judged in its place, or beside it; policy where it is no packet
+//   packet rules                       of the outermost headers: exact flows, then patterns one after the other
 //   each judged address                allow, deny, default: one denied drops the packet, one allowed does not save another
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/image/flow_table.hpp"
+#include "weir/image/packet_rules.hpp"
 #include "weir/key/policy.hpp"
 #include "weir/lookup/explain.hpp"
 
@@ -16,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace weir::lookup {
 
@@ -41,10 +45,21 @@ template <class Ports>
               "under `match: remote` the port says which address is judged: name one of " + names);
 }
 
+// The packet rules that are asked; null: there are none.
+struct RulesAsked {
+  const image::PacketRulesView *rules = nullptr;
+  const image::FlowTableView *flows = nullptr;
+  std::string_view port = {}; // that the frame enters; empty: one that no rule asks for
+};
+
+// What is told of an address, about which no packet rule is asked, where there are some.
+[[nodiscard]] Explanation::Step step_before_lists(std::size_t rules);
+
 // `frame`: an Ethernet frame, or as much of it as is at hand. `side`: of the port that it enters. `ask`: what an image or rules
 // say of one address.
 [[nodiscard]] PacketExplanation explain_packet(const Policy &policy, std::span<const std::uint8_t> frame,
                                                PortSide side,
-                                               const std::function<Explanation(const Address &)> &ask);
+                                               const std::function<Explanation(const Address &)> &ask,
+                                               const RulesAsked &rules = {});
 
 } // namespace weir::lookup

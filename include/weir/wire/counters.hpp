@@ -22,12 +22,13 @@ enum class CounterGroup : std::uint8_t {
   allow_filter, // the filter in front of the allow tables
   deny_filter,  // the stacked filter of denied hosts
   offenders,    // the memory of offenders
+  packet_rules, // rules that are asked before the lists
   worker,       // a row for each worker
 };
 // "": members of the report itself.
 [[nodiscard]] constexpr std::string_view name_of(CounterGroup group) noexcept {
-  constexpr std::array<std::string_view, 7> names{
-      "", "", "lookups", "allow_filter", "deny_filter", "offenders", "workers"};
+  constexpr std::array<std::string_view, 8> names{
+      "", "", "lookups", "allow_filter", "deny_filter", "offenders", "packet_rules", "workers"};
   return names[static_cast<std::size_t>(group)];
 }
 
@@ -61,6 +62,12 @@ enum class CounterId : std::uint8_t {
   shadow_missed,
   shadow_others,
   shadow_accepted,
+  rule_asked,
+  rule_matched,
+  rule_flows,
+  rule_limited,
+  rejects_sent,
+  rejects_held,
   judged,
   busy_cycles,
   idle_cycles,
@@ -74,7 +81,7 @@ enum class CounterId : std::uint8_t {
   send_cycles,
   count_cycles,
 };
-inline constexpr std::size_t counter_count = 40;
+inline constexpr std::size_t counter_count = 46;
 
 enum class PortCounterId : std::uint8_t {
   rx_packets,
@@ -161,6 +168,18 @@ inline constexpr std::array<CounterInfo, counter_count> counters{{
      "packets of `asked`, of one key in 64, that were not told"},
     {CounterId::shadow_accepted, CounterGroup::offenders, "shadow_accepted", CounterUnit::packets,
      "packets of `shadow_others` that the memory took for an offender's"},
+    {CounterId::rule_asked, CounterGroup::packet_rules, "asked", CounterUnit::packets,
+     "packet rules were asked, under an image that has some"},
+    {CounterId::rule_matched, CounterGroup::packet_rules, "matched", CounterUnit::packets,
+     "packets of `asked` that a rule matched"},
+    {CounterId::rule_flows, CounterGroup::packet_rules, "flows", CounterUnit::packets,
+     "packets of `matched` that are of an exact flow"},
+    {CounterId::rule_limited, CounterGroup::packet_rules, "limited", CounterUnit::packets,
+     "packets of `matched` dropped by a rate limit"},
+    {CounterId::rejects_sent, CounterGroup::packet_rules, "rejects_sent", CounterUnit::packets,
+     "TCP resets and ICMP errors sent for packets of `matched` that a rule rejected"},
+    {CounterId::rejects_held, CounterGroup::packet_rules, "rejects_held", CounterUnit::packets,
+     "packets of `matched` that a rule rejected and nobody was told: over the cap, or not to be answered"},
     {CounterId::judged, CounterGroup::worker, "packets", CounterUnit::packets, "left with a verdict"},
     {CounterId::busy_cycles, CounterGroup::worker, "busy_cycles", CounterUnit::cycles,
      "of rounds that brought packets"},

@@ -1,6 +1,7 @@
 // What `explain --packet` says of a frame, against the oracle: the same verdict, reason and list as for traffic.
 #include "weir/lookup/explain_packet.hpp"
 
+#include "tests/support/random_packet_rules.hpp"
 #include "tests/support/test_image.hpp"
 
 #include <gtest/gtest.h>
@@ -42,6 +43,44 @@ TEST(ExplainPacket, agrees_with_the_oracle_on_every_packet) {
   for (const Reason reason : {Reason::malformed, Reason::non_ip, Reason::too_many_tags, Reason::link_local,
                               Reason::allow, Reason::deny, Reason::fallthrough})
     EXPECT_GT(seen[static_cast<std::size_t>(reason)], 10u) << name_of(reason);
+}
+
+// Packet rules, one pattern after the other and by exact flows, against the oracle's own reading of the configuration.
+TEST(ExplainPacket, agrees_with_the_oracle_where_packet_rules_decide) {
+  unsigned by_rule = 0, by_flow = 0, by_lists = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    Random random(test_seed() + 1000 + round);
+    RuleSet lists = random_rules(random, {.lists = 4, .prefixes_per_list = 60});
+    lists.policy.tunnels = static_cast<Tunnels>(random.below(3));
+    std::vector<Frame> frames;
+    for (unsigned i = 0; i < 400; ++i) frames.push_back(random_frame(random, lists));
+    const PacketRuleSet rules = random_packet_rules(random, lists, {.rules = 20, .flows = 60}, frames);
+    const auto sections = rules.sections(random.bits());
+    const TestImage image(lists, {.packet_rules = sections.rules, .flows = sections.flows});
+    Oracle oracle = lists.oracle();
+    rules.tell(oracle);
+    for (const Frame &frame : frames) {
+      const std::string port = random.one_in(3) ? "wan" : random.one_in(2) ? "lan" : "";
+      const auto side = static_cast<PortSide>(random.below(3));
+      const lookup::PacketExplanation why = lookup::explain_packet(
+          lists.policy, frame.bytes, side,
+          [&](const Address &address) { return lookup::explain(image.view(), address); },
+          {&image.view().packet_rules, &image.view().flows, port});
+      const Judgement wanted = oracle.judge(frame.bytes, side, port);
+      const Judgement said{why.verdict, why.reason, why.rule.empty() ? why.list : why.rule};
+      std::string path;
+      for (const auto &[step, text] : why.path) path += step + ": " + text + "\n";
+      ASSERT_EQ(to_string(said), to_string(wanted))
+          << "round " << round << ", WEIR_SEED=" << test_seed() << "\n"
+          << path;
+      by_rule += wanted.reason == Reason::rule && wanted.list != "flows";
+      by_flow += wanted.list == "flows";
+      by_lists += wanted.reason == Reason::allow || wanted.reason == Reason::deny;
+    }
+  }
+  EXPECT_GT(by_rule, 500u);
+  EXPECT_GT(by_flow, 500u);
+  EXPECT_GT(by_lists, 500u);
 }
 
 // Cut anywhere, with any byte changed: read within its bounds (under ASan), and answered.

@@ -30,7 +30,7 @@ Json stats() {
   Json json = Json::parse(R"({"lost":0,
     "verdicts":[{"verdict":"drop","reason":"deny","family":"ipv4","packets":12}],
     "swap_seconds":{"bounds":[0.001,0.1],"counts":[3,2,1],"sum":4.5},
-    "ports":[{"name":"wan","rx_packets":5}],"workers":[{"id":0,"busy_cycles":70}]})");
+    "ports":[{"name":"wan","rx_packets":5,"link":"down","link_losses":2},{"name":"lan","link":"up"},{"name":"old"}],"workers":[{"id":0,"busy_cycles":70}]})");
   json["lookups"] = {{"probes", 44}};
   return json;
 }
@@ -94,7 +94,9 @@ TEST(Metrics, have_a_family_for_each_counter_of_the_catalogue) {
   const std::set<std::string> families = families_of(page());
   std::size_t counters = 0;
   for (const std::string &name : families) counters += name.ends_with("_total") ? 1 : 0;
-  std::size_t wanted = wire::port_counters.size() + 4; // verdicts, hits of lists, failed changes, uptime
+  constexpr std::size_t of_rules = 3,
+                        others = 5; // lost links, verdicts, hits of lists, failed changes, uptime
+  std::size_t wanted = wire::port_counters.size() + of_rules + others;
   for (const wire::CounterInfo &info : wire::counters)
     wanted += info.group != wire::CounterGroup::internal && info.kind == wire::CounterKind::counter ? 1 : 0;
   EXPECT_EQ(counters, wanted);
@@ -152,6 +154,13 @@ TEST(Metrics, changes_are_counted_by_how_long_they_took) {
   EXPECT_THAT(text, HasSubstr("weir_change_duration_seconds_bucket{le=\"0.05\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("weir_change_duration_seconds_bucket{le=\"1800\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("weir_change_duration_seconds_bucket{le=\"+Inf\"} 3\n"));
+}
+
+TEST(Metrics, of_a_ports_link_are_there_where_it_is_known) {
+  const std::string text = page();
+  EXPECT_THAT(text, HasSubstr("weir_port_up{port=\"wan\"} 0\nweir_port_up{port=\"lan\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("weir_port_link_losses_total{port=\"wan\"} 2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("weir_port_up{port=\"old\"}")));
 }
 
 // Alerts and the dashboard name no family that there is not.

@@ -92,10 +92,13 @@ protected:
   unsigned gathered_ = 0;
   std::vector<metrics::Listener::Then> open_;
   bool answers_ = true;
-  metrics::Listener listener_{loop_, [this](metrics::Listener::Then then) {
+  bool is_well_ = true;
+  metrics::Listener listener_{loop_, [this](metrics::Path path, metrics::Listener::Then then) {
                                 ++gathered_;
-                                if (answers_)
-                                  then("weir_up 1\n");
+                                if (path == metrics::Path::health)
+                                  then({is_well_ ? "healthy\n" : "WRONG: no link\n", is_well_});
+                                else if (answers_)
+                                  then({"weir_up 1\n"});
                                 else
                                   open_.push_back(std::move(then));
                               }};
@@ -131,6 +134,30 @@ TEST_F(MetricsListener, answers_nothing_else) {
   EXPECT_THAT(head, testing::EndsWith("\r\n\r\n"));
 }
 
+TEST_F(MetricsListener, says_by_its_code_and_one_line_whether_the_gate_is_well) {
+  ASSERT_TRUE(listener_.listen("127.0.0.1:0"));
+  const std::string good = get(of("GET", "/health"));
+  EXPECT_THAT(good, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(good, HasSubstr("text/plain; charset=utf-8"));
+  EXPECT_THAT(good, testing::EndsWith("\r\n\r\nhealthy\n"));
+  is_well_ = false;
+  const std::string bad = get(of("GET", "/health"));
+  EXPECT_THAT(bad, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(bad, testing::EndsWith("\r\n\r\nWRONG: no link\n"));
+}
+
+TEST_F(MetricsListener, answers_about_health_while_metrics_are_gathered) {
+  answers_ = false;
+  ASSERT_TRUE(listener_.listen("127.0.0.1:0"));
+  const HttpClient waits(listener_.where());
+  waits.say(of("GET", "/metrics"));
+  for (int i = 0; i < 20; ++i) loop_.turn(std::chrono::milliseconds(5));
+  EXPECT_THAT(get(of("GET", "/health")), StartsWith("HTTP/1.1 200"));
+  ASSERT_EQ(open_.size(), 1u);
+  open_.front()({"late 1\n"});
+  EXPECT_THAT(waits.answer(loop_), HasSubstr("late 1"));
+}
+
 TEST_F(MetricsListener, gathers_once_for_all_who_ask_at_the_same_time) {
   answers_ = false;
   ASSERT_TRUE(listener_.listen("127.0.0.1:0"));
@@ -139,7 +166,7 @@ TEST_F(MetricsListener, gathers_once_for_all_who_ask_at_the_same_time) {
   b.say(of("GET", "/metrics"));
   for (int i = 0; i < 20; ++i) loop_.turn(std::chrono::milliseconds(5));
   ASSERT_EQ(open_.size(), 1u);
-  open_.front()("late 1\n");
+  open_.front()({"late 1\n"});
   EXPECT_THAT(a.answer(loop_), HasSubstr("late 1"));
   EXPECT_THAT(b.answer(loop_), HasSubstr("late 1"));
   EXPECT_EQ(gathered_, 1u);
@@ -154,7 +181,7 @@ TEST_F(MetricsListener, who_leaves_before_the_page_is_there_is_forgotten) {
     for (int i = 0; i < 20; ++i) loop_.turn(std::chrono::milliseconds(5));
   }
   ASSERT_EQ(open_.size(), 1u);
-  open_.front()("late 1\n");
+  open_.front()({"late 1\n"});
   answers_ = true;
   EXPECT_THAT(get(of("GET", "/metrics")), HasSubstr("weir_up 1"));
 }
@@ -163,19 +190,20 @@ TEST_F(MetricsListener, ends_with_requests_under_way) {
   answers_ = false;
   metrics::Listener::Then late;
   {
-    metrics::Listener other(loop_, [&late](metrics::Listener::Then then) { late = std::move(then); });
+    metrics::Listener other(loop_,
+                            [&late](metrics::Path, metrics::Listener::Then then) { late = std::move(then); });
     ASSERT_TRUE(other.listen("127.0.0.1:0"));
     const HttpClient client(other.where());
     client.say(of("GET", "/metrics"));
     for (int i = 0; i < 20; ++i) loop_.turn(std::chrono::milliseconds(5));
   }
   ASSERT_TRUE(late);
-  late("nobody is there");
+  late({"nobody is there"});
 }
 
 TEST_F(MetricsListener, an_address_that_is_taken_is_told) {
   ASSERT_TRUE(listener_.listen("127.0.0.1:0"));
-  metrics::Listener other(loop_, [](const metrics::Listener::Then &) {});
+  metrics::Listener other(loop_, [](metrics::Path, const metrics::Listener::Then &) {});
   const Status second = other.listen(listener_.where());
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message, HasSubstr("cannot be had"));

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -222,6 +223,54 @@ TEST_F(WorkerTest, tunnels_are_judged_by_the_header_that_the_policy_names) {
          Reason::deny);
   expect(wan, carrying(other, allowed), Verdict::pass, Reason::allow);
   expect(wan, carrying(other, other), Verdict::pass, Reason::fallthrough);
+}
+
+TEST_F(WorkerTest, a_header_that_a_driver_cut_is_judged_as_in_one_piece) {
+  const Ipv4Fields denied{.source = "10.0.0.1"}, allowed{.source = "10.0.0.7"};
+  const std::vector<FrameBuilder> frames{
+      from_to("10.0.0.1", "192.0.2.1"),
+      FrameBuilder().ethernet().vlan(1).vlan(2).ipv4({.source = "10.0.0.7", .options_words = 3}).udp(1, 2),
+      FrameBuilder().ethernet().ipv6({.source = "2001:db8::1"}).udp(1, 2),
+      FrameBuilder().ethernet().ipv6({.source = "fe80::1", .hop_limit = 255}).icmp6(135),
+      FrameBuilder().ethernet().ipv4().ipv4(denied).udp(1, 2),
+      FrameBuilder().ethernet().ipv4().udp(1, 4789).vxlan().ethernet().ipv4(allowed),
+      FrameBuilder().ethernet().vlan(1).vlan(2).vlan(3).ipv4(denied),
+      FrameBuilder().ethernet().arp("10.0.0.1", "10.0.0.2")};
+  for (const Tunnels tunnels : {Tunnels::outer, Tunnels::inner, Tunnels::both}) {
+    enforce({.match = Match::source, .fallthrough = Verdict::drop, .tunnels = tunnels});
+    for (const FrameBuilder &builder : frames) {
+      const Frame frame = builder.frame();
+      const auto whole = gate_->judge(wan, frame.bytes);
+      for (std::size_t cut = 1; cut < std::min<std::size_t>(frame.bytes.size(), 100); ++cut) {
+        const auto got = gate_->judge(wan, frame.bytes, std::array{cut});
+        EXPECT_EQ(name_of(got.reason), name_of(whole.reason)) << "cut at " << cut;
+        EXPECT_EQ(name_of(got.verdict), name_of(whole.verdict)) << "cut at " << cut;
+        EXPECT_EQ(got.came_out, whole.came_out) << "cut at " << cut;
+      }
+    }
+  }
+}
+
+TEST_F(WorkerTest, frames_leave_as_they_came) {
+  enforce({.match = Match::source, .malformed = Verdict::pass, .too_many_tags = Verdict::pass});
+  std::vector<std::uint8_t> wrong_sums = from_to("192.0.2.1", "192.0.2.2").frame().bytes;
+  wrong_sums[24] = 0xBA, wrong_sums[25] = 0xD1, wrong_sums[40] = 0xBA, wrong_sums[41] = 0xD2;
+  const std::vector<std::vector<std::uint8_t>> frames{
+      wrong_sums,
+      FrameBuilder().ethernet().vlan(0x6005, 0x88a8).vlan(7).ipv4().udp(1, 2).payload(30).frame().bytes,
+      FrameBuilder().ethernet().vlan(1, 0x9100).vlan(2).vlan(3).ipv4().payload(9).frame().bytes,
+      FrameBuilder().ethernet().vlan(0).ipv6({.source = "2001:db9::1"}).icmp6(128).frame().bytes,
+      FrameBuilder().ethernet().ipv4({.ihl = 3u}).payload(61).frame().bytes,
+      FrameBuilder().ethernet().arp("10.0.0.1", "10.0.0.2").frame().bytes};
+  for (const auto &frame : frames) {
+    const std::uint64_t before = gate_->judged();
+    ASSERT_TRUE(gate_->offer(wan, frame));
+    while (gate_->judged() == before) std::this_thread::yield();
+    std::vector<std::vector<std::uint8_t>> out;
+    gate_->take(lan, [&](std::span<const std::uint8_t> seen) { out.emplace_back(seen.begin(), seen.end()); });
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(out.front(), frame);
+  }
 }
 
 TEST_F(WorkerTest, counts_survive_a_new_generation_and_packets_are_told_apart_by_it) {

@@ -27,7 +27,7 @@ Json report() {
   for (const CounterInfo &info : wire::counters) snapshot.total[info.id] = value_of(info.id);
   for (const CounterInfo &info : wire::counters) snapshot.under_generation[info.id] = value_of(info.id) + 50;
   snapshot.workers.push_back({.id = 0, .lcore = 1, .counters = snapshot.total});
-  PortSnapshot port{.name = "wan", .counters = {}};
+  PortSnapshot port{.name = "wan", .counters = {}, .link = {}};
   for (const PortCounterInfo &info : wire::port_counters) port.counters[info.id] = value_of(info.id);
   snapshot.ports.push_back(port);
   return Json::parse(stats_json(snapshot));

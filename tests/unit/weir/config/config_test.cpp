@@ -430,6 +430,67 @@ TEST(ConfigPorts, names_devices_and_peers_must_fit_together) {
   EXPECT_HAS(refused(ports("device: d0, peer: b", "name: b, peer: b")), "ports[1].device: missing");
 }
 
+TEST(ConfigPorts, peers_have_the_same_mtu) {
+  const auto with = [](const std::string &wan, const std::string &lan) {
+    return "version: 1\nports:\n- {name: wan, device: a, peer: lan" + wan +
+           "}\n- {name: lan, device: b, peer: wan" + lan + "}\n";
+  };
+  EXPECT_EQ(good(with(", mtu: 9000", ", mtu: 9000")).ports[1].mtu, 9000u);
+  EXPECT_FALSE(good(with("", "")).ports[0].mtu);
+  EXPECT_TRUE(good(with(", mtu: 1500", "")).ports[0].mtu);
+  EXPECT_HAS(
+      refused(with(", mtu: 9000", "")),
+      "weir.yaml:4: ports[1].mtu: 1500, and 9000 of its peer \"wan\": longer frames that come there would "
+      "not fit here; write the same for both");
+  EXPECT_HAS(refused(with(", mtu: 67", ", mtu: 67")),
+             "weir.yaml:3: ports[0].mtu: \"67\" is not a whole number from 68 to 64000");
+  EXPECT_HAS(refused(with(", mtu: jumbo", "")), "is not a whole number");
+}
+
+TEST(ConfigPorts, rings_flow_control_and_links_are_as_written) {
+  const auto with = [](const std::string &keys) {
+    return "version: 1\nports:\n- {name: wan, device: a, peer: lan, " + keys +
+           "}\n- {name: lan, device: b, peer: wan}\n";
+  };
+  const Port port =
+      good(with("rx_descriptors: 512, tx_descriptors: 2048, flow_control: obey, promiscuous: no, "
+                "link: follow"))
+          .ports[0];
+  EXPECT_EQ(port.rx_descriptors, 512u);
+  EXPECT_EQ(port.tx_descriptors, 2048u);
+  EXPECT_EQ(port.flow_control, FlowControl::obey);
+  EXPECT_EQ(port.promiscuous, false);
+  EXPECT_EQ(port.link, LinkLoss::follow);
+  EXPECT_FALSE(good(with("rx_queues: 1")).ports[0].promiscuous);
+  EXPECT_HAS(refused(with("rx_descriptors: 7")), "is not a whole number from 8 to 32768");
+  EXPECT_HAS(refused(with("flow_control: on")), "is not one of off, obey, send, both");
+}
+
+TEST(ConfigPorts, the_kernel_carries_between_its_own_interfaces_alone) {
+  const auto with = [](const std::string &wan, const std::string &lan, const char *device) {
+    return std::string(
+               "version: 1\neal: {vdevs: [\"net_af_packet0,iface=a\", \"net_af_xdp1,iface=b\"]}\nports:\n") +
+           "- {name: wan, device: " + device + ", peer: lan" + wan +
+           "}\n- {name: lan, device: net_af_xdp1, peer: wan" + lan + "}\n";
+  };
+  const std::string bypass = ", on_exit: bypass";
+  EXPECT_EQ(good(with(bypass, bypass, "net_af_packet0")).ports[0].on_exit, OnExit::bypass);
+  EXPECT_HAS(refused(with(bypass, "", "net_af_packet0")),
+             "ports[0].on_exit: bypass, and close at its peer \"lan\"");
+  EXPECT_HAS(refused(with(bypass, bypass, "\"0000:3b:00.0\"")), "is no interface of the kernel");
+}
+
+TEST(Config, health_is_told_to_a_program_with_an_absolute_path) {
+  const HealthHook hook =
+      good("version: 1\nhealth: {exec: /usr/local/sbin/card, timeout: 1m, hold: 5s}\n").health;
+  EXPECT_EQ(hook.exec, "/usr/local/sbin/card");
+  EXPECT_EQ(hook.timeout, 60s);
+  EXPECT_EQ(hook.hold, 5s);
+  EXPECT_TRUE(good("version: 1\n").health.exec.empty());
+  EXPECT_HAS(refused("version: 1\nhealth: {exec: bin/card}\n"),
+             "weir.yaml:2: health.exec: \"bin/card\" is no absolute path");
+}
+
 TEST(ConfigPolicy, match_defaults_to_remote_only_when_a_port_has_a_side) {
   const auto ports = [](const std::string &side) {
     return "ports:\n- {name: a, device: d0, peer: b" + side + "}\n- {name: b, device: d1, peer: a}\n";

@@ -1,6 +1,8 @@
 // The bytes of format version 5, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
 #include "tests/support/deny_filter_case.hpp"
+#include "weir/build/flow_table_builder.hpp"
+#include "weir/build/packet_rules_builder.hpp"
 #include "weir/build/prefix_ranges.hpp"
 
 #include <gtest/gtest.h>
@@ -20,6 +22,7 @@ constexpr const char *golden_words_file = "tests/golden/image_v5_words.hex";
 constexpr const char *golden_seesaw_file = "tests/golden/image_v5_seesaw.hex";
 constexpr const char *golden_cuckoo_file = "tests/golden/image_v5_cuckoo.hex";
 constexpr const char *golden_stack_file = "tests/golden/image_v5_stack.hex";
+constexpr const char *golden_rules_file = "tests/golden/image_v5_rules.hex";
 constexpr const char *golden_stacked_file = "tests/golden/image_v5_stacked.hex";
 
 std::string hex_lines(Bytes bytes) {
@@ -131,6 +134,37 @@ TEST(Image, bytes_of_a_stack_that_judges_are_what_they_were) {
   const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
   in.deny_filter = stack.input();
   expect_bytes(in, golden_stack_file);
+}
+
+// Packet rules with a port and a rate, and flows of both families.
+TEST(Image, bytes_of_packet_rules_and_flows_are_what_they_were) {
+  std::vector<image::RuleEntry> rules{build::rule_entry("telnet", RuleAction::reject),
+                                      build::rule_entry("dns", RuleAction::rate_limit)};
+  rules[1].packets = 1000;
+  rules[1].burst = 2000;
+  rules[1].per = RulePer::source;
+  rules[1].flows = 3;
+  std::vector<image::RulePattern> patterns{build::any_packet(0)};
+  patterns[0].names_protocol = patterns[0].names_ports = 1;
+  patterns[0].protocol = 6;
+  patterns[0].from_port_last = 65'535;
+  patterns[0].to_port_first = 23;
+  patterns[0].to_port_last = 25;
+  patterns[0].vlan_first = patterns[0].vlan_last = 12;
+  patterns[0].port = 0;
+  const std::vector<std::string> ports{"wan"};
+  const auto packet_rules =
+      build::build_packet_rules({.rules = rules, .patterns = patterns, .ports = ports}).value();
+  const std::uint64_t word = image::flow_word::leading_to(image::flow_word::asked(0x35002710, 17), 1);
+  const std::vector<image::FlowV4> v4{{0x0100000A'0200000A, word}, {0x0100000A'0300000A, word}};
+  const std::vector<image::FlowV6> v6{{{0xB80D0120, 1, 0xB80D0120, 2}, word}};
+  const auto flows = build::build_flow_table({.v4 = v4, .v6 = v6, .seed = 0xC0FFEE}).value();
+  build::BuildInput in;
+  in.packet_rules = packet_rules;
+  in.flows = flows;
+  in.identity.generation = 42;
+  in.seed = 0xC0FFEE;
+  expect_bytes(in, golden_rules_file, true);
 }
 
 } // namespace

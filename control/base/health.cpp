@@ -1,14 +1,17 @@
-#include "control/cli/health.hpp"
+#include "control/base/health.hpp"
 
-#include "control/cli/fields.hpp"
+#include "control/base/answers.hpp"
+#include "control/base/texts.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::cli {
+namespace weir::control {
 
 namespace {
 
 using nlohmann::json;
+using push::child, push::count_in, push::flag_in, push::has_number, push::lines_in, push::text_in;
 
 void look_at_dataplane(const json &dataplane, bool has_rules, Health &health) {
   if (!flag_in(dataplane, "connected")) {
@@ -29,6 +32,12 @@ void look_at_dataplane(const json &dataplane, bool has_rules, Health &health) {
     health.faults.push_back(
         "not in force: the dataplane has not been brought up to date yet and judges by generation " +
         text_in(dataplane, "generation"));
+  for (const json &port : child(dataplane, "ports"))
+    if (text_in(port, "link", "") == "down")
+      health.faults.push_back(
+          fmt::format("port {} has no link: no packet comes in or leaves there; look at its cable, "
+                      "its optics and the other end",
+                      text_in(port, "name")));
   for (const json &warning : child(dataplane, "warnings"))
     if (warning.is_string()) health.warnings.push_back(warning.get<std::string>());
 }
@@ -49,4 +58,4 @@ Health health_of(const json &status) {
   return health;
 }
 
-} // namespace weir::cli
+} // namespace weir::control

@@ -612,7 +612,8 @@ TEST_F(ApiTest, progress_says_how_far_the_change_at_hand_is_and_holds_nothing_up
     if (progress["unit"] == "entries") {
       EXPECT_EQ(progress["total"], 100'000);
     }
-    if (phases.empty() || phases.back() != progress["phase"]) phases.push_back(progress["phase"]);
+    const auto phase = progress["phase"].get<std::string>();
+    if (phases.empty() || phases.back() != phase) phases.push_back(phase);
     return phases.back() == Progress::name_of(Progress::Phase::pushing);
   }));
   EXPECT_EQ(std::ranges::count(phases, phases.back()), 1);

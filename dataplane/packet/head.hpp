@@ -5,7 +5,7 @@
 //   gathered   | 1024 bytes | -> | the rest | -> ...
 //
 // Bytes, their order and the length of the packet stay. Frames of the configured MTU fit in one segment
-// (port/packet_room.hpp), so that this is for drivers that cut all the same, and for longer frames.
+// (port/port_limits.hpp), so that this is for drivers that cut all the same, and for longer frames.
 #pragma once
 
 #include <rte_mbuf.h>

@@ -145,6 +145,22 @@ std::unique_ptr<dataplane::AttachedImage> attached_copy(Bytes bytes, Generation 
   return std::move(*attached);
 }
 
+std::unique_ptr<dataplane::AttachedImage> attached_gate(std::span<const build::EntryV4> hosts,
+                                                        Generation generation,
+                                                        const dataplane::AttachContext &context,
+                                                        const std::function<void(build::BuildInput &)> &add) {
+  build::BuildInput input;
+  input.lists.push_back({.name = "bad", .number = ListId(0), .side = Side::deny});
+  input.deny.v4 = hosts;
+  input.deny.hosts_v4 = build::HostHome::words;
+  input.identity.generation = generation;
+  input.seed = 0x5EED;
+  add(input);
+  Region region(build::image_bytes(input));
+  if (const auto report = build::build_image(input, region.bytes()); !report) give_up(report.error().message);
+  return attached_copy(region.bytes(), generation, context);
+}
+
 void throw_away(dataplane::SampleRings &samples) {
   for (std::size_t sort = 0; sort < dataplane::sample_sorts; ++sort)
     (void)samples.collect(static_cast<dataplane::SampleSort>(sort), 4096);

@@ -93,6 +93,10 @@ private:
 attached_copy(const Image &image, Generation generation, const dataplane::AttachContext &context);
 [[nodiscard]] std::unique_ptr<dataplane::AttachedImage>
 attached_copy(Bytes bytes, Generation generation, const dataplane::AttachContext &context);
+// Denied hosts in words, with what `add` puts beside them.
+[[nodiscard]] std::unique_ptr<dataplane::AttachedImage>
+attached_gate(std::span<const build::EntryV4> hosts, Generation generation,
+              const dataplane::AttachContext &context, const std::function<void(build::BuildInput &)> &add);
 
 // A net_ring port over these rings, started; `pool` is asked for by ethdev and not used by rings.
 [[nodiscard]] std::uint16_t ring_port(const std::string &name, rte_ring *rx, rte_ring *tx, rte_mempool *pool);

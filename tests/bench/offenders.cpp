@@ -61,17 +61,10 @@ std::vector<std::byte> section_of(Contender contender) {
 std::unique_ptr<dataplane::AttachedImage> build_gate(std::span<const build::EntryV4> entries,
                                                      Contender contender,
                                                      const dataplane::AttachContext &context) {
-  build::BuildInput input;
-  input.lists.push_back({.name = "bad", .number = ListId(0), .side = Side::deny});
-  input.deny.v4 = entries;
-  input.deny.hosts_v4 = build::HostHome::words;
-  input.identity.generation = Generation(1 + contender);
-  input.seed = 0x5EED;
   std::vector<std::byte> section;
-  if (contender != absent) input.offenders = section = section_of(contender);
-  Region region(build::image_bytes(input));
-  if (const auto report = build::build_image(input, region.bytes()); !report) give_up(report.error().message);
-  return attached_copy(region.bytes(), input.identity.generation, context);
+  return attached_gate(entries, Generation(1 + contender), context, [&](build::BuildInput &input) {
+    if (contender != absent) input.offenders = section = section_of(contender);
+  });
 }
 
 void bench_offenders(const Options &options, std::vector<Standing> &standings) {

@@ -59,12 +59,6 @@ std::unique_ptr<dataplane::AttachedImage> build_gate(std::span<const build::Entr
                                                      std::span<const std::uint32_t> sources,
                                                      Contender contender,
                                                      const dataplane::AttachContext &context) {
-  build::BuildInput input;
-  input.lists.push_back({.name = "bad", .number = ListId(0), .side = Side::deny});
-  input.deny.v4 = entries;
-  input.deny.hosts_v4 = build::HostHome::words;
-  input.identity.generation = Generation(1 + contender);
-  input.seed = 0x5EED;
   std::vector<std::byte> rules, table;
   if (contender != absent) {
     std::vector<image::RuleEntry> list;
@@ -73,13 +67,13 @@ std::unique_ptr<dataplane::AttachedImage> build_gate(std::span<const build::Entr
     for (std::size_t i = 0; i < std::max<std::size_t>(all.size(), 1); ++i)
       list.push_back(build::rule_entry(fmt::format("r{}", i), RuleAction::count));
     rules = build::build_packet_rules({.rules = list, .patterns = all, .ports = {}}).value();
-    input.packet_rules = rules;
   }
   if (contender == flows || contender == both)
-    input.flows = table = build::build_flow_table({.v4 = exact_flows(sources), .v6 = {}, .seed = 5}).value();
-  Region region(build::image_bytes(input));
-  if (const auto report = build::build_image(input, region.bytes()); !report) give_up(report.error().message);
-  return attached_copy(region.bytes(), input.identity.generation, context);
+    table = build::build_flow_table({.v4 = exact_flows(sources), .v6 = {}, .seed = 5}).value();
+  return attached_gate(entries, Generation(1 + contender), context, [&](build::BuildInput &input) {
+    input.packet_rules = rules;
+    input.flows = table;
+  });
 }
 
 void bench_packet_rules(const Options &options, std::vector<Standing> &standings) {

@@ -42,8 +42,8 @@ void check_rule(const Config &config, const PacketRule &rule, const auto &add) {
   if (std::ranges::find(names, rule.port) == names.end())
     add(".port",
         fmt::format(
-            "no port of weir is named \"{}\"{}; it is the one that a packet enters, those of TCP and UDP are "
-            "from_port and to_port",
+            "no port of weir is named \"{}\", and a packet enters by one of those; ports of TCP and UDP are "
+            "from_port and to_port{}",
             shown(rule.port), did_you_mean(rule.port, names)));
 }
 

@@ -2,6 +2,7 @@
 #include "dataplane/image/classifier_bound.hpp"
 #include "tests/support/dataplane_client.hpp"
 #include "tests/support/eal.hpp"
+#include "tests/support/judged.hpp"
 #include "tests/support/random_packet_rules.hpp"
 #include "tests/support/ring_gate.hpp"
 #include "tests/support/test_image.hpp"
@@ -61,10 +62,7 @@ protected:
   }
 
   void expect(unsigned port, const FrameBuilder &frame, Verdict verdict, Reason reason) {
-    const auto outcome = gate_->judge(port, frame.frame().bytes);
-    EXPECT_EQ(name_of(outcome.reason), name_of(reason));
-    EXPECT_EQ(name_of(outcome.verdict), name_of(verdict));
-    EXPECT_EQ(outcome.came_out, verdict == Verdict::pass);
+    expect_judged(*gate_, port, frame, verdict, reason);
   }
   [[nodiscard]] Json counted(const std::string &rule) {
     DataplaneClient control(gate_->socket());

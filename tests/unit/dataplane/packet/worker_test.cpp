@@ -1,6 +1,7 @@
 // Packets through a real worker on ring ports: the verdict order, which address is judged, tags.
 #include "tests/support/dataplane_client.hpp"
 #include "tests/support/eal.hpp"
+#include "tests/support/judged.hpp"
 #include "tests/support/packets.hpp"
 #include "tests/support/ring_gate.hpp"
 #include "tests/support/test_image.hpp"
@@ -54,10 +55,7 @@ protected:
   }
 
   void expect(unsigned port, const FrameBuilder &frame, Verdict verdict, Reason reason) {
-    const auto outcome = gate_->judge(port, frame.frame().bytes);
-    EXPECT_EQ(name_of(outcome.reason), name_of(reason));
-    EXPECT_EQ(name_of(outcome.verdict), name_of(verdict));
-    EXPECT_EQ(outcome.came_out, verdict == Verdict::pass);
+    expect_judged(*gate_, port, frame, verdict, reason);
   }
 
   static FrameBuilder from_to(const char *source, const char *destination) {

@@ -79,8 +79,7 @@ bool DataplaneClient::try_send_raw(Bytes message) {
   return send(fd_, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-WireMessage DataplaneClient::receive() {
-  constexpr int patience_ms = 10'000;
+WireMessage DataplaneClient::receive(int patience_ms) {
   pollfd p{fd_, POLLIN, 0};
   if (poll(&p, 1, patience_ms) != 1) return {};
   std::vector<std::byte> buffer(wire::message_bytes_max);
@@ -92,7 +91,7 @@ WireMessage DataplaneClient::receive() {
   return message;
 }
 
-WireMessage DataplaneClient::ask(wire::Type type, Bytes payload, int fd) {
+WireMessage DataplaneClient::ask(wire::Type type, Bytes payload, int fd, int patience_ms) {
   wire::Header header;
   header.type = type;
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
@@ -100,7 +99,7 @@ WireMessage DataplaneClient::ask(wire::Type type, Bytes payload, int fd) {
   iovec parts[2] = {{&header, sizeof header}, {const_cast<std::byte *>(payload.data()), payload.size()}};
   if (!send_with(fd_, parts, fd)) return {};
   for (;;) {
-    WireMessage answer = receive();
+    WireMessage answer = receive(patience_ms);
     if (answer.header.type == wire::Type{} || answer.header.request == header.request) return answer;
   }
 }
@@ -113,7 +112,7 @@ WireMessage DataplaneClient::stage(Bytes image, int seals) {
     store_id = header.store_id;
   }
   const int fd = make_memfd(image, seals);
-  WireMessage answer = ask(wire::Type::stage, std::as_bytes(std::span(&stage, 1)), fd);
+  WireMessage answer = ask(wire::Type::stage, std::as_bytes(std::span(&stage, 1)), fd, 60'000);
   close(fd);
   return answer;
 }

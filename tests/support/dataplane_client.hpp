@@ -40,15 +40,16 @@ public:
 
   [[nodiscard]] const wire::Hello &hello() const noexcept { return hello_; }
 
-  // Sends and waits (ten seconds at most) for the answer to this request; a dead peer gives an
+  // Sends and waits (ten seconds at most, unless told) for the answer to this request; a dead peer gives an
   // empty message of type 0.
-  WireMessage ask(wire::Type type, Bytes payload, int fd = -1);
+  WireMessage ask(wire::Type type, Bytes payload, int fd = -1, int patience_ms = 10'000);
   void send_raw(Bytes message);
   bool try_send_raw(Bytes message); // false when it would wait
   void send_empty(int fd);          // a message of no bytes that brings a descriptor
-  WireMessage receive();
+  WireMessage receive(int patience_ms = 10'000);
 
-  // An image with the claims of its own header.
+  // An image with the claims of its own header. Waits for a minute: on a busy machine the classifier of some dozen packet
+  // rules that cross one another takes longer than ten seconds.
   WireMessage stage(Bytes image) { return stage(image, usual_seals()); }
   WireMessage stage(Bytes image, int seals);
   WireMessage commit(std::uint64_t generation, std::uint64_t sequence);

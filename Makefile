@@ -66,6 +66,25 @@ SRC.tests := $(foreach k,$(TEST_KINDS),$(call tests_of,$(k)))
 
 obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
 
+# Files of a folder are compiled so many at a time, since it takes longer to read what they include than to read them: a
+# build from nothing takes half of the time. Names of one file alone must then differ within a folder; a test has a
+# namespace of its own name, which is a law. `make TOGETHER=1` is for who edits one file again and again.
+TOGETHER ?= 8
+# Entry points; vector instructions that a whole file asks for; macros of curses; what is measured, where no neighbour may
+# decide what is inlined.
+ALONE := %/main.cpp tests/fuzz/% tests/bench/% tests/tidy/% include/weir/lookup/kernels/% include/weir/learn/tree_% control/cli/terminal.cpp
+ALONE.measured := include/% dataplane/%
+MORE_THAN_TOGETHER := $(shell echo $$(($(TOGETHER) + 1)))
+# A unit of several files is called after the first: folder/from_NAME.cpp, below $(OUT)/together.
+name_unit = $(if $(word 2,$(2)),$(if $(UNIT.$(1)),,$(eval UNIT.$(1) := $(2))$(eval UNITS += $(1)))$(1),$(2))
+units_of = $(if $(1),$(call name_unit,$(dir $(firstword $(1)))from_$(notdir $(firstword $(1))),$(wordlist 1,$(TOGETHER),$(1))) \
+           $(call units_of,$(wordlist $(MORE_THAN_TOGETHER),$(words $(1)),$(1))))
+files_in = $(foreach f,$(2),$(if $(filter $(1),$(dir $(f))),$(f)))
+units_but = $(filter $(1),$(2)) $(foreach d,$(sort $(dir $(filter-out $(1),$(2)))),$(call units_of,$(call files_in,$(d),$(filter-out $(1),$(2)))))
+units = $(call units_but,$(ALONE) $(if $(filter asan,$(PROFILE)),,$(ALONE.measured)),$(1))
+objects = $(call obj,$(call units,$(1)))
+either_object = $(call obj,$(sort $(1) $(call units,$(1))))
+
 LIB_WEIR := $(OUT)/libweir.a
 LIB_CONTROL := $(OUT)/libcontrol.a
 LIB_DAEMON := $(OUT)/libdaemon.a
@@ -245,16 +264,16 @@ clean: ## remove build/
 	$(Q)rm -rf build
 
 # ---- how things are made -----------------------------------------------------------------------
-DPDK_OBJECTS := $(call obj,$(SRC.dataplane) $(SRC.p4) dataplane/main.cpp $(SRC.tests) $(SRC.support) $(call find_cpp,tests/bench tests/fuzz))
+DPDK_OBJECTS := $(call either_object,$(SRC.dataplane) $(SRC.p4) dataplane/main.cpp $(SRC.tests) $(SRC.support) $(call find_cpp,tests/bench tests/fuzz))
 
 $(DPDK_OBJECTS): CPPFLAGS += $(DPDK_CFLAGS)
 
 # Tests take half of the time of a build. Those that start processes wait for these, and have no loops of their own
 # worth optimising. Those of unit and property have: a program has one copy of an inline function, whoever compiled
 # it, so that code of the library runs in them as they are compiled. Lines of a crash are what check-asan is for.
-UNOPTIMISED := $(call obj,$(foreach k,functional system faults attack tidy,$(call tests_of,$(k))))
-OPTIMISED_LESS := $(call obj,$(foreach k,unit property fuzz,$(call tests_of,$(k))))
-OPTIMISED := $(call obj,$(foreach p,weir control daemon cli dataplane p4 support,$(SRC.$(p))) dataplane/main.cpp \
+UNOPTIMISED := $(call either_object,$(foreach k,functional system faults attack tidy,$(call tests_of,$(k))))
+OPTIMISED_LESS := $(call either_object,$(foreach k,unit property fuzz,$(call tests_of,$(k))))
+OPTIMISED := $(call either_object,$(foreach p,weir control daemon cli dataplane p4 support,$(SRC.$(p))) dataplane/main.cpp \
                control/daemon/main.cpp $(call find_cpp,tests/lab tests/bench))
 FLAGS.unoptimised := -O0 -g0
 FLAGS.optimised_less := -O1 -g0
@@ -311,11 +330,11 @@ $(eval $(call with_pch,$(OPTIMISED_LESS),optimised_less))
 else ifeq ($(PROFILE),asan)
 # Optimising takes two thirds of the time of what is instrumented; what has no loops goes without. Programs take the
 # library's inline functions from the objects that are linked first, which are optimised.
-MEMORY_PROGRAMS := $(call obj,$(SRC.weir) $(SRC.control))
-MEMORY_CONTROL := $(call obj,$(SRC.daemon) $(SRC.cli))
-MEMORY_DATAPLANE := $(call obj,$(SRC.dataplane) $(SRC.p4))
-MEMORY_PLAIN_TESTS := $(call obj,$(filter tests/unit/control/% tests/unit/dataplane/% tests/unit/p4/%,$(call tests_of,unit)))
-MEMORY_TESTS := $(filter-out $(MEMORY_PLAIN_TESTS),$(OPTIMISED_LESS)) $(call obj,$(SRC.support))
+MEMORY_PROGRAMS := $(call objects,$(SRC.weir) $(SRC.control))
+MEMORY_CONTROL := $(call objects,$(SRC.daemon) $(SRC.cli))
+MEMORY_DATAPLANE := $(call objects,$(SRC.dataplane) $(SRC.p4))
+MEMORY_PLAIN_TESTS := $(call objects,$(filter tests/unit/control/% tests/unit/dataplane/% tests/unit/p4/%,$(call tests_of,unit)))
+MEMORY_TESTS := $(filter-out $(MEMORY_PLAIN_TESTS),$(OPTIMISED_LESS)) $(call either_object,$(SRC.support))
 $(MEMORY_PLAIN_TESTS): private CXXFLAGS += -O0
 $(eval $(call with_pch,$(MEMORY_PROGRAMS),instrumented))
 $(eval $(call with_pch,$(MEMORY_CONTROL),memory_control))
@@ -339,7 +358,19 @@ $(OUT)/obj/%.o: %.cpp
 	@echo "  CXX  $<"
 	$(Q)$(CCACHE) $(CXX) $(PCH_FLAGS) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
 
-$(call obj,p4/swx/program.cpp): p4/generated/acl.spec # holds it
+$(OUT)/obj/%.o: $(OUT)/together/%.cpp
+	@mkdir -p $(@D)
+	@echo "  CXX  $(*D): $(notdir $(basename $(UNIT.$*.cpp)))"
+	$(Q)$(CCACHE) $(CXX) $(PCH_FLAGS) $(CPPFLAGS) $(CXXFLAGS) $(if $(findstring clang,$(CXX)),,-Wno-subobject-linkage) -MMD -MP -c $< -o $@
+
+# Anew when a file came or went.
+$(OUT)/together/%.cpp: force
+	@mkdir -p $(@D)
+	$(Q)printf '#include "%s"\n' $(UNIT.$*.cpp) >$@.new && if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+.PHONY: force
+.PRECIOUS: $(OUT)/together/%.cpp
+
+$(call either_object,p4/swx/program.cpp $(filter p4/swx/%,$(SRC.p4))): p4/generated/acl.spec # program.cpp holds it
 
 # ar q: r would keep one of two members of the same name.
 define archive
@@ -348,13 +379,13 @@ define archive
 $(Q)rm -f $@ && ar qcs $@ $^
 endef
 
-$(LIB_WEIR): $(call obj,$(SRC.weir)) ; $(archive)
-$(LIB_CONTROL): $(call obj,$(SRC.control)) ; $(archive)
-$(LIB_DAEMON): $(call obj,$(SRC.daemon)) ; $(archive)
-$(LIB_CLI): $(call obj,$(filter-out control/cli/main.cpp,$(SRC.cli))) ; $(archive)
-$(LIB_DATAPLANE): $(call obj,$(SRC.dataplane)) ; $(archive)
-$(LIB_P4): $(call obj,$(SRC.p4)) ; $(archive)
-$(LIB_SUPPORT): $(call obj,$(SRC.support)) ; $(archive)
+$(LIB_WEIR): $(call objects,$(SRC.weir)) ; $(archive)
+$(LIB_CONTROL): $(call objects,$(SRC.control)) ; $(archive)
+$(LIB_DAEMON): $(call objects,$(SRC.daemon)) ; $(archive)
+$(LIB_CLI): $(call objects,$(filter-out control/cli/main.cpp,$(SRC.cli))) ; $(archive)
+$(LIB_DATAPLANE): $(call objects,$(SRC.dataplane)) ; $(archive)
+$(LIB_P4): $(call objects,$(SRC.p4)) ; $(archive)
+$(LIB_SUPPORT): $(call objects,$(SRC.support)) ; $(archive)
 
 define link
 @mkdir -p $(@D)
@@ -451,7 +482,7 @@ $(BIN)/tests/faults: | $(BIN)/tests/libweirfault.so
 
 weir_first = $(filter tests/$(1)/weir/%,$(2)) $(filter-out tests/$(1)/weir/%,$(2))
 define test_program
-$(BIN)/tests/$(1): $(call obj,$(call weir_first,$(1),$(call tests_of,$(1)))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
+$(BIN)/tests/$(1): $(call obj,$(call weir_first,$(1),$(call units,$(call tests_of,$(1))))) $(LIB_SUPPORT) $(LIB_DATAPLANE) $(LIB_CLI) $(LIB_P4) $(LIB_DAEMON) $(LIB_CONTROL) $(LIB_WEIR)
 	$$(link) -lgtest -lgmock -lgtest_main $$(LIBS.control) $$(LIBS.cli) $$(LIBS.dataplane)
 endef
 $(foreach k,$(filter-out tidy,$(TEST_KINDS)),$(eval $(call test_program,$(k))))
@@ -513,7 +544,8 @@ $(BIN)/tests/races: $(call obj,$(RACE_TESTS) $(RACE_SUPPORT) $(RACE_RULES)) $(LI
 SOURCES = $(shell find include control dataplane p4 tests 2>/dev/null -name '*.[ch]pp')
 SCRIPTS = $(shell grep -rlIE -m1 '^\#!/(usr/)?bin/(env )?(ba)?sh' .ci p4 tests pcaps p4 2>/dev/null)
 # Not those that clang compiles for check-asan, with the same warnings as errors.
-LINT_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(filter-out tests/unit/% tests/property/%,$(filter %.cpp,$(SOURCES))))
+LINT_SOURCES = $(sort $(filter-out tests/unit/% tests/property/%,$(filter %.cpp,$(SOURCES))))
+LINT_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(call units_but,$(ALONE),$(LINT_SOURCES)))
 LINT_FLAGS = $(CPPFLAGS) $(DPDK_CFLAGS) $(CXXFLAGS) $(CLANG_FLAGS)
 
 .PHONY: lint-now lint-format lint-scripts lint-laws
@@ -528,7 +560,7 @@ lint-laws: $(BIN)/tests/tidy # but for the one that compiles every header, for m
 # A changed header is read alone.
 CHANGED = $(eval CHANGED := $$(shell tests/support/changed.py files $(BASE)))$(CHANGED)
 CHANGED_SOURCES = $(filter %.cpp %.hpp,$(CHANGED))
-CHANGED_STAMPS = $(filter $(LINT_STAMPS),$(patsubst %.cpp,build/lint/%.ok,$(CHANGED))) \
+CHANGED_STAMPS = $(patsubst %.cpp,build/lint/%.ok,$(filter $(LINT_SOURCES),$(CHANGED))) \
                  $(patsubst %.hpp,build/lint/%.hpp.ok,$(filter %.hpp,$(CHANGED)))
 
 .PHONY: lint-changed-format
@@ -541,10 +573,12 @@ LINT_CCACHE = $(if $(CCACHE),env CCACHE_DEPEND=1 CCACHE_COMPILERTYPE=clang CCACH
                 CCACHE_EXTRAFILES=.clang-tidy $(CCACHE))
 define lint
 @mkdir -p $(@D)
-@echo "  LINT $<"
+@echo "  LINT $(if $(UNIT.$*.cpp),$(*D): $(notdir $(basename $(UNIT.$*.cpp))),$<)"
 $(Q)$(LINT_CCACHE) tests/support/lint.sh $(LINT_FLAGS) $(1) -MMD -MP -MT $@ -MF $(@:.ok=.d) -c $< -o $@
 endef
 build/lint/%.ok: %.cpp .clang-tidy tests/support/lint.sh
+	$(call lint)
+build/lint/%.ok: $(OUT)/together/%.cpp .clang-tidy tests/support/lint.sh
 	$(call lint)
 build/lint/%.hpp.ok: %.hpp .clang-tidy tests/support/lint.sh
 	$(call lint,-Wno-pragma-once-outside-header -x c++)
@@ -589,7 +623,7 @@ attack-now: $(BIN)/tests/attack $(PROGRAMS)
 	  grep -hE '^[a-z-]+: [0-9]+ ' $(OUT)/results/attack.log; exit $$code
 
 # ---- lab ---------------------------------------------------------------------------------------
-$(BIN)/weir-lab: $(call obj,$(call find_cpp,tests/lab) tests/support/standings.cpp) $(LIB_CONTROL) $(LIB_WEIR)
+$(BIN)/weir-lab: $(call objects,$(call find_cpp,tests/lab)) $(call obj,tests/support/standings.cpp) $(LIB_CONTROL) $(LIB_WEIR)
 	$(link) $(LIBS.control)
 
 # ---- bench -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ namespace weir::cli {
 
 namespace {
 
-std::string percent(const Json &object, const char *name) {
+std::string percent_in(const Json &object, const char *name) {
   if (!has_number(object, name)) return "-";
   const double value = 100 * number_in(object, name);
   return value > 0 && value < 0.001 ? "under 0.001 %" : fmt::format("{:.3g} %", value);
@@ -40,8 +40,8 @@ std::string allow_filter_plan(const Json &filter) {
     return text + fmt::format("confirm {}\n"
                               "  accepts in error: {} new, {} with all the keys there is room for; any "
                               "address alike\n",
-                              text_in(filter, "confirm"), percent(predicted, "plain"),
-                              percent(predicted, "plain_churned"));
+                              text_in(filter, "confirm"), percent_in(predicted, "plain"),
+                              percent_in(predicted, "plain_churned"));
   const std::uint64_t left_out = count_in(filter, "left_out");
   text +=
       fmt::format("{} functions{}; {} of {} vulnerable keys {}{}; confirm {}\n", count_in(filter, "hashes"),
@@ -51,8 +51,8 @@ std::string allow_filter_plan(const Json &filter) {
                   text_in(filter, "confirm"));
   text +=
       fmt::format("  accepts in error: by cost {} new, {} after churn; a key that nobody guards {} and {}\n",
-                  percent(predicted, "weighted"), percent(predicted, "weighted_churned"),
-                  percent(predicted, "plain"), percent(predicted, "plain_churned"));
+                  percent_in(predicted, "weighted"), percent_in(predicted, "weighted_churned"),
+                  percent_in(predicted, "plain"), percent_in(predicted, "plain_churned"));
   return text;
 }
 
@@ -63,16 +63,16 @@ std::string allow_filter_status(const Json &filter) {
                                  size_text(filter), text_in(filter, "confirm"));
   text += "  accepts in error: predicted ";
   text += is_alike_to_all(filter)
-              ? fmt::format("{} of all, {} when full", percent(predicted, "plain"),
-                            percent(predicted, "plain_churned"))
-              : fmt::format("{} of denied, {} of others", percent(predicted, "weighted_churned"),
-                            percent(predicted, "plain_churned"));
+              ? fmt::format("{} of all, {} when full", percent_in(predicted, "plain"),
+                            percent_in(predicted, "plain_churned"))
+              : fmt::format("{} of denied, {} of others", percent_in(predicted, "weighted_churned"),
+                            percent_in(predicted, "plain_churned"));
   if (const Json &measured = child(filter, "measured"); measured.is_object())
     text +=
         fmt::format("; measured {} of denied, {} of all not allowed; allow tables asked {} times, for {} of "
                     "the packets",
-                    percent(measured, "denied_rate"), percent(measured, "rate"),
-                    thousands_in(measured, "table_asked"), percent(measured, "table_asked_per_packet"));
+                    percent_in(measured, "denied_rate"), percent_in(measured, "rate"),
+                    thousands_in(measured, "table_asked"), percent_in(measured, "table_asked_per_packet"));
   return text + '\n';
 }
 

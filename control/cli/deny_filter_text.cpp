@@ -10,7 +10,7 @@ namespace weir::cli {
 
 namespace {
 
-std::string percent(const Json &object, const char *name) {
+std::string tiny_percent_in(const Json &object, const char *name) {
   if (!has_number(object, name)) return "-";
   const double value = 100 * number_in(object, name);
   return value > 0 && value < 1e-6 ? "under 0.000001 %" : fmt::format("{:.3g} %", value);
@@ -39,7 +39,7 @@ std::string budget_text(const Json &filter) {
   if (!is_compact(filter)) return {};
   return fmt::format(
       "  budgets: {} of questions that no list answers, {} of unknown sources{}\n",
-      percent(filter, "false_positive_budget"), percent(filter, "unknown_budget"),
+      tiny_percent_in(filter, "false_positive_budget"), tiny_percent_in(filter, "unknown_budget"),
       flag_in(filter, "keeps_budget")
           ? ""
           : "; the first is not kept" +
@@ -58,8 +58,9 @@ std::string tried_text(const Json &tried) {
       "{}: {}, {:.2f} bits a host, in error {}, {} of known sources, {} of unknown ones; additions {}; "
       "{:.1f} ns{}{}\n",
       name, bytes_text(static_cast<std::uint64_t>(number_in(tried, "bytes"))),
-      number_in(tried, "bits_per_key"), percent(tried, "efpr"), percent(tried, "known"),
-      percent(tried, "efpb"), text_in(tried, "update", "") == "in_place" ? "in place" : "to the overlay",
+      number_in(tried, "bits_per_key"), tiny_percent_in(tried, "efpr"), tiny_percent_in(tried, "known"),
+      tiny_percent_in(tried, "efpb"),
+      text_in(tried, "update", "") == "in_place" ? "in place" : "to the overlay",
       number_in(tried, "ns_per_lookup"), why_not.empty() ? "" : ": ", why_not);
 }
 
@@ -74,8 +75,9 @@ std::string deny_filter_plan(const Json &filter) {
     text += fmt::format(
         "  in error: {} of questions that no list answers, with psi {}; {} of known sources, {} of "
         "unknown ones; one layer {}\n",
-        percent(predicted, "efpr"), percent(predicted, "psi"), percent(predicted, "known"),
-        percent(predicted, "efpb"), percent(predicted, "single"));
+        tiny_percent_in(predicted, "efpr"), tiny_percent_in(predicted, "psi"),
+        tiny_percent_in(predicted, "known"), tiny_percent_in(predicted, "efpb"),
+        tiny_percent_in(predicted, "single"));
     text += budget_text(filter);
     if (const std::uint64_t bytes = count_in(filter, "class_map_bytes"); bytes != 0)
       text += fmt::format("  class map, which names the lists of what it denies: {}\n", bytes_text(bytes));
@@ -97,16 +99,16 @@ std::string deny_filter_status(const Json &plan, std::int64_t now) {
   if (!predicted.is_object()) return {};
   std::string text = fmt::format("{}: {}\n", what_of(filter), shape_text(filter));
   text += fmt::format("  in error: predicted {} of questions that no list answers, {} of unknown sources",
-                      percent(built.is_object() ? built : predicted, "efpr"),
-                      percent(built.is_object() ? built : predicted, "efpb"));
-  if (has_number(measured, "efpr")) text += fmt::format("; measured {}", percent(measured, "efpr"));
+                      tiny_percent_in(built.is_object() ? built : predicted, "efpr"),
+                      tiny_percent_in(built.is_object() ? built : predicted, "efpb"));
+  if (has_number(measured, "efpr")) text += fmt::format("; measured {}", tiny_percent_in(measured, "efpr"));
   if (is_compact(filter) && measured.is_object())
     text += fmt::format(", {} of {} denials that were checked; {} sources relieved",
                         thousands_in(measured, "errors"), thousands_in(measured, "checked"),
                         thousands_in(measured, "relieved"));
-  text += fmt::format("\n  psi: predicted {}", percent(predicted, "psi"));
+  text += fmt::format("\n  psi: predicted {}", tiny_percent_in(predicted, "psi"));
   if (has_number(measured, "psi"))
-    text += fmt::format(", measured {} over {} samples", percent(measured, "psi"),
+    text += fmt::format(", measured {} over {} samples", tiny_percent_in(measured, "psi"),
                         thousands_in(measured, "psi_samples"));
   text += fmt::format("; planned {}", when_text(time_in(plan, "planned_at"), now));
   if (const std::string why = text_in(plan, "built_for", ""); !why.empty()) text += ", " + why;

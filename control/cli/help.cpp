@@ -8,7 +8,7 @@ namespace weir::cli {
 
 namespace {
 
-constexpr std::array<VerbHelp, 29> verbs{{
+constexpr std::array<VerbHelp, 29> verb_helps{{
     {"replay", "send a capture file through a private weir and show what it decides",
      "Starts a private weir-dataplane and weir-control in a temporary folder, lets every packet of the\n"
      "capture pass the same worker that serves real ports, and prints the verdict table. Nothing is left\n"
@@ -179,8 +179,8 @@ constexpr std::array<VerbHelp, 29> verbs{{
 
 const VerbHelp &help_of(std::string_view name) {
   const auto found =
-      std::find_if(verbs.begin(), verbs.end(), [&](const VerbHelp &v) { return v.name == name; });
-  assert(found != verbs.end());
+      std::find_if(verb_helps.begin(), verb_helps.end(), [&](const VerbHelp &v) { return v.name == name; });
+  assert(found != verb_helps.end());
   return *found;
 }
 

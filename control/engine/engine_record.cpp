@@ -12,10 +12,6 @@ namespace {
 constexpr auto undo_wait = std::chrono::seconds(1);
 constexpr std::size_t audited_lists_max = 20; // named in a record; the others are counted
 
-double ms_since(push::Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(push::Clock::now() - start).count();
-}
-
 std::vector<store::ListMeta> metas_of(const RuleSet &rules) {
   std::vector<store::ListMeta> metas;
   for (const RuleList &list : rules.lists)
@@ -158,7 +154,7 @@ void Engine::go_live(bool in_force) {
     change.result.to = change.to;
   }
   change.result.in_force = in_force;
-  change.result.live_ms = ms_since(change.started);
+  change.result.live_ms = push::ms_since(change.started);
   pusher_.expect(store_.id(), live_record_.id);
   ready_.reset();
   if (!in_force && change.image && change.image->fd.get() >= 0) ready_ = std::move(change.image);

@@ -19,10 +19,6 @@ namespace {
 constexpr std::size_t absent_told_max = 100;
 constexpr std::uint64_t audited_entries_max = 8; // named in a record; the others are counted
 
-double ms_since(push::Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(push::Clock::now() - start).count();
-}
-
 } // namespace
 
 Status EntryGroups::check_guards(const RuleSet &rules, const Work &work) {
@@ -90,7 +86,7 @@ void EntryGroups::answer_when_applied(EntriesDone result, push::Clock::time_poin
   around_.pusher.when_applied(
       sequence, [result = std::move(result), since, done = std::move(done)](const Status &applied) mutable {
         result.in_force = applied.has_value();
-        result.in_force_ms = ms_since(since);
+        result.in_force_ms = push::ms_since(since);
         if (!applied)
           result.note =
               "stored, and in force as soon as the dataplane takes it (" + applied.error().message + ")";

@@ -21,8 +21,6 @@ namespace {
 // Allowed hosts among the known negatives: so many at most, or a quarter of the keys.
 constexpr std::uint64_t allowed_least = 4096;
 
-double as_double(std::uint64_t count) { return static_cast<double>(count); }
-
 // ---- known negatives ---------------------------------------------------------------------------
 
 // Sources of samples, the hottest first, without those that a list denies by now, or that are never asked
@@ -86,8 +84,6 @@ void advise(DenyFilterPlan &plan, double rate) {
                                  as_double(plan.planned_keys), curve_of(plan), rate))
     plan.advice = std::move(*advice);
 }
-
-std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
 // Room for what `list add` brings until the next image.
 void count_keys(DenyFilterPlan &plan, std::uint64_t keys) {

@@ -11,9 +11,6 @@
 namespace weir::plan {
 namespace {
 
-double as_double(std::uint64_t count) { return static_cast<double>(count); }
-std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
-
 // The form that is asked fastest first: each next one has to save something.
 constexpr std::array candidates{
     DenyForm::split_block, DenyForm::bloom,    DenyForm::fuse,  DenyForm::chained_and_shared,
@@ -183,6 +180,8 @@ std::string why_not(const DenyFilterPlan &plan, const DenyFilterPlan::Tried &tri
 }
 
 } // namespace
+
+std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
 CostCurve curve_of(const DenyFilterPlan &plan) {
   std::vector<double> costs;

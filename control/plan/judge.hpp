@@ -7,6 +7,9 @@
 
 namespace weir::plan {
 
+[[nodiscard]] inline double as_double(std::uint64_t count) { return static_cast<double>(count); }
+[[nodiscard]] std::string percent(double share); // 0.00125 is "0.125 %"
+
 // What is known of the traffic, for sizes: the sources of `known_cost`, and how much others ask.
 [[nodiscard]] CostCurve curve_of(const DenyFilterPlan &plan);
 [[nodiscard]] StackTask stack_task(const DenyFilterPlan &plan, StackBase base, std::uint64_t positives);

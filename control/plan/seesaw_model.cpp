@@ -127,10 +127,10 @@ void begin_poisson(std::span<double> states, double mean) {
 }
 
 // Cells and their use, in numbers of the model's page.
-struct Sizes {
+struct CellSizes {
   double m, mu, k;
 
-  explicit Sizes(const build::SeesawParams &p)
+  explicit CellSizes(const build::SeesawParams &p)
       : m(static_cast<double>(p.cell_words * (64 / width_of(p)))),
         mu(static_cast<double>(p.modulator_words * (64 / (p.count_bits + p.index_bits)))), k(p.hashes) {}
   static unsigned width_of(const build::SeesawParams &p) {
@@ -161,7 +161,7 @@ Occupied occupied(double mean, unsigned maximum, double turnover) {
 }
 
 SeesawForecast forecast_seesaw(const build::SeesawParams &p, double keys, double guarded, double turnover) {
-  const Sizes sizes(p);
+  const CellSizes sizes(p);
   const auto [m, mu, k] = sizes;
   const double q = sizes.sealed(guarded), c = sizes.conflicting(q);
   const double load = std::max(keys * c / mu, 1e-12);
@@ -188,7 +188,7 @@ SeesawForecast forecast_seesaw(const build::SeesawParams &p, double keys, double
 
 SeesawForecast forecast_seesaw_late(const build::SeesawParams &p, double keys, double guarded,
                                     double turnover) {
-  const Sizes sizes(p);
+  const CellSizes sizes(p);
   const auto [m, mu, k] = sizes;
   const unsigned most = (1u << p.positive_bits) - 1;
   const double marked = sizes.sealed(guarded), late = -std::expm1(-turnover); // share of keys that came since

@@ -28,7 +28,7 @@ struct Split {
   double modulator_share, guarded_share;
 };
 
-struct Candidate {
+struct SeesawCandidate {
   build::SeesawParams params;
   Split split{};
   double weighted = 1;
@@ -79,8 +79,8 @@ public:
   }
 
   // The best point of a coarse grid.
-  [[nodiscard]] Candidate tried(const build::SeesawParams &params) const {
-    Candidate best{params, {}, 2};
+  [[nodiscard]] SeesawCandidate tried(const build::SeesawParams &params) const {
+    SeesawCandidate best{params, {}, 2};
     for (const double modulator_share : {0.02, 0.05, 0.1, 0.18})
       for (const double guarded_share : {0.004, 0.02, 0.06, 0.15, 0.35, 0.8}) {
         const Split split{modulator_share, guarded_share};
@@ -90,8 +90,8 @@ public:
     return best;
   }
 
-  void refine(Candidate &candidate) const;
-  [[nodiscard]] std::vector<Candidate> candidates() const;
+  void refine(SeesawCandidate &candidate) const;
+  [[nodiscard]] std::vector<SeesawCandidate> candidates() const;
 
 private:
   const SeesawTask &task_;
@@ -99,8 +99,8 @@ private:
   double guarded_max_ = 0;
 };
 
-std::vector<Candidate> Search::candidates() const {
-  std::vector<Candidate> all;
+std::vector<SeesawCandidate> Search::candidates() const {
+  std::vector<SeesawCandidate> all;
   build::SeesawParams p;
   p.planned_keys = task_.keys;
   p.family = task_.family;
@@ -117,7 +117,8 @@ std::vector<Candidate> Search::candidates() const {
           all.push_back(tried(p));
         }
   const std::size_t kept = std::min(refined_max, all.size());
-  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept), {}, &Candidate::score);
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept), {},
+                            &SeesawCandidate::score);
   all.resize(kept);
   return all;
 }
@@ -134,7 +135,7 @@ double log_rate(const std::vector<double> &logs, std::vector<double> &, void *da
   return std::log(std::max(o.search.weighted(o.params, split_of(logs)), 1e-300));
 }
 
-void Search::refine(Candidate &candidate) const {
+void Search::refine(SeesawCandidate &candidate) const {
   Objective objective{*this, candidate.params};
   nlopt::opt solver(nlopt::LN_SBPLX, 2);
   solver.set_lower_bounds({std::log(0.002), std::log(0.0005)});
@@ -164,9 +165,9 @@ Result<SeesawPlan> size_seesaw(const SeesawTask &task) {
                                          "raise the budget",
                                          task.bits_total, bits_min));
   const Search search(task);
-  std::vector<Candidate> candidates = search.candidates();
-  for (Candidate &candidate : candidates) search.refine(candidate);
-  const Candidate &best = *std::ranges::min_element(candidates, {}, &Candidate::score);
+  std::vector<SeesawCandidate> candidates = search.candidates();
+  for (SeesawCandidate &candidate : candidates) search.refine(candidate);
+  const SeesawCandidate &best = *std::ranges::min_element(candidates, {}, &SeesawCandidate::score);
 
   SeesawPlan plan;
   plan.params = search.sized(best.params, best.split.modulator_share);

@@ -20,6 +20,10 @@ namespace weir::push {
 
 using Clock = std::chrono::steady_clock;
 
+[[nodiscard]] inline double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
 class EventLoop {
 public:
   using Task = std::function<void()>;

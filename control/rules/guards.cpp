@@ -30,12 +30,12 @@ std::string text_of(const Objection &objection, const ListAtHand *of, const Bund
 }
 
 // What makes a list as large as it is: what has come, or all of one that is new.
-struct Widest {
+struct WidestOf {
   std::vector<Prefix> lines;
   std::uint64_t all = 0;
 };
 
-Widest widest_of(const ListAtHand &list) {
+WidestOf widest_of(const ListAtHand &list) {
   if (list.change != nullptr) return {list.change->widest, list.change->added};
   ListChange change = change_of({}, {.name = {}, .v4 = list.after.v4, .v6 = list.after.v6});
   return {std::move(change.widest), change.added};
@@ -115,7 +115,7 @@ private:
     const Covered after = covered(i, l.after, l.covered_after);
     if (after.share_v4() <= most.v4 && after.share_v6() <= most.v6) return;
     const bool own = l.list->max_covered_v4 || l.list->max_covered_v6;
-    Widest widest = widest_of(l);
+    WidestOf widest = widest_of(l);
     object(object_to_covered(
                "list " + l.list->name, own ? "max_covered of the list" : "guard.max_covered.allow", after,
                covered(i, l.before, l.covered_before), most, std::move(widest.lines), widest.all),
@@ -139,10 +139,10 @@ private:
     together = covered_by(after);
     if (together.share_v4() <= most.v4 && together.share_v6() <= most.v6) return;
     const ListAtHand *to_blame = nullptr;
-    Widest widest;
+    WidestOf widest;
     for (const ListAtHand &l : lists_) {
       if (l.list->action != Side::deny || l.untouched) continue;
-      Widest own = widest_of(l);
+      WidestOf own = widest_of(l);
       if (own.lines.empty() || (to_blame != nullptr && !is_wider(own.lines.front(), widest.lines.front())))
         continue;
       to_blame = &l;

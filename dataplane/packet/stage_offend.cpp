@@ -68,9 +68,9 @@ void score(const OffendersView &view, Elements &e) noexcept {
   std::copy_n(margins.begin(), e.count, e.score.begin());
 }
 
-class Stage {
+class OffendStage {
 public:
-  Stage(Burst &burst, const WorkerSetup &setup, Sampler &sampler, WorkerCounters &counters) noexcept
+  OffendStage(Burst &burst, const WorkerSetup &setup, Sampler &sampler, WorkerCounters &counters) noexcept
       : burst_(burst), view_(burst.image->view_of(burst.image_copy).offenders),
         memory_(*burst.image->offenders), desk_(memory_.desk(setup.id)), sampler_(sampler),
         counters_(counters), workers_(burst.image->packets_by_worker.size()), now_ns_(now_ns(burst, setup)) {}
@@ -254,7 +254,7 @@ private:
 void meet_offenders(Burst &burst, const WorkerSetup &setup, Sampler &sampler,
                     WorkerCounters &counters) noexcept {
   if (burst.image == nullptr || burst.image->offenders == nullptr) return;
-  Stage(burst, setup, sampler, counters).run();
+  OffendStage(burst, setup, sampler, counters).run();
 }
 
 } // namespace weir::dataplane

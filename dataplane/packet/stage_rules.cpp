@@ -24,9 +24,9 @@ struct Group {
   void add(unsigned i) noexcept { packet[count++] = static_cast<std::uint8_t>(i); }
 };
 
-class Stage {
+class RulesStage {
 public:
-  Stage(Burst &burst, const WorkerSetup &setup, RateLimit &replies, WorkerCounters &counters) noexcept
+  RulesStage(Burst &burst, const WorkerSetup &setup, RateLimit &replies, WorkerCounters &counters) noexcept
       : burst_(burst), view_(burst.image->view_of(burst.image_copy)), tables_(*burst.image->rules),
         setup_(setup), replies_(replies), counters_(counters) {}
 
@@ -191,7 +191,7 @@ private:
 
 void judge_by_rules(Burst &burst, const WorkerSetup &setup, RateLimit &replies,
                     WorkerCounters &counters) noexcept {
-  Stage(burst, setup, replies, counters).run();
+  RulesStage(burst, setup, replies, counters).run();
 }
 
 } // namespace weir::dataplane

@@ -25,10 +25,6 @@ std::unexpected<Error> port_error(const std::string &name, const char *what, int
   return fail(Errc::io, fmt::format("port {}: {}: {}", name, what, rte_strerror(-code)));
 }
 
-std::string driver_of(const rte_eth_dev_info &info) {
-  return info.driver_name != nullptr ? info.driver_name : "";
-}
-
 Result<std::uint16_t> find_device(const config::Port &port) {
   std::uint16_t id = 0;
   if (rte_eth_dev_get_port_by_name(port.device.c_str(), &id) == 0) return id;

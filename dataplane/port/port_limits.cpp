@@ -13,10 +13,6 @@ namespace {
 constexpr unsigned ethernet_bytes = 14, checksum_bytes = 4, tag_bytes = 4;
 constexpr unsigned frame_beyond_mtu = ethernet_bytes + 2 * tag_bytes + checksum_bytes;
 
-std::string driver_of(const rte_eth_dev_info &info) {
-  return info.driver_name != nullptr ? info.driver_name : "";
-}
-
 Status check_ring(const config::Port &port, const char *key, std::optional<unsigned> wanted,
                   const rte_eth_desc_lim &limits, const rte_eth_dev_info &info) {
   if (!wanted) return {};
@@ -29,6 +25,10 @@ Status check_ring(const config::Port &port, const char *key, std::optional<unsig
 }
 
 } // namespace
+
+std::string driver_of(const rte_eth_dev_info &info) {
+  return info.driver_name != nullptr ? info.driver_name : "";
+}
 
 unsigned mtu_max_of(const rte_eth_dev_info &info) {
   const unsigned by_frame =

@@ -7,10 +7,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 struct rte_eth_dev_info;
 
 namespace weir::dataplane {
+
+[[nodiscard]] std::string driver_of(const rte_eth_dev_info &info); // empty: it has no name
 
 // By the driver's word. Drivers that name the longest frame alone count the Ethernet header and the checksum in it.
 [[nodiscard]] unsigned mtu_max_of(const rte_eth_dev_info &info);

@@ -13,7 +13,7 @@ namespace weir::dataplane {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto look_every = 1s;
+constexpr auto links_every = 1s;
 
 LinkSeen look_at(const Port &port) {
   if (port.kernel) {
@@ -63,7 +63,7 @@ Status check_link_follows(const Port &port, const std::string &device) {
 void PortLinks::look_if_due(const Ports &ports) {
   const auto now = LinkWatch::Clock::now();
   if (now < due_) return;
-  due_ = now + look_every;
+  due_ = now + links_every;
   if (!watch_) watch_ = watch_of(ports, now);
   std::vector<LinkSeen> seen;
   for (const Port &port : ports.all()) seen.push_back(look_at(port));

@@ -11,7 +11,7 @@ namespace weir::dataplane {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto look_every = 1s;
+constexpr auto losses_every = 1s;
 constexpr std::uint64_t descriptors_max = 4096; // of a queue: what may be on its way
 
 std::vector<std::pair<std::string, std::uint64_t>> losses_of(std::uint16_t port) {
@@ -61,7 +61,7 @@ bool look_at(const Port &port, std::size_t index, const Counters &counters, Port
 void PortLooks::look_if_due(const Ports &ports, const Counters &counters) {
   const auto now = std::chrono::steady_clock::now();
   if (now < due_) return;
-  due_ = now + look_every;
+  due_ = now + losses_every;
   std::vector<std::string> all;
   for (std::size_t i = 0; i < ports.all().size(); ++i) {
     const Port &port = ports.all()[i];

@@ -19,10 +19,6 @@ std::unexpected<Error> port_error(const std::string &name, const char *what, int
   return fail(Errc::io, fmt::format("port {}: {}: {}", name, what, rte_strerror(-code)));
 }
 
-std::string driver_of(const rte_eth_dev_info &info) {
-  return info.driver_name != nullptr ? info.driver_name : "";
-}
-
 // Queue counts beyond what the device has are the configuration's mistake.
 Status check_queues(const std::string &name, const PortSetup &setup, const rte_eth_dev_info &info) {
   const std::uint16_t tx_max = tx_queues_max(driver_of(info), info.max_tx_queues, info.max_rx_pktlen);

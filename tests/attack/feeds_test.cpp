@@ -13,7 +13,7 @@
 #include <regex>
 #include <sstream>
 
-namespace weir::attack {
+namespace weir::attack::feeds_test {
 
 namespace {
 
@@ -133,4 +133,4 @@ void Feeds::round(Random &random) { Round(random, say).live(); }
 
 TEST_F(Feeds, that_are_hostile_bring_about_no_more_than_the_guards_allow) { rounds("feeds", round); }
 
-} // namespace weir::attack
+} // namespace weir::attack::feeds_test

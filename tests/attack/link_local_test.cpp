@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace weir::attack {
+namespace weir::attack::link_local_test {
 
 namespace {
 
@@ -93,4 +93,4 @@ TEST_F(LinkLocal, look_alikes_are_judged_by_the_lists) {
   });
 }
 
-} // namespace weir::attack
+} // namespace weir::attack::link_local_test

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-namespace weir::attack {
+namespace weir::attack::relief_test {
 
 namespace {
 
@@ -100,4 +100,4 @@ private:
 
 TEST_F(Relief, comes_within_a_second_beside_a_flood_of_denied_hosts) { rounds("relief", round); }
 
-} // namespace weir::attack
+} // namespace weir::attack::relief_test

@@ -11,7 +11,7 @@
 #include <array>
 #include <vector>
 
-namespace weir::attack {
+namespace weir::attack::samples_test {
 
 namespace {
 
@@ -148,4 +148,4 @@ private:
 
 TEST_F(Samples, of_every_packet_leave_control_time_for_those_who_ask) { rounds("samples", round); }
 
-} // namespace weir::attack
+} // namespace weir::attack::samples_test

@@ -7,7 +7,7 @@
 
 #include <thread>
 
-namespace weir::attack {
+namespace weir::attack::storm_test {
 
 namespace {
 
@@ -63,4 +63,4 @@ TEST_F(Storm, at_a_short_interval_leads_to_generations_no_faster_than_doubling) 
   rounds("storm-short", [](Random &random) { round(random, doubling); });
 }
 
-} // namespace weir::attack
+} // namespace weir::attack::storm_test

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 
-namespace weir::attack {
+namespace weir::attack::tags_test {
 
 namespace {
 
@@ -116,4 +116,4 @@ TEST_F(Tags, hide_no_denied_host_from_the_lists) {
   });
 }
 
-} // namespace weir::attack
+} // namespace weir::attack::tags_test

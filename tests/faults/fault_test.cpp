@@ -19,7 +19,7 @@
 #include <sstream>
 #include <thread>
 
-namespace weir::fault {
+namespace weir::fault::fault_test {
 
 namespace {
 
@@ -203,4 +203,4 @@ TEST_F(Faults, a_process_that_ends_at_any_call_costs_no_rule) {
   series({{all, Action::kill_before}, {all, Action::kill_after}});
 }
 
-} // namespace weir::fault
+} // namespace weir::fault::fault_test

@@ -11,7 +11,7 @@
 #include <iostream>
 #include <random>
 
-namespace weir::fault {
+namespace weir::fault::power_cut_test {
 
 namespace {
 
@@ -73,4 +73,4 @@ TEST_F(PowerCuts, the_store_comes_up_from_each_with_what_was_acknowledged) { cut
 
 TEST_F(PowerCuts, the_kept_image_comes_up_from_each_with_an_acknowledged_state) { cuts(Process::dataplane); }
 
-} // namespace weir::fault
+} // namespace weir::fault::power_cut_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace weir::fault {
+namespace weir::fault::strace_test {
 
 namespace {
 
@@ -73,4 +73,4 @@ TEST_F(UnderStrace, what_it_injects_costs_no_rule_either) {
   EXPECT_EQ(under("add", "fdatasync:signal=KILL:when=3"), "");
 }
 
-} // namespace weir::fault
+} // namespace weir::fault::strace_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::test {
+namespace weir::test::case_files_test {
 namespace {
 
 void check_step(const Case &c, std::size_t index) {
@@ -67,4 +67,4 @@ TEST(CaseFiles, a_key_that_nobody_knows_is_named_with_its_line) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::case_files_test

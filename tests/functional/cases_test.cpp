@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <map>
 
-namespace weir::test {
+namespace weir::test::cases_test {
 namespace {
 
 // Who judges, and from which images.
@@ -296,4 +296,4 @@ TEST(CasesForP4, leave_out_what_the_program_refuses_and_nothing_else) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::cases_test

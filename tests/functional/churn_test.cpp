@@ -24,7 +24,7 @@
 #include <set>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::churn_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -376,4 +376,4 @@ INSTANTIATE_TEST_SUITE_P(Settings, AllowChurn,
                          });
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::churn_test

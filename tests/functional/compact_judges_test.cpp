@@ -10,7 +10,7 @@
 
 #include <random>
 
-namespace weir::test {
+namespace weir::test::compact_judges_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -134,4 +134,4 @@ INSTANTIATE_TEST_SUITE_P(All, CompactJudges, testing::Values("stacked", "chained
                          [](const auto &judge) { return std::string(judge.param); });
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::compact_judges_test

@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::compact_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -263,4 +263,4 @@ TEST_F(CompactPair, a_denial_has_its_list_and_one_in_error_none) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::compact_test

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::demo_memory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ TEST(Demo, keeps_both_processes_together_below_a_hundred_megabytes_resident) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::demo_memory_test

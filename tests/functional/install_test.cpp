@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-namespace weir::test {
+namespace weir::test::install_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -136,4 +136,4 @@ TEST_F(Install, bash_completes_every_verb_that_the_help_lists) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::install_test

@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace weir::test {
+namespace weir::test::offenders_test {
 namespace {
 
 constexpr const char *offenders = "offenders: {action: drop, filter: slbf, remember: 1000, seed: 7}\n";
@@ -62,4 +62,4 @@ TEST_F(OffendersReplay, who_was_denied_is_met_later_and_the_replay_repeats_itsel
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::offenders_test

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::p4_gates_test {
 namespace {
 
 using dataplane::Decision;
@@ -244,4 +244,4 @@ TEST_F(P4Gates, packets_a_second_are_printed) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::p4_gates_test

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace weir::test {
+namespace weir::test::p4_replay_test {
 namespace {
 
 constexpr const char *configuration = "version: 1\npolicy: {match: source}\nlists:\n"
@@ -84,4 +84,4 @@ TEST(P4Registers, name_the_missing_file) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::p4_replay_test

@@ -10,7 +10,7 @@
 
 #include <map>
 
-namespace weir::test {
+namespace weir::test::packet_rules_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -187,4 +187,4 @@ TEST_F(PacketRules, are_beyond_the_p4_program_which_says_so) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::packet_rules_test

@@ -13,7 +13,7 @@
 #include <map>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::replay_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -322,4 +322,4 @@ TEST_F(Replay, of_two_million_packets_needs_no_more_memory_than_of_a_few) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::replay_test

@@ -13,7 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace weir::test {
+namespace weir::test::swap_test {
 namespace {
 
 // Twenty thousand hosts, so that lookups reach over many pages of each image.
@@ -126,4 +126,4 @@ TEST(Swap, a_thousand_at_full_rate_lose_no_packet_and_cost_the_worker_no_page_fa
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::swap_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::weir_lab_dictionary_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -74,4 +74,4 @@ TEST(WeirLabDictionary, refuses_what_it_cannot_do) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_dictionary_test

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace weir::test {
+namespace weir::test::weir_lab_huffman_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -90,4 +90,4 @@ TEST(WeirLabHuffman, refuses_what_it_cannot_do) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_huffman_test

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::weir_lab_learned_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -139,4 +139,4 @@ TEST(WeirLabLearned, refuses_what_it_cannot_do) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_learned_test

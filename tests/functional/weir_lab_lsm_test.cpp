@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::weir_lab_lsm_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -92,4 +92,4 @@ TEST(WeirLabLsm, refuses_what_it_cannot_do) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_lsm_test

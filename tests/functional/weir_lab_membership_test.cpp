@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::weir_lab_membership_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -44,4 +44,4 @@ TEST(WeirLabMembership, refuses_what_it_cannot_do) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_membership_test

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace weir::test {
+namespace weir::test::weir_lab_performance_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -124,4 +124,4 @@ TEST(WeirLabPerformance, says_what_is_wrong_with_its_arguments) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_performance_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::weir_lab_predictor_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -63,4 +63,4 @@ TEST(WeirLabPredictor, refuses_what_it_cannot_do) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_predictor_test

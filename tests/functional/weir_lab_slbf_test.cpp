@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace weir::test {
+namespace weir::test::weir_lab_slbf_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -179,4 +179,4 @@ TEST(WeirLabSlbf, refuses_what_it_cannot_do) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_slbf_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::weir_lab_stacked_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -174,4 +174,4 @@ TEST(WeirLabStacked, says_what_is_wrong_with_its_arguments) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_stacked_test

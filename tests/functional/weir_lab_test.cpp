@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::weir_lab_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -160,4 +160,4 @@ TEST(WeirLab, explains_itself) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weir_lab_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::weirctl_plan_test {
 
 namespace {
 
@@ -166,4 +166,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &one) { return one.param.name; });
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weirctl_plan_test

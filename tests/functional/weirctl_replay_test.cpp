@@ -12,7 +12,7 @@
 #include <map>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::weirctl_replay_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -203,4 +203,4 @@ TEST_F(WeirctlReplay, says_that_a_capture_was_cut) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::weirctl_replay_test

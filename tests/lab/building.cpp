@@ -18,7 +18,7 @@ template <class Work> double cpu_seconds(Work work) {
   return (cpu_ns() - start) * 1e-9;
 }
 
-struct Samples {
+struct BuildingSamples {
   std::vector<double> sizing, building;
 };
 
@@ -35,7 +35,7 @@ plan::StackTask sizing_task(const BuildingTask &task, std::uint64_t negatives) {
 // One stack, sized and built from the beginning.
 Status build_once(const plan::StackTask &sizing, std::span<const KeyHash> positives,
                   std::span<const KeyHash> negatives, std::uint64_t seed, BuildingReport::Row &row,
-                  Samples &samples) {
+                  BuildingSamples &samples) {
   Result<plan::StackPlan> plan;
   samples.sizing.push_back(cpu_seconds([&] { plan = plan::size_stack(sizing); }));
   if (!plan) return std::unexpected(plan.error());
@@ -67,7 +67,7 @@ Result<BuildingReport> run_building(const BuildingTask &task) {
   const std::vector<KeyHash> positives =
       make_keys(KeySet::addresses, Side::positive, task.positives, task.seed);
   const std::vector<KeyHash> negatives = make_keys(KeySet::addresses, Side::negative, most, task.seed);
-  std::vector<Samples> samples(report.rows.size());
+  std::vector<BuildingSamples> samples(report.rows.size());
   for (unsigned round = 0; round < task.rounds; ++round)
     for (std::size_t i = 0; i < report.rows.size(); ++i)
       if (const Status built =

@@ -35,7 +35,7 @@ struct Universe {
   }
 };
 
-struct Samples {
+struct DictionarySamples {
   std::vector<double> build, query, batch;
 };
 
@@ -65,7 +65,7 @@ template <class Work> double timed(std::size_t keys, Work work) {
 // `build(seed)` gives a Result of a filter. The first round also counts what is wrong.
 template <class Build>
 Status take_round(const Universe &universe, Build build, std::uint64_t seed, DictionaryFilter &out,
-                  Samples &samples) {
+                  DictionarySamples &samples) {
   decltype(build(seed)) built = fail(Errc::usage, "not built");
   samples.build.push_back(timed(universe.questions.size(), [&] { built = build(seed); }));
   if (!built) return std::unexpected(built.error());
@@ -82,7 +82,7 @@ Status take_round(const Universe &universe, Build build, std::uint64_t seed, Dic
   return {};
 }
 
-void take_medians(const Samples &samples, DictionaryFilter &out) {
+void take_medians(const DictionarySamples &samples, DictionaryFilter &out) {
   out.build_ns = bench::figure_of(samples.build).median;
   out.query_ns = bench::figure_of(samples.query).median;
   out.query_batch_ns = bench::figure_of(samples.batch).median;
@@ -95,7 +95,7 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
   const Universe universe(task);
   DictionaryReport report{
       .task = task, .chained = {}, .shared = {}, .ribbon = {}, .bloomier = {}, .and_not = {}};
-  Samples chained, shared, ribbon, bloomier, and_not;
+  DictionarySamples chained, shared, ribbon, bloomier, and_not;
   for (unsigned round = 0; round < task.rounds; ++round) {
     const std::uint64_t seed = task.seed + round;
     TRY(take_round(

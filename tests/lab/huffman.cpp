@@ -71,11 +71,11 @@ Material material_of(std::vector<std::uint32_t> symbols, std::uint64_t seed) {
   return m;
 }
 
-struct Samples {
+struct HuffmanSamples {
   std::vector<double> build, single, batch;
 };
 
-template <class Work> double timed(std::size_t symbols, Work work) {
+template <class Work> double timed_ns(std::size_t symbols, Work work) {
   const double start = cpu_ns();
   work();
   return (cpu_ns() - start) / static_cast<double>(symbols);
@@ -100,17 +100,18 @@ template <class Map> const auto &asked(const Map &map) {
 }
 
 // `build()` gives a Result of a map. The first round also counts what is decoded wrongly, one by one and in batches.
-template <class Build> Status take_round(const Material &m, Build build, HuffmanArm &arm, Samples &samples) {
+template <class Build>
+Status take_round(const Material &m, Build build, HuffmanArm &arm, HuffmanSamples &samples) {
   decltype(build()) built = fail(Errc::usage, "not built");
-  samples.build.push_back(timed(m.keys.size(), [&] { built = build(); }));
+  samples.build.push_back(timed_ns(m.keys.size(), [&] { built = build(); }));
   if (!built) return std::unexpected(built.error());
   const auto &map = asked(*built);
-  samples.single.push_back(timed(m.questions.size(), [&] {
+  samples.single.push_back(timed_ns(m.questions.size(), [&] {
     std::uint64_t sum = 0;
     for (const KeyHash key : m.questions) sum += map.value(key);
     sum_last = sum;
   }));
-  samples.batch.push_back(timed(m.questions.size(), [&] {
+  samples.batch.push_back(timed_ns(m.questions.size(), [&] {
     std::uint64_t sum = 0;
     in_batches(map, m.questions, [&](std::size_t, std::uint32_t symbol) { sum += symbol; });
     sum_last = sum;
@@ -128,7 +129,7 @@ template <class Build> Status take_round(const Material &m, Build build, Huffman
   return {};
 }
 
-void take_medians(const Samples &samples, const Samples &strawman, HuffmanArm &arm) {
+void take_medians(const HuffmanSamples &samples, const HuffmanSamples &strawman, HuffmanArm &arm) {
   arm.build_ns = bench::figure_of(samples.build).median;
   arm.decode_ns = bench::figure_of(samples.single).median;
   arm.decode_batch_ns = bench::figure_of(samples.batch).median;
@@ -143,7 +144,7 @@ template <unsigned ways> Result<HuffmanReport> run(const HuffmanTask &task) {
   report.task = task;
   const Material m = material_of(TRY(symbols_of(task)), task.seed);
   report.symbols = m.symbols.size();
-  Samples chained, one_for_all, one_a_node, shared, strawman;
+  HuffmanSamples chained, one_for_all, one_a_node, shared, strawman;
   std::vector<double> sequential;
   build::HuffmanTree tree;
   for (unsigned round = 0; round < task.rounds; ++round) {
@@ -171,7 +172,7 @@ template <unsigned ways> Result<HuffmanReport> run(const HuffmanTask &task) {
         m, [&] { return SharedHuffman<ways>::build(m.keys, m.symbols, seed); }, report.shared, shared));
     TRY(take_round(m, map(HuffmanTables::exact_alone), report.strawman, strawman));
     const SequentialHuffman row(tree, m.symbols);
-    sequential.push_back(timed(m.symbols.size(), [&] {
+    sequential.push_back(timed_ns(m.symbols.size(), [&] {
       std::uint64_t sum = 0;
       row.decode([&](std::uint32_t symbol) { sum += symbol; });
       sum_last = sum;

@@ -151,7 +151,7 @@ Result<LearnedRow> row_of(const LearnedTask &task, const LearnableSet &set, doub
 
 // ---- classifiers beside one another --------------------------------------------------------------------
 
-volatile float scored; // keeps the predictions from being left out
+volatile float scored_last; // keeps the predictions from being left out
 
 // Predictions of ready features, a median over rounds. `score(at)` scores from sample `at` on and says how many.
 template <class Score> double mops_of(unsigned rounds, std::size_t count, Score score) {
@@ -188,7 +188,7 @@ Result<std::vector<Classifier>> compare_classifiers(const LearnedTask &task, con
         task.rounds, asked.count() / learn::burst_samples * learn::burst_samples, [&](std::size_t at) {
           learn::Margins margins;
           trees.view().score(bursts[at / learn::burst_samples % bursts.size()], margins);
-          scored = margins[0];
+          scored_last = margins[0];
           return std::size_t{learn::burst_samples};
         });
     out.push_back({"trees", trees.bits(),
@@ -200,7 +200,7 @@ Result<std::vector<Classifier>> compare_classifiers(const LearnedTask &task, con
     LinearModel model;
     const double took = seconds([&] { model = train_linear(training, loss, task.keys.seed); });
     const double mops = mops_of(task.rounds, asked.count(), [&](std::size_t) {
-      scored = model.scores(asked)[0];
+      scored_last = model.scores(asked)[0];
       return asked.count();
     });
     out.push_back({loss == LinearLoss::logistic ? "logistic_regression" : "linear_svm", model.bits(),

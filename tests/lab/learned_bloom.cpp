@@ -9,7 +9,7 @@
 namespace weir::lab {
 namespace {
 
-constexpr float never = std::numeric_limits<float>::infinity();
+constexpr float never_scored = std::numeric_limits<float>::infinity();
 constexpr std::uint64_t word = 64;
 
 double share_reaching(std::span<const float> down, float threshold) {
@@ -20,12 +20,12 @@ double share_reaching(std::span<const float> down, float threshold) {
 
 // Thresholds that from a millionth to all of the others reach, and none.
 template <class Visit> void for_each_threshold(const ScoredKeys &scored, Visit visit) {
-  visit(never);
+  visit(never_scored);
   if (!scored.trees) return;
   for (const auto *down : {&scored.known_down, &scored.unknown_down})
     for (double exponent = -6; exponent < 0 && !down->empty(); exponent += 0.05) {
       const auto at = static_cast<std::size_t>(std::pow(10, exponent) * static_cast<double>(down->size()));
-      visit(std::nextafter((*down)[at], never));
+      visit(std::nextafter((*down)[at], never_scored));
     }
 }
 

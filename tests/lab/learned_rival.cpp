@@ -12,7 +12,7 @@
 namespace weir::lab {
 namespace {
 
-constexpr unsigned rounds = 15;
+constexpr unsigned rival_rounds = 15;
 constexpr std::size_t timed_keys = 32'768;
 volatile std::uint64_t answers; // keeps the questions from being left out
 
@@ -28,7 +28,7 @@ double psi_of(const RivalTask &task, double skew) {
 // Nanoseconds for one of `count` things, a median over rounds.
 template <class Work> double ns_of(std::size_t count, Work work) {
   std::vector<double> samples;
-  for (unsigned round = 0; round < rounds; ++round) {
+  for (unsigned round = 0; round < rival_rounds; ++round) {
     const double start = cpu_ns();
     work();
     samples.push_back((cpu_ns() - start) / static_cast<double>(count));
@@ -169,7 +169,6 @@ Result<RivalReport> run_rival(const RivalTask &task) {
 }
 
 std::string json_of(const RivalReport &report) {
-  using Json = nlohmann::ordered_json;
   const RivalTask &task = report.task;
   const auto point = [&](const std::optional<RivalPoint> &p, double before_ns) -> Json {
     if (!p) return nullptr;

@@ -19,10 +19,10 @@ namespace {
 
 using Keys = std::span<const KeyHash>;
 
-struct Universe {
+struct MembershipUniverse {
   std::vector<KeyHash> positives, negatives;
 
-  Universe(std::uint64_t n, double lambda, std::uint64_t seed)
+  MembershipUniverse(std::uint64_t n, double lambda, std::uint64_t seed)
       : positives(make_keys(KeySet::ycsb, Side::positive, n, seed)),
         negatives(make_keys(KeySet::ycsb, Side::negative,
                             static_cast<std::uint64_t>(std::llround(lambda * static_cast<double>(n))),
@@ -36,7 +36,7 @@ template <class Filter> std::uint64_t accepted(const Filter &filter, Keys keys) 
 }
 
 Status build_point(const MembershipTask &task, MembershipPoint &point) {
-  const Universe universe(task.positives, point.lambda, task.seed);
+  const MembershipUniverse universe(task.positives, point.lambda, task.seed);
   const auto share_of = [&](const auto &filter) {
     return static_cast<double>(accepted(filter, universe.negatives)) /
            static_cast<double>(universe.negatives.size());
@@ -73,8 +73,8 @@ Result<std::vector<MembershipPoint>> points_of(const MembershipTask &task) {
 
 // `build(universe)` gives a Result of a filter. `exact`: it is right for every key of the universe.
 template <class Build>
-Status add_row(std::vector<ConstructionRow> &rows, const char *name, const Universe &universe, bool exact,
-               Build build) {
+Status add_row(std::vector<ConstructionRow> &rows, const char *name, const MembershipUniverse &universe,
+               bool exact, Build build) {
   ConstructionRow row{.name = name, .universe = universe.keys()};
   const double start = cpu_ns();
   const auto filter = TRY(build(universe));
@@ -94,18 +94,18 @@ Status add_row(std::vector<ConstructionRow> &rows, const char *name, const Unive
 Result<std::vector<ConstructionRow>> rows_of(const MembershipTask &task) {
   std::vector<ConstructionRow> rows;
   for (const std::uint64_t n : {task.positives, 4 * task.positives}) {
-    const Universe universe(n, task.lambda, task.seed);
-    TRY(add_row(rows, "&", universe, true, [&](const Universe &u) {
+    const MembershipUniverse universe(n, task.lambda, task.seed);
+    TRY(add_row(rows, "&", universe, true, [&](const MembershipUniverse &u) {
       return build::ChainedAnd<4>::build(u.positives, u.negatives, 1, task.seed);
     }));
-    TRY(add_row(rows, "exact Bloomier", universe, true, [&](const Universe &u) {
+    TRY(add_row(rows, "exact Bloomier", universe, true, [&](const MembershipUniverse &u) {
       return build::exact_bloomier<4>(u.positives, u.negatives, 1, task.seed);
     }));
-    TRY(add_row(rows, "& ~", universe, true, [&](const Universe &u) {
+    TRY(add_row(rows, "& ~", universe, true, [&](const MembershipUniverse &u) {
       return build::ChainedAndNot<build::BinaryFuse4>::build(u.positives, u.negatives, {}, 1, task.seed);
     }));
     // Of so many bits that it accepts a hundredth of a negative a positive.
-    TRY(add_row(rows, "approximate Bloomier", universe, false, [&](const Universe &u) {
+    TRY(add_row(rows, "approximate Bloomier", universe, false, [&](const MembershipUniverse &u) {
       return build::BinaryFuse4::build(
           u.positives,
           *build::BinaryFuse4::shape_for_rate(static_cast<double>(u.positives.size()), 0.01 / task.lambda), 1,

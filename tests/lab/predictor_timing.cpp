@@ -35,7 +35,7 @@ struct Workload {
   }
 };
 
-struct Samples {
+struct PredictorSamples {
   std::vector<double> build, query, waiting, batch;
 };
 
@@ -97,7 +97,7 @@ template <class Predict> std::uint64_t ask_in_batches(const Workload &load, Pred
 }
 
 template <class One, class Batch>
-void take_questions(const Workload &load, Samples &samples, One one, Batch batch) {
+void take_questions(const Workload &load, PredictorSamples &samples, One one, Batch batch) {
   samples.query.push_back(timed(load.records.size(), [&] { found_last = ask_one_by_one(load, one); }));
   samples.waiting.push_back(timed(load.records.size(), [&] { found_last = ask_and_wait(load, one); }));
   samples.batch.push_back(timed(load.records.size(), [&] { found_last = ask_in_batches(load, batch); }));
@@ -108,7 +108,7 @@ void store_all(Workload &load) {
     std::ignore = cuckoo_insert(load.tables, record, [](KeyHash, Home) {});
 }
 
-void take_raw(Workload &load, Samples &samples) {
+void take_raw(Workload &load, PredictorSamples &samples) {
   load.tables.clear();
   samples.build.push_back(timed(load.records.size(), [&] { store_all(load); }));
   take_questions(
@@ -130,7 +130,7 @@ void train(const Workload &load, TrainedChain &chain, unsigned most) {
   }
 }
 
-Status take_chain(const PredictorTask &task, bool exact_last, Workload &load, Samples &samples,
+Status take_chain(const PredictorTask &task, bool exact_last, Workload &load, PredictorSamples &samples,
                   std::vector<double> &training) {
   const double lambda = build::cuckoo_lambda(task.load);
   const double positives = static_cast<double>(load.records.size()) / (lambda + 1);
@@ -148,7 +148,7 @@ Status take_chain(const PredictorTask &task, bool exact_last, Workload &load, Sa
   return {};
 }
 
-void take_emoma(Workload &load, Samples &samples) {
+void take_emoma(Workload &load, PredictorSamples &samples) {
   load.tables.clear();
   Emoma<Record> emoma(load.tables);
   samples.build.push_back(timed(load.records.size(), [&] {
@@ -164,7 +164,7 @@ void take_emoma(Workload &load, Samples &samples) {
       });
 }
 
-Status take_bloom(const PredictorTask &task, Workload &load, Samples &samples) {
+Status take_bloom(const PredictorTask &task, Workload &load, PredictorSamples &samples) {
   load.tables.clear();
   const auto words =
       static_cast<std::uint32_t>(build::emoma_bits_per_bucket * static_cast<double>(task.buckets) / 64);
@@ -181,7 +181,8 @@ Status take_bloom(const PredictorTask &task, Workload &load, Samples &samples) {
   return {};
 }
 
-PredictorTimes times_of(const Samples &own, const Samples &emoma, const Samples &raw) {
+PredictorTimes times_of(const PredictorSamples &own, const PredictorSamples &emoma,
+                        const PredictorSamples &raw) {
   return {.build = bench::figure_of(own.build).median,
           .query = bench::figure_of(own.query).median,
           .waiting = bench::figure_of(own.waiting).median,
@@ -199,7 +200,7 @@ PredictorTimes times_of(const Samples &own, const Samples &emoma, const Samples 
 
 Result<PredictorTiming> time_predictors(const PredictorTask &task) {
   Workload load(task);
-  Samples raw, chain, exact_last, emoma, bloom;
+  PredictorSamples raw, chain, exact_last, emoma, bloom;
   std::vector<double> training, training_exact;
   take_raw(load, raw); // the first to touch the tables: not counted
   raw = {};

@@ -15,7 +15,7 @@ constexpr std::size_t timed_keys = 200'000; // a round
 constexpr unsigned timed_rounds = 5;
 
 // What a loop found, so that none is left out by the compiler.
-volatile std::uint64_t found_last;
+volatile std::uint64_t remembered_last;
 
 template <class F>
 std::uint64_t accepted(const F &filter, const ScoredKeysOf &keys, std::size_t from, std::size_t count) {
@@ -70,7 +70,7 @@ void time_round(F &filter, const ScoredStream &stream, std::vector<double> &inse
     filter.insert_batch(std::span(told.keys).subspan(i, size), std::span(told.scores).subspan(i, size));
   }
   const double middle = cpu_ns();
-  found_last = accepted(filter, told, 0, count) + accepted(filter, stream.others, 0, count);
+  remembered_last = accepted(filter, told, 0, count) + accepted(filter, stream.others, 0, count);
   const double end = cpu_ns();
   insert.push_back(static_cast<double>(count) / (middle - start) * 1e3);
   query.push_back(static_cast<double>(2 * count) / (end - middle) * 1e3);
@@ -114,7 +114,7 @@ Result<SlbfReport> run_slbf(const SlbfTask &given) {
     report.settings.push_back(model_of(setting, report.estimated, task.rate, bits_a_gap));
 
   auto contenders = TRY(make_contenders(task, stream, report.least));
-  for (Contender &one : contenders) {
+  for (StreamContender &one : contenders) {
     SlbfFilter out;
     out.name = one.name;
     out.learned = one.learned;

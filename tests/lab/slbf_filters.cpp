@@ -129,14 +129,14 @@ std::vector<ScoreGroup> two_groups(const ScoredStream &stream, float threshold) 
 }
 
 // What a Bloom filter lets through at the end of the stream, behind the best cut.
-Result<Contender> learned_bloom(const ScoredStream &stream, double bits) {
+Result<StreamContender> learned_bloom(const ScoredStream &stream, double bits) {
   const auto told = static_cast<double>(stream.told.keys.size());
   std::optional<filter::BloomShape> shape;
-  Contender best{.name = "lbf",
-                 .filter = TRY(bloom_groups({}, {.size = 1})),
-                 .learned = true,
-                 .fills_up = true,
-                 .predicted = {2, 0}};
+  StreamContender best{.name = "lbf",
+                       .filter = TRY(bloom_groups({}, {.size = 1})),
+                       .learned = true,
+                       .fills_up = true,
+                       .predicted = {2, 0}};
   float threshold = 1;
   for (int i = 1; i <= 200; ++i) {
     const float cut = static_cast<float>(i) / 200;
@@ -211,15 +211,15 @@ SlbfLeast least_bits(const SlbfTask &task, const ScoredStream &stream) {
   return least;
 }
 
-Result<std::vector<Contender>> make_contenders(const SlbfTask &task, const ScoredStream &stream,
-                                               const SlbfLeast &least) {
+Result<std::vector<StreamContender>> make_contenders(const SlbfTask &task, const ScoredStream &stream,
+                                                     const SlbfLeast &least) {
   const auto gap = static_cast<double>(task.gap), told = static_cast<double>(stream.told.keys.size());
   const auto given = static_cast<double>(task.bits), model = static_cast<double>(task.model_bits);
   const auto bits = [&](double own, double of_model) {
     return task.bits != 0 ? given - of_model : own * gap;
   };
   const std::uint64_t seed = task.stream.seed;
-  std::vector<Contender> out;
+  std::vector<StreamContender> out;
 
   const auto bloom = filter::Bloom::shape_for(told, static_cast<std::uint64_t>(bits(least.stable, 0)));
   if (!bloom) return fail(Errc::usage, "so few bits hold no Bloom filter");

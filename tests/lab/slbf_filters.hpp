@@ -12,7 +12,7 @@ namespace weir::lab {
 
 using AnyStream = std::variant<filter::LearnedBloom, filter::StableGroups, filter::RotatingGroups>;
 
-struct Contender {
+struct StreamContender {
   std::string name;
   AnyStream filter; // a filter without classifier has one group
   bool learned = false, fills_up = false;
@@ -41,8 +41,8 @@ struct OneCut {
 [[nodiscard]] std::vector<float> thresholds_of(const SlbfTask &task, const ScoredStream &stream);
 
 // Errors: usage.
-[[nodiscard]] Result<std::vector<Contender>> make_contenders(const SlbfTask &task, const ScoredStream &stream,
-                                                             const SlbfLeast &least);
+[[nodiscard]] Result<std::vector<StreamContender>>
+make_contenders(const SlbfTask &task, const ScoredStream &stream, const SlbfLeast &least);
 [[nodiscard]] SlbfLeast least_bits(const SlbfTask &task, const ScoredStream &stream);
 
 } // namespace weir::lab

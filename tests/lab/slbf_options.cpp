@@ -1,13 +1,14 @@
 #include "tests/lab/slbf_options.hpp"
 
 #include "control/learn/trees.hpp"
+#include "tests/lab/between.hpp"
 
 #include <CLI/CLI.hpp>
 
 namespace weir::lab {
 namespace {
 
-constexpr const char *footer = R"(
+constexpr const char *slbf_footer = R"(
 Filters that remember an endless stream [SLBF]. Every key told is asked for again after --gap others (fnr), other keys are asked for at
 37 looks while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
 filter takes what its model says it needs for --epsilon and --missed; with --bits all take as much, the classifier's --model-bits included.
@@ -21,8 +22,6 @@ Examples:
   weir-lab slbf --bits 600000 --printed
   weir-lab slbf --data addresses --gap 200000 --insertions 2000000
 )";
-
-template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 } // namespace
 
@@ -82,7 +81,7 @@ void add_slbf(CLI::App &app, SlbfTask &t) {
   app.final_callback([&t, &app] {
     if (app.count("--insertions") == 0) t.stream.insertions = 30 * t.gap;
   });
-  app.footer(footer);
+  app.footer(slbf_footer);
 }
 
 } // namespace weir::lab

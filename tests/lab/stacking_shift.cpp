@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double positives = 1'000'000;
+constexpr double shifted_positives = 1'000'000;
 
 struct Sized {
   unsigned layers = 1;
@@ -32,9 +32,9 @@ struct Sized {
 
 plan::StackTask task_of(const plan::CostCurve &curve, double bits) {
   plan::StackTask task;
-  task.positives = positives;
+  task.positives = shifted_positives;
   task.negatives = curve;
-  task.bits_total = bits * positives;
+  task.bits_total = bits * shifted_positives;
   return task;
 }
 Sized planned(const plan::StackTask &task) {
@@ -65,8 +65,8 @@ double equal_rate(unsigned layers, double known, double bits) {
     const std::vector<double> rates(layers, rate);
     double sum = 0;
     for (std::size_t i = 0; i < layers; ++i)
-      sum += build::keys_in_layer(rates, i, positives, known) * build::bloom_law.bits(rate);
-    (sum > bits * positives ? low : high) = rate;
+      sum += build::keys_in_layer(rates, i, shifted_positives, known) * build::bloom_law.bits(rate);
+    (sum > bits * shifted_positives ? low : high) = rate;
   }
   return high;
 }
@@ -96,7 +96,8 @@ Json shift_rows() {
   Json rows = Json::array();
   for (const double per_positive : {10.0, 100.0})
     for (const double skew : {0.5, 0.75, 1.0}) {
-      const auto curve = plan::CostCurve::zipf(static_cast<std::uint64_t>(per_positive * positives), skew);
+      const auto curve =
+          plan::CostCurve::zipf(static_cast<std::uint64_t>(per_positive * shifted_positives), skew);
       for (const double bits : {6.0, 8.0, 10.0, 12.0})
         for (const Way &way : ways) {
           const Sized s = way.size(curve, bits);
@@ -108,7 +109,7 @@ Json shift_rows() {
                {"zipf", skew},
                {"bits", bits},
                {"layers", s.layers},
-               {"known_per_key", s.known / positives},
+               {"known_per_key", s.known / shifted_positives},
                {"psi", s.psi},
                {"efpr", s.efpr()},
                {"plain", s.single_rate},

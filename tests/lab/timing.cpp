@@ -13,7 +13,7 @@ constexpr unsigned fill_rounds = 5, query_rounds = 15;
 constexpr std::size_t questions_max = 200'000; // a round
 
 // What is timed of each contender, a sample a round.
-struct Samples {
+struct QuerySamples {
   std::vector<double> insert, erase, mixed, present, absent, batch, insert_waiting, waiting;
 };
 
@@ -56,7 +56,7 @@ public:
       by_turns(round, [&](std::size_t e) { ask(e, questions); });
     return {};
   }
-  [[nodiscard]] const std::vector<Samples> &samples() const { return samples_; }
+  [[nodiscard]] const std::vector<QuerySamples> &samples() const { return samples_; }
 
 private:
   template <class Turn> void by_turns(unsigned round, Turn turn) {
@@ -100,7 +100,7 @@ private:
   const std::vector<Entry> &entries_;
   std::span<const KeyHash> positives_, negatives_;
   std::vector<std::unique_ptr<Contender>> filters_;
-  std::vector<Samples> samples_;
+  std::vector<QuerySamples> samples_;
 };
 
 double median(const std::vector<double> &samples) { return bench::figure_of(samples).median; }
@@ -111,12 +111,12 @@ Status time_all(const std::vector<Entry> &entries, std::span<const KeyHash> posi
                 std::span<const KeyHash> negatives, std::vector<Outcome> &outcomes) {
   Race race(entries, positives, negatives);
   TRY(race.run());
-  const Samples *base = nullptr;
+  const QuerySamples *base = nullptr;
   for (std::size_t e = 0; e < entries.size(); ++e)
     if (entries[e].name == "counting_bloom") base = &race.samples()[e];
   for (std::size_t e = 0; e < entries.size(); ++e) {
     if (!entries[e].make) continue;
-    const Samples &s = race.samples()[e];
+    const QuerySamples &s = race.samples()[e];
     outcomes[e].ns = {median(s.insert), median(s.mixed), median(s.present),        median(s.absent),
                       median(s.batch),  median(s.erase), median(s.insert_waiting), median(s.waiting)};
     if (base == nullptr) continue;

@@ -6,7 +6,7 @@ usage: changed.py files BASE             the files, one a line: committed since 
 
 A test file is touched when it was changed itself, when it includes a changed header, or the header of a
 changed .cpp. A header that no test includes stands for those that read it by way of others, which
-OBJECTS/tests/KIND/*.d name.
+OBJECTS/tests/KIND/**/*.d name: then all tests that were compiled together count as touched.
 """
 
 import os
@@ -36,12 +36,14 @@ def includes(file):
     return {name if os.path.exists(name) else os.path.join("include", name) for name in names}
 
 
-def read_by(depends):
-    """What a test file was compiled from, by its .d file; nothing before it was compiled."""
-    if not os.path.exists(depends):
-        return set()
-    with open(depends, encoding="utf-8") as text:
-        return {os.path.normpath(word) for word in text.read().replace("\\\n", " ").split() if not word.endswith(":")}
+def read_together(objects, kind):
+    """For each object of tests/kind that was compiled, the files that it was compiled from, by its .d file."""
+    for at, _, names in os.walk(os.path.join(objects, "tests", kind)):
+        for name in names:
+            if name.endswith(".d"):
+                with open(os.path.join(at, name), encoding="utf-8") as text:
+                    words = text.read().replace("\\\n", " ").split()
+                yield {os.path.normpath(word) for word in words if not word.endswith(":")}
 
 
 def suites(file):
@@ -59,8 +61,8 @@ def filter_of(base, objects, kind):
     touched = {test for test in tests if test in files or named[test] & headers}
     rest = headers - set().union(*named.values())
     if rest:
-        touched |= {test for test in tests
-                    if read_by(os.path.join(objects, test[:-4] + ".d")) & rest}
+        touched |= {test for files_read in read_together(objects, kind) if files_read & rest
+                    for test in tests if test in files_read}
     names = sorted(set().union(*(suites(test) for test in touched)))
     # A suite may have parameters, of values (Prefix/Suite.) or of types (Suite/0.), or both.
     return ":".join(pattern for name in names for pattern in (f"{name}.*", f"{name}/*", f"*/{name}.*", f"*/{name}/*"))

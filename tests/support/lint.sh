@@ -32,7 +32,7 @@ if [ -z "$file" ] || [ -z "$stamp" ]; then
 fi
 
 case $file in
-  tests/*.cpp) "$clang" "${flags[@]}" "${dependencies[@]}" -fsyntax-only "$file" || exit ;;
+  tests/*.cpp | */together/tests/*.cpp) "$clang" "${flags[@]}" "${dependencies[@]}" -fsyntax-only "$file" || exit ;;
   *)
     "$tidy" --quiet "$file" -- "${flags[@]}" 2> >(grep -vE '^[0-9]+ warnings? (and [0-9]+ errors? )?(generated|treated)' >&2) || exit
     "$clang" "${flags[@]}" "${dependencies[@]/#-MMD/-MM}" "$file" || exit

@@ -48,7 +48,7 @@ struct Read {
   unsigned vlan = 0; // the first that is named
 };
 
-constexpr Read broken{};
+constexpr Read broken_header{};
 
 Read read_ipv4(Cursor cursor) {
   const unsigned version_and_words = cursor.number(1);
@@ -60,11 +60,11 @@ Read read_ipv4(Cursor cursor) {
   const unsigned protocol = cursor.number(1);
   cursor.take(2); // checksum
   const auto source = cursor.take(4), destination = cursor.take(4);
-  if (cursor.short_of_bytes || version_and_words / 16 != 4) return broken;
+  if (cursor.short_of_bytes || version_and_words / 16 != 4) return broken_header;
   const unsigned words = version_and_words % 16;
-  if (words < 5 || total_bytes < 4 * words) return broken;
+  if (words < 5 || total_bytes < 4 * words) return broken_header;
   cursor.take(4 * (words - 5)); // options
-  if (cursor.short_of_bytes) return broken;
+  if (cursor.short_of_bytes) return broken_header;
 
   Read read{.kind = Read::Kind::ip};
   std::copy(source.begin(), source.end(), read.source.bytes.begin());
@@ -95,7 +95,7 @@ Read read_ipv6(Cursor cursor) {
   const unsigned next_header = cursor.number(1);
   const unsigned hop_limit = cursor.number(1);
   const auto source = cursor.take(16), destination = cursor.take(16);
-  if (cursor.short_of_bytes || version != 6) return broken;
+  if (cursor.short_of_bytes || version != 6) return broken_header;
 
   Read read{.kind = Read::Kind::ip};
   read.source = Address::from_v6(source.data());
@@ -142,7 +142,7 @@ Read read_frame(std::span<const std::uint8_t> frame) {
     if (first_vlan == 0) first_vlan = vlan;
     if (!cursor.short_of_bytes && with_vlan > 2) return {.kind = Read::Kind::too_many_tags};
   }
-  if (cursor.short_of_bytes) return broken;
+  if (cursor.short_of_bytes) return broken_header;
   Read read = type < 0x0600 ? read_llc(cursor) : read_ip(type, cursor);
   read.vlan = first_vlan;
   return read;
@@ -154,13 +154,13 @@ constexpr Read nothing{.kind = Read::Kind::not_ip};
 
 Read read_gre(Cursor cursor) {
   const unsigned flags = cursor.number(2), type = cursor.number(2);
-  if (cursor.short_of_bytes) return broken;
+  if (cursor.short_of_bytes) return broken_header;
   const bool routed = flags & 0x4000, other_version = flags % 8 != 0;
   const bool ip = type == 0x0800 || type == 0x86DD, bridged = type == 0x6558;
   if (routed || other_version || (!ip && !bridged)) return nothing;
   for (const unsigned option : {0x8000u, 0x2000u, 0x1000u})
     if (flags & option) cursor.take(4);
-  if (cursor.short_of_bytes) return broken;
+  if (cursor.short_of_bytes) return broken_header;
   return bridged ? read_frame(cursor.rest) : read_ip(type, cursor);
 }
 
@@ -171,7 +171,7 @@ Read read_vxlan(Cursor cursor) {
   cursor.take(4); // length and checksum
   const unsigned flags = cursor.number(1);
   cursor.take(7);
-  if (cursor.short_of_bytes) return broken;
+  if (cursor.short_of_bytes) return broken_header;
   return flags & 8 ? read_frame(cursor.rest) : nothing;
 }
 
@@ -184,7 +184,7 @@ Read read_inside(const Read &outer) {
   for (unsigned headers = 1; outer.source.family == Family::ipv6 && is_extension(protocol); ++headers) {
     const unsigned next = cursor.number(1), more_words = cursor.number(1), fragment = cursor.number(2);
     cursor.take(4);
-    if (cursor.short_of_bytes || headers > 8) return broken;
+    if (cursor.short_of_bytes || headers > 8) return broken_header;
     if (protocol == 44 && fragment >= 8) return nothing;
     if (protocol != 44) cursor.take(8 * more_words);
     protocol = next;

@@ -12,7 +12,7 @@
 #include <csignal>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::allow_filter_test {
 
 namespace {
 
@@ -161,4 +161,4 @@ TEST_F(AllowFilter, that_errs_more_often_than_planned_is_built_anew_and_generati
   EXPECT_EQ(pair_->verdict(accepted_[0]), "drop");
 }
 
-} // namespace weir::test
+} // namespace weir::test::allow_filter_test

@@ -10,7 +10,7 @@
 
 #include <sstream>
 
-namespace weir::test {
+namespace weir::test::book_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,4 +150,4 @@ TEST_F(Book, commands_of_a_machine_without_daemons_end_as_it_says) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::book_test

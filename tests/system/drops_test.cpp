@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::drops_test {
 
 namespace {
 
@@ -60,4 +60,4 @@ TEST_F(Drops, are_shown_with_their_entry_while_traffic_flows) {
   pair().must({"list", "del", "bans", GatedNetwork::client4});
 }
 
-} // namespace weir::test
+} // namespace weir::test::drops_test

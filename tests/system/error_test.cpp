@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-namespace weir::test {
+namespace weir::test::error_test {
 
 namespace {
 
@@ -184,4 +184,4 @@ TEST_F(Errors, a_second_control_on_the_same_state_is_refused) {
   EXPECT_EQ(verdict("192.0.2.1"), "drop") << "the first one no longer answers";
 }
 
-} // namespace weir::test
+} // namespace weir::test::error_test

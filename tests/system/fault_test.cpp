@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace weir::test {
+namespace weir::test::fault_test {
 
 namespace {
 
@@ -89,4 +89,4 @@ TEST_F(Faults, sigterm_drains_and_prints_the_totals) {
   EXPECT_EQ(pair().control().stop(SIGTERM, 10s), 0) << "control ends cleanly too";
 }
 
-} // namespace weir::test
+} // namespace weir::test::fault_test

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::kill_test {
 
 namespace {
 
@@ -148,4 +148,4 @@ TEST_F(RandomKills, both_come_back_to_what_was_acknowledged) {
   std::cout << fmt::format("{} rounds, {} entries at the end\n", rounds, bans_.size());
 }
 
-} // namespace weir::test
+} // namespace weir::test::kill_test

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::memory_test {
 
 namespace {
 
@@ -53,4 +53,4 @@ TEST(Memory, of_control_after_any_history_is_what_it_is_after_a_restart) {
       << fresh_kib << " after a restart";
 }
 
-} // namespace weir::test
+} // namespace weir::test::memory_test

@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-namespace weir::test {
+namespace weir::test::metrics_test {
 namespace {
 
 using testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST(OffendersOfAPair, are_marked_and_explained_over_a_restart_of_the_dataplane)
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::metrics_test

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::operation_test {
 
 namespace {
 
@@ -86,4 +86,4 @@ TEST(Operation, status_names_the_memory_and_every_verb_gives_json) {
   }
 }
 
-} // namespace weir::test
+} // namespace weir::test::operation_test

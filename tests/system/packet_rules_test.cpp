@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::packet_rules_test {
 
 namespace {
 
@@ -83,4 +83,4 @@ TEST_F(PacketRules, a_limit_per_source_holds_one_client_and_not_its_neighbour) {
   EXPECT_TRUE(network().ping(GatedNetwork::server4, GatedNetwork::other4));
 }
 
-} // namespace weir::test
+} // namespace weir::test::packet_rules_test

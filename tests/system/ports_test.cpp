@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::ports_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -199,4 +199,4 @@ TEST_F(PortsUnderTraffic, tags_and_checksums_leave_as_they_came) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::ports_test

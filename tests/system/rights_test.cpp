@@ -12,7 +12,7 @@
 
 #include <csignal>
 
-namespace weir::test {
+namespace weir::test::rights_test {
 
 namespace {
 
@@ -200,4 +200,4 @@ TEST_F(Rights, a_fault_in_the_daemons_own_files_is_told_to_who_may_change_them) 
   EXPECT_THAT(ctl(writer, {"diff"}).err, HasSubstr("drop.txt:2: \"not for everybody\""));
 }
 
-} // namespace weir::test
+} // namespace weir::test::rights_test

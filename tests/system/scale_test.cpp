@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-namespace weir::test {
+namespace weir::test::scale_test {
 
 namespace {
 
@@ -130,4 +130,4 @@ TEST(Scale, a_list_that_grows_past_every_earlier_size_never_meets_a_fixed_limit)
     ASSERT_EQ(pair->verdict(numbered_address(index)), "drop") << index;
 }
 
-} // namespace weir::test
+} // namespace weir::test::scale_test

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <set>
 
-namespace weir::test {
+namespace weir::test::secret_test {
 
 namespace {
 
@@ -131,4 +131,4 @@ TEST(Secret, the_seed_of_an_image_is_in_no_answer_no_log_and_no_file_of_others) 
   EXPECT_GE(holders, 1u) << "a kept image has it";
 }
 
-} // namespace weir::test
+} // namespace weir::test::secret_test

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace weir::test {
+namespace weir::test::top_test {
 namespace {
 
 using testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST_F(Top, text_comes_where_there_is_no_screen) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::top_test

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::traffic_test {
 
 namespace {
 
@@ -194,4 +194,4 @@ TEST_F(Traffic, a_list_of_a_million_entries_is_replaced_ten_times_under_load_and
   EXPECT_EQ(after.lost(), 0);
 }
 
-} // namespace weir::test
+} // namespace weir::test::traffic_test

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-namespace weir::test {
+namespace weir::test::upgrade_test {
 namespace {
 
 std::string text_of(const std::filesystem::path &file) {
@@ -55,4 +55,4 @@ TEST(UpgradedPair, says_that_it_cannot_read_the_kept_image_and_enforces_every_ru
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::upgrade_test

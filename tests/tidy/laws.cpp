@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 namespace weir::tidy {
 
@@ -65,6 +66,23 @@ Breaches nlopt_outside_the_planner(const Tree &tree) {
       for (const Include &include : includes_of(file))
         if (!include.quoted && include.name.starts_with("nlopt"))
           out.push_back(place(file, include.line, "NLopt belongs to control/plan"));
+  return out;
+}
+
+// Tests of a folder are compiled together.
+Breaches tests_without_a_namespace_of_their_own(const Tree &tree) {
+  static const std::regex name(R"((?:^|\n)namespace ([a-z0-9_:]+) \{)");
+  constexpr std::string_view end = "_test.cpp";
+  Breaches out;
+  for (const File &file : tree.files) {
+    if (!file.in("tests") || !file.path.ends_with(end)) continue;
+    const std::size_t from = file.path.rfind('/') + 1;
+    const std::string own =
+        "::" + file.path.substr(from, file.path.size() - from - std::string_view(".cpp").size());
+    std::smatch found;
+    if (!std::regex_search(file.code, found, name) || !found.str(1).ends_with(own))
+      out.push_back(file.path + ": what it declares belongs into namespace ..." + own);
+  }
   return out;
 }
 
@@ -233,6 +251,11 @@ const std::vector<Law> &laws() {
         {"tests/unit/control/push/push_test.cpp", ""},
         {"tests/unit/control/pull/push_test.cpp", ""}},
        "tests/unit/control/pull/push_test.cpp"},
+      {"a_test_has_a_namespace_of_its_own_name",
+       tests_without_a_namespace_of_their_own,
+       {{"tests/unit/control/push/push_test.cpp", "namespace weir::push::push_test {\n"},
+        {"tests/unit/control/push/pull_test.cpp", "\nnamespace weir::push {\n"}},
+       "tests/unit/control/push/pull_test.cpp"},
       {"control_knows_no_dpdk",
        control_knows_dpdk,
        {{"control/push/push.cpp", "// rte_ring is fine in a comment\nint n = rte_lcore_count();\n"}},

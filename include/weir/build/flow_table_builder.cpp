@@ -10,7 +10,7 @@ namespace {
 
 using image::flow_places, image::FlowPlaces;
 
-constexpr double load = 0.9;
+constexpr double flows_a_slot = 0.9;
 constexpr unsigned moves_max = 2'000; // of one flow, until the table is taken for full
 constexpr unsigned growths_max = 20;
 
@@ -55,7 +55,7 @@ template <class Flow>
 [[nodiscard]] Result<std::vector<BucketOf<Flow>>> fill(std::span<const Flow> flows, std::uint64_t seed) {
   if (flows.empty()) return std::vector<BucketOf<Flow>>{};
   constexpr std::size_t slots = std::tuple_size_v<decltype(BucketOf<Flow>::slots)>;
-  auto buckets = static_cast<std::size_t>(static_cast<double>(flows.size()) / (slots * load)) + 2;
+  auto buckets = static_cast<std::size_t>(static_cast<double>(flows.size()) / (slots * flows_a_slot)) + 2;
   for (unsigned growth = 0; growth < growths_max; ++growth, buckets += buckets / 16 + 1) {
     std::vector<BucketOf<Flow>> table(buckets);
     Filler<Flow> filler(table, seed);

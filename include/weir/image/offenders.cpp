@@ -10,46 +10,48 @@
 namespace weir::image {
 namespace {
 
-std::unexpected<Error> bad(const std::string &why) { return fail(Errc::bad_image, why); }
+std::unexpected<Error> bad_offenders(const std::string &why) { return fail(Errc::bad_image, why); }
 
 Status check_header(const OffendersHeader &h) {
-  if (h.magic != offenders_magic) return bad("it does not begin as a description of offenders does");
+  if (h.magic != offenders_magic)
+    return bad_offenders("it does not begin as a description of offenders does");
   if (h.element >= offender_elements.size() || h.action >= offender_actions.size() || h.tells_denied > 1 ||
       (h.filter != static_cast<std::uint8_t>(OffenderFilter::rotating) &&
        h.filter != static_cast<std::uint8_t>(OffenderFilter::stable)))
-    return bad("an element, action or filter that this program does not know");
+    return bad_offenders("an element, action or filter that this program does not know");
   if (h.groups < 1 || h.groups > offender_groups_max)
-    return bad(std::to_string(h.groups) + " groups, 1 to " + std::to_string(offender_groups_max) +
-               " are possible");
-  if (h.gap == 0) return bad("it remembers nothing: a gap of 0");
+    return bad_offenders(std::to_string(h.groups) + " groups, 1 to " + std::to_string(offender_groups_max) +
+                         " are possible");
+  if (h.gap == 0) return bad_offenders("it remembers nothing: a gap of 0");
   if (h.filter == static_cast<std::uint8_t>(OffenderFilter::rotating) && h.turn == 0)
-    return bad("filters that never take their turn");
+    return bad_offenders("filters that never take their turn");
   if (h.action == static_cast<std::uint8_t>(OffenderAction::rate_limit) && (h.limit == 0 || h.burst == 0))
-    return bad("a rate limit of nothing");
+    return bad_offenders("a rate limit of nothing");
   if (h.neighbours != 0 && h.neighbours != offender_neighbours)
-    return bad("a table of neighbours of another size");
-  if ((h.neighbours != 0) != (h.trees_bytes != 0)) return bad("neighbours and trees go together");
-  if (h.trees_bytes == 0 && h.groups != 1) return bad("groups of scores, and no trees that score");
-  if (h.reserved != decltype(h.reserved){}) return bad("reserved bytes are not zero");
+    return bad_offenders("a table of neighbours of another size");
+  if ((h.neighbours != 0) != (h.trees_bytes != 0)) return bad_offenders("neighbours and trees go together");
+  if (h.trees_bytes == 0 && h.groups != 1) return bad_offenders("groups of scores, and no trees that score");
+  if (h.reserved != decltype(h.reserved){}) return bad_offenders("reserved bytes are not zero");
   for (const std::uint64_t parts :
        {h.wanted_accepted, h.wanted_missed, h.predicted_accepted, h.predicted_missed})
-    if (parts > stack_rate_max) return bad("a rate lies above 1");
+    if (parts > stack_rate_max) return bad_offenders("a rate lies above 1");
   return {};
 }
 
 Status check_group(const OffenderGroup &g, OffenderFilter filter, bool last, float before) {
-  if (g.reserved != decltype(g.reserved){}) return bad("reserved bytes are not zero");
+  if (g.reserved != decltype(g.reserved){}) return bad_offenders("reserved bytes are not zero");
   if (last ? g.below != INFINITY : !std::isfinite(g.below))
-    return bad("thresholds are not finite, or the last is");
-  if (!(before < g.below)) return bad("thresholds do not rise");
-  if (g.told > stack_rate_max || g.other > stack_rate_max) return bad("a share lies above 1");
-  if (g.answer > OffenderAnswer::reject) return bad("a group of a kind that this program does not know");
+    return bad_offenders("thresholds are not finite, or the last is");
+  if (!(before < g.below)) return bad_offenders("thresholds do not rise");
+  if (g.told > stack_rate_max || g.other > stack_rate_max) return bad_offenders("a share lies above 1");
+  if (g.answer > OffenderAnswer::reject)
+    return bad_offenders("a group of a kind that this program does not know");
   if (g.answer != OffenderAnswer::filter) return {};
-  if (g.words > offender_bytes_max / 8) return bad("a group of more memory than there may be");
+  if (g.words > offender_bytes_max / 8) return bad_offenders("a group of more memory than there may be");
   const char *why = filter == OffenderFilter::stable
                         ? filter::StableBloomShape{g.words, g.max, g.hashes, g.decrements}.objection()
                         : filter::RotatingBloomShape{g.words, g.hashes, 0}.objection();
-  return why != nullptr ? bad(why) : Status();
+  return why != nullptr ? bad_offenders(why) : Status();
 }
 
 struct Places {
@@ -83,14 +85,14 @@ std::uint64_t digest_of(const OffendersHeader &h, Bytes groups, Bytes model) noe
 } // namespace
 
 Result<OffendersView> OffendersView::attach(Bytes section) {
-  if (section.size() < sizeof(OffendersHeader)) return bad("too short");
+  if (section.size() < sizeof(OffendersHeader)) return bad_offenders("too short");
   const auto &h = *reinterpret_cast<const OffendersHeader *>(section.data());
   TRY(check_header(h));
   const std::uint64_t most = section.size();
   if (h.trees_bytes > most || h.spared_v4 > most || h.spared_v6 > most)
-    return bad("size does not match its parts");
+    return bad_offenders("size does not match its parts");
   const Places at = places_of(h);
-  if (at.end != section.size()) return bad("size does not match its parts");
+  if (at.end != section.size()) return bad_offenders("size does not match its parts");
 
   OffendersView view;
   view.header_ = &h;
@@ -105,18 +107,18 @@ Result<OffendersView> OffendersView::attach(Bytes section) {
     TRY(check_group(group, view.filter_, &group == &view.groups_.back(), before));
     before = group.below;
   }
-  if (view.cell_bits() / 8 > offender_bytes_max) return bad("more memory than there may be");
+  if (view.cell_bits() / 8 > offender_bytes_max) return bad_offenders("more memory than there may be");
   view.spared_v4_ = {reinterpret_cast<const SparedV4 *>(section.data() + at.spared_v4), h.spared_v4};
   view.spared_v6_ = {reinterpret_cast<const SparedV6 *>(section.data() + at.spared_v6), h.spared_v6};
   if (!ranges_ascend(view.spared_v4_) || !ranges_ascend(view.spared_v6_))
-    return bad("its ranges are out of order");
+    return bad_offenders("its ranges are out of order");
   if (h.neighbours != 0)
     view.neighbours_ = reinterpret_cast<const std::uint8_t *>(section.data() + at.neighbours);
   if (h.trees_bytes != 0) {
     view.trees_ = TRY(learn::TreesView::attach(section.subspan(at.trees)));
     if (view.trees_.features() != offender_features(view.element_))
-      return bad("its trees see " + std::to_string(view.trees_.features()) + " features, an element has " +
-                 std::to_string(offender_features(view.element_)));
+      return bad_offenders("its trees see " + std::to_string(view.trees_.features()) +
+                           " features, an element has " + std::to_string(offender_features(view.element_)));
   }
   view.digest_ = digest_of(h, section.subspan(at.groups, h.groups * sizeof(OffenderGroup)),
                            section.subspan(at.neighbours));

@@ -8,13 +8,13 @@
 namespace weir::image {
 namespace {
 
-std::unexpected<Error> bad(std::string why) { return fail(Errc::bad_image, std::move(why)); }
+std::unexpected<Error> bad_rules(std::string why) { return fail(Errc::bad_image, std::move(why)); }
 
-struct Places {
+struct RulePlaces {
   std::uint64_t ports, rules, patterns, end;
 };
-Places places_of(const RulesHeader &h) noexcept {
-  Places p{};
+RulePlaces places_of(const RulesHeader &h) noexcept {
+  RulePlaces p{};
   p.ports = sizeof h;
   p.rules = p.ports + std::uint64_t{h.ports} * sizeof(RulePort);
   p.patterns = round_up(p.rules + std::uint64_t{h.rules} * sizeof(RuleEntry), cache_line_bytes);
@@ -30,14 +30,14 @@ template <std::size_t bytes> [[nodiscard]] bool is_name(const std::array<char, b
 
 Status check_rule(const RuleEntry &rule) {
   if (static_cast<std::size_t>(rule.action) >= rule_actions.size() || rule.per > RulePer::source)
-    return bad("an action that this program does not know");
-  if (!is_name(rule.name)) return bad("a rule without a name");
-  if (rule.reserved != decltype(rule.reserved){}) return bad("reserved bytes are not zero");
+    return bad_rules("an action that this program does not know");
+  if (!is_name(rule.name)) return bad_rules("a rule without a name");
+  if (rule.reserved != decltype(rule.reserved){}) return bad_rules("reserved bytes are not zero");
   const bool limits = rule.action == RuleAction::rate_limit;
   const auto in_range = [](std::uint32_t n) { return n >= 1 && n <= rule_rate_max; };
   if (limits ? !in_range(rule.packets) || !in_range(rule.burst)
              : rule.packets != 0 || rule.burst != 0 || rule.per != RulePer::rule)
-    return bad("rule " + std::string(rule.name_text()) + " has a rate that there cannot be");
+    return bad_rules("rule " + std::string(rule.name_text()) + " has a rate that there cannot be");
   return {};
 }
 
@@ -48,20 +48,21 @@ Status check_rule(const RuleEntry &rule) {
 }
 
 Status check_pattern(const RulePattern &p, const RulesHeader &h) {
-  if (p.rule >= h.rules) return bad("a pattern of a rule that is not there");
-  if (p.family != 0 && p.family != 4 && p.family != 6) return bad("a pattern of an unknown family");
+  if (p.rule >= h.rules) return bad_rules("a pattern of a rule that is not there");
+  if (p.family != 0 && p.family != 4 && p.family != 6) return bad_rules("a pattern of an unknown family");
   if (!is_prefix(p.from, p.from_length, p.family) || !is_prefix(p.to, p.to_length, p.family))
-    return bad("a pattern with a prefix that is none");
+    return bad_rules("a pattern with a prefix that is none");
   if (p.names_protocol > 1 || p.names_ports > 1 || (p.names_protocol == 0 && p.protocol != 0))
-    return bad("a pattern with a flag that is none");
+    return bad_rules("a pattern with a flag that is none");
   const bool ports_zero = (p.from_port_first | p.from_port_last | p.to_port_first | p.to_port_last) == 0;
   if (p.names_ports == 0 ? !ports_zero
                          : p.from_port_first > p.from_port_last || p.to_port_first > p.to_port_last)
-    return bad("a pattern with ports that are no range");
-  if (p.vlan_first > p.vlan_last || p.vlan_last > vlan_max) return bad("a pattern with VLANs that are none");
+    return bad_rules("a pattern with ports that are no range");
+  if (p.vlan_first > p.vlan_last || p.vlan_last > vlan_max)
+    return bad_rules("a pattern with VLANs that are none");
   if (p.port != RulePattern::any_port && p.port >= h.ports)
-    return bad("a pattern of a port that has no name");
-  if (p.reserved != decltype(p.reserved){}) return bad("reserved bytes are not zero");
+    return bad_rules("a pattern of a port that has no name");
+  if (p.reserved != decltype(p.reserved){}) return bad_rules("reserved bytes are not zero");
   return {};
 }
 
@@ -94,38 +95,38 @@ Status check_pattern(const RulePattern &p, const RulesHeader &h) {
 } // namespace
 
 Result<PacketRulesView> PacketRulesView::attach(Bytes section) {
-  if (section.size() < sizeof(RulesHeader)) return bad("too short");
+  if (section.size() < sizeof(RulesHeader)) return bad_rules("too short");
   const auto &h = *reinterpret_cast<const RulesHeader *>(section.data());
   if (h.rules == 0 || h.rules > rules_max || h.patterns > rule_patterns_max || h.ports > rule_ports_max)
-    return bad(std::to_string(h.rules) + " rules with " + std::to_string(h.patterns) + " patterns and " +
-               std::to_string(h.ports) + " ports, at most " + std::to_string(rules_max) + ", " +
-               std::to_string(rule_patterns_max) + " and " + std::to_string(rule_ports_max) +
-               " are possible");
-  if (h.reserved != decltype(h.reserved){}) return bad("reserved bytes are not zero");
-  const Places at = places_of(h);
-  if (at.end != section.size()) return bad("size does not match its parts");
+    return bad_rules(std::to_string(h.rules) + " rules with " + std::to_string(h.patterns) +
+                     " patterns and " + std::to_string(h.ports) + " ports, at most " +
+                     std::to_string(rules_max) + ", " + std::to_string(rule_patterns_max) + " and " +
+                     std::to_string(rule_ports_max) + " are possible");
+  if (h.reserved != decltype(h.reserved){}) return bad_rules("reserved bytes are not zero");
+  const RulePlaces at = places_of(h);
+  if (at.end != section.size()) return bad_rules("size does not match its parts");
 
   PacketRulesView view;
   view.ports_ = {reinterpret_cast<const RulePort *>(section.data() + at.ports), h.ports};
   view.rules_ = {reinterpret_cast<const RuleEntry *>(section.data() + at.rules), h.rules};
   view.patterns_ = {reinterpret_cast<const RulePattern *>(section.data() + at.patterns), h.patterns};
   if (!std::ranges::all_of(view.ports_, [](const RulePort &port) { return is_name(port.name); }))
-    return bad("a port without a name");
+    return bad_rules("a port without a name");
   std::set<std::string_view> names;
   std::size_t per_source = 0;
   for (const RuleEntry &rule : view.rules_) {
     TRY(check_rule(rule));
     per_source += rule.per == RulePer::source ? 1 : 0;
     if (!names.insert(rule.name_text()).second)
-      return bad("two rules have the name " + std::string(rule.name_text()));
+      return bad_rules("two rules have the name " + std::string(rule.name_text()));
   }
   if (per_source > rules_per_source_max)
-    return bad(std::to_string(per_source) + " rules remember sources, at most " +
-               std::to_string(rules_per_source_max) + " may");
+    return bad_rules(std::to_string(per_source) + " rules remember sources, at most " +
+                     std::to_string(rules_per_source_max) + " may");
   std::uint16_t before = 0;
   for (const RulePattern &pattern : view.patterns_) {
     TRY(check_pattern(pattern, h));
-    if (pattern.rule < before) return bad("patterns are not in the order of their rules");
+    if (pattern.rule < before) return bad_rules("patterns are not in the order of their rules");
     before = pattern.rule;
   }
   return view;

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::test {
+namespace weir::test::scripts_test {
 namespace {
 
 std::string script(const char *path) { return (source_tree() / path).string(); }
@@ -52,4 +52,4 @@ TEST(BenchScripts, columns_without_a_line_are_a_fault_and_no_empty_picture) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::scripts_test

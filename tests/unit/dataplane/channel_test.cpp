@@ -19,7 +19,7 @@
 #include <functional>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::channel_test {
 namespace {
 
 RuleSet small_rules() {
@@ -341,4 +341,4 @@ TEST_F(ChannelTest, the_last_accepted_image_is_enforced_by_the_next_process_at_o
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::channel_test

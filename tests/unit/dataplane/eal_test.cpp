@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::dataplane {
+namespace weir::dataplane::eal_test {
 namespace {
 
 EalPlan plan(const std::string &lcores, const std::vector<unsigned> &cpus) {
@@ -59,4 +59,4 @@ TEST(CpuList, is_ranges_and_numbers_and_refuses_anything_else) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::eal_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::bench {
+namespace weir::bench::standings_test {
 namespace {
 
 TEST(Standings, the_median_and_its_spread_do_not_care_for_the_order_of_rounds) {
@@ -99,4 +99,4 @@ TEST(Standings, a_filter_names_whole_benchmarks_only) {
 }
 
 } // namespace
-} // namespace weir::bench
+} // namespace weir::bench::standings_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::rules {
+namespace weir::rules::coverage_test {
 namespace {
 
 std::uint64_t seed() { return test::seed_or(20261123); }
@@ -127,4 +127,4 @@ TEST(Coverage, of_a_change_is_what_came_and_what_went) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::coverage_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::rules {
+namespace weir::rules::feed_test {
 namespace {
 
 using config::Format;
@@ -151,4 +151,4 @@ TEST(FeedProperty, no_bytes_break_the_parsers) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::feed_test

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::rules {
+namespace weir::rules::normalise_test {
 namespace {
 
 std::uint64_t seed() { return test::seed_or(20261121); }
@@ -130,4 +130,4 @@ TEST(NormaliseProperty, agrees_with_ordered_maps_on_random_lists) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::normalise_test

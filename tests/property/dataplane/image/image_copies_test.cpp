@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::test {
+namespace weir::test::image_copies_test {
 namespace {
 
 TEST(WorkerNodes, has_each_node_once_and_the_first_workers_first) {
@@ -223,4 +223,4 @@ TEST_F(ImageCopies, that_there_is_no_memory_for_are_told_of_and_done_without) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::image_copies_test

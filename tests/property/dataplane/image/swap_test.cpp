@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::test {
+namespace weir::test::swap_test {
 namespace {
 
 RuleSet rules_with(std::vector<Prefix> denied) {
@@ -200,4 +200,4 @@ TEST(Swaps, an_acknowledged_addition_is_missed_by_no_worker_of_another_node) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::swap_test

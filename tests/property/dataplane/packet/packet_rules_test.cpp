@@ -11,7 +11,7 @@
 #include <map>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::packet_rules_test {
 namespace {
 
 constexpr std::array<const char *, 2> port_names{"wan", "lan"};
@@ -94,4 +94,4 @@ TEST_F(PacketRulesOfAWorker, are_those_of_the_oracle) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::packet_rules_test

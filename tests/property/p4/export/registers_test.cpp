@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::registers_test {
 namespace {
 
 using test::Random;
@@ -389,4 +389,4 @@ TEST(P4Registers, of_the_bank_in_use_survive_an_export_that_fails) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::registers_test

@@ -10,7 +10,7 @@
 #include <array>
 #include <string>
 
-namespace weir {
+namespace weir::source_chance_test {
 namespace {
 
 using test::P4Chance;
@@ -53,4 +53,4 @@ TEST(P4SourceByChance, goes_the_way_of_the_model_whatever_the_registers_hold) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::source_chance_test

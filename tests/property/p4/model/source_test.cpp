@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::source_test {
 namespace {
 
 using test::P4Acl;
@@ -223,4 +223,4 @@ TEST(P4Source, gives_ports_without_a_side_none) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::source_test

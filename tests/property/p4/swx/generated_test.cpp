@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::generated_test {
 namespace {
 
 using test::P4Model;
@@ -103,4 +103,4 @@ TEST_F(P4Generated, goes_the_way_of_the_model_whatever_the_registers_hold) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::generated_test

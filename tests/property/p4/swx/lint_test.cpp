@@ -15,7 +15,7 @@
 #include <optional>
 #include <random>
 
-namespace weir::p4 {
+namespace weir::p4::lint_test {
 namespace {
 
 using Rng = std::mt19937_64;
@@ -230,4 +230,4 @@ TEST_F(SwxLintProperty, a_program_that_passes_decides_by_the_packet_alone) {
 }
 
 } // namespace
-} // namespace weir::p4
+} // namespace weir::p4::lint_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::chained_dynamic_test {
 namespace {
 
 TEST(ChainedDynamicProperty, misses_no_positive_and_accepts_nothing_excluded_in_any_order_of_changes) {
@@ -43,4 +43,4 @@ TEST(ChainedDynamicProperty, misses_no_positive_and_accepts_nothing_excluded_in_
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::chained_dynamic_test

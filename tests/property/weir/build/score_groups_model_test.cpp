@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-namespace weir::test {
+namespace weir::test::score_groups_model_test {
 namespace {
 
 using namespace weir::build;
@@ -202,4 +202,4 @@ TEST(GroupsModel, estimates_shares_and_refines_until_they_are_out_of_order) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::score_groups_model_test

@@ -8,7 +8,7 @@
 
 #include <set>
 
-namespace weir::build {
+namespace weir::build::chained_and_not_test {
 namespace {
 
 using test::absent_keys;
@@ -185,4 +185,4 @@ TEST(StackOfAnyDepth, takes_no_key_that_its_last_layer_holds_for_a_negative) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::chained_and_not_test

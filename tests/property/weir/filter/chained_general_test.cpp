@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::chained_general_test {
 namespace {
 
 struct Universe {
@@ -165,4 +165,4 @@ TEST(MembershipModel, has_halving_filters_that_cost_what_one_filter_costs) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::chained_general_test

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::filter {
+namespace weir::filter::cuckoo_moves_test {
 namespace {
 
 using test::CuckooSection;
@@ -188,4 +188,4 @@ TEST(CuckooMoves, moving_what_is_leaving_once_more_is_caught) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::cuckoo_moves_test

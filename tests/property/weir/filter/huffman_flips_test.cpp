@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::huffman_flips_test {
 namespace {
 
 using Map = HuffmanMap<4>;
@@ -119,4 +119,4 @@ TEST(HuffmanFlips, lead_no_decoder_astray_wherever_they_are) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::huffman_flips_test

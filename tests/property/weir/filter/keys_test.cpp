@@ -25,7 +25,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace weir::test {
+namespace weir::test::keys_test {
 namespace {
 
 constexpr unsigned keys = 4096, seeds = 48;
@@ -376,4 +376,4 @@ TEST(Keys, that_are_added_to_an_image_whose_seed_leaked_go_in_or_ask_for_another
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::keys_test

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-namespace weir::filter {
+namespace weir::filter::quotient_filter_test {
 namespace {
 
 using test::absent_keys;
@@ -175,4 +175,4 @@ TEST(QuotientFilter, goes_on_in_a_section_that_it_is_given) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::quotient_filter_test

@@ -8,7 +8,7 @@
 
 #include <random>
 
-namespace weir::filter {
+namespace weir::filter::seesaw_churn_test {
 namespace {
 
 using test::SeesawSection;
@@ -110,4 +110,4 @@ TEST(SeesawChurn, an_overflowing_filter_misses_nothing) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::seesaw_churn_test

@@ -9,7 +9,7 @@
 #include <map>
 #include <random>
 
-namespace weir::filter {
+namespace weir::filter::seesaw_rules_test {
 namespace {
 
 using test::SeesawSection;
@@ -271,4 +271,4 @@ TEST(SeesawRules, rule_7_only_an_exact_set_in_front_keeps_strangers_from_being_e
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::seesaw_rules_test

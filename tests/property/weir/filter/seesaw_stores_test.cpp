@@ -10,7 +10,7 @@
 #include <map>
 #include <random>
 
-namespace weir::filter {
+namespace weir::filter::seesaw_stores_test {
 namespace {
 
 using test::SeesawSection;
@@ -189,4 +189,4 @@ TEST(SeesawStores, without_an_adaptive_bit_a_late_negative_is_told_what_it_canno
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::seesaw_stores_test

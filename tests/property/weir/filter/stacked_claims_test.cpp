@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::stacked_claims_test {
 namespace {
 
 // §4.1: with 1 % in every layer the error of a_1 (1 - a_2) is at most a millionth, whatever the depth.
@@ -39,4 +39,4 @@ TEST(StackedClaims, up_to_seven_bits_are_saved_at_one_percent) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::stacked_claims_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::stacked_layers_test {
 namespace {
 
 using filter::CuckooFilter;
@@ -172,4 +172,4 @@ TEST(StackedLayers, positives_come_and_go_above_layers_that_never_change) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::stacked_layers_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::build {
+namespace weir::build::stacked_model_test {
 namespace {
 
 TEST(StackedModel, of_equal_rates_is_the_series_in_closed_form) {
@@ -110,4 +110,4 @@ TEST(StackedModel, no_shift_moves_the_rate_by_more_than_its_variation_and_pinske
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::stacked_model_test

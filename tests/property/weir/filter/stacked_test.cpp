@@ -15,7 +15,7 @@
 #include "tests/support/base_filter_cases.hpp"
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::stacked_test {
 namespace {
 
 using filter::CountingBloom;
@@ -352,4 +352,4 @@ TEST(Stacked, takes_a_key_back_out_of_layer_1_when_layer_3_refuses_it) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::stacked_test

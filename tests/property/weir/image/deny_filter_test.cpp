@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::deny_filter_test {
 namespace {
 
 using filter::FilterKind;
@@ -278,4 +278,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, DenyFilter, testing::ValuesIn(all_cases()), [](co
 });
 
 } // namespace
-} // namespace weir
+} // namespace weir::deny_filter_test

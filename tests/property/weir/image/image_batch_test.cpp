@@ -10,7 +10,7 @@
 #include <map>
 #include <random>
 
-namespace weir {
+namespace weir::image_batch_test {
 namespace {
 
 using test::ImageMemory;
@@ -82,7 +82,7 @@ struct Batches : testing::TestWithParam<Setting> {
            view.allow_filter.contains(hash_v4(byteswap32(host), view.seeds_v4[32]));
   }
   [[nodiscard]] static image::Delta host_delta(std::uint32_t host, ListId list) {
-    return weir::host_delta(side(), host, list);
+    return image_batch_test::host_delta(side(), host, list);
   }
   void enter(const image::Delta &d) {
     const std::uint32_t host = Address{Family::ipv4, d.address}.host();
@@ -161,4 +161,4 @@ INSTANTIATE_TEST_SUITE_P(Sides, Batches,
                          });
 
 } // namespace
-} // namespace weir
+} // namespace weir::image_batch_test

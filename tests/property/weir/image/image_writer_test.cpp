@@ -16,7 +16,7 @@
 #include <optional>
 #include <random>
 
-namespace weir {
+namespace weir::image_writer_test {
 namespace {
 
 using image::Change;
@@ -541,4 +541,4 @@ TEST(Bursts, of_a_stream_come_back_in_order_whatever_their_number) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::image_writer_test

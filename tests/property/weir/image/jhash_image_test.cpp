@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace weir {
+namespace weir::jhash_image_test {
 namespace {
 
 class Asker {
@@ -93,4 +93,4 @@ TEST(JhashImages, say_what_the_rules_say_whatever_stands_in_front_of_the_tables)
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::jhash_image_test

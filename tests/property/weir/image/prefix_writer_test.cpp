@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <map>
 
-namespace weir {
+namespace weir::prefix_writer_test {
 namespace {
 
 struct V4 {
@@ -141,4 +141,4 @@ TYPED_TEST(PrefixWriterProperty, leaves_a_prefix_that_spans_too_much_to_a_rebuil
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::prefix_writer_test

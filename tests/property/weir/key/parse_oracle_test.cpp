@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace weir::test {
+namespace weir::test::parse_oracle_test {
 namespace {
 
 // The reason that the packet path would give when nothing is listed.
@@ -119,4 +119,4 @@ TEST(ParserAgainstOracle, agree_on_what_every_random_frame_carries) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::parse_oracle_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::allow_questions_test {
 namespace {
 
 enum class Shape : std::uint8_t { hosts_alone, prefixes_too };
@@ -188,4 +188,4 @@ TEST(GuardedTally, counts_addresses_and_probes_of_the_table) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::allow_questions_test

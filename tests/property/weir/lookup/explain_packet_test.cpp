@@ -8,7 +8,7 @@
 
 #include <array>
 
-namespace weir::test {
+namespace weir::test::explain_packet_test {
 namespace {
 
 TEST(ExplainPacket, agrees_with_the_oracle_on_every_packet) {
@@ -103,4 +103,4 @@ TEST(ExplainPacket, takes_any_bytes) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::explain_packet_test

@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-namespace weir::test {
+namespace weir::test::packet_path_test {
 namespace {
 
 class Gate {
@@ -147,4 +147,4 @@ TEST(PrefixLookup, agrees_with_the_oracle_at_the_edges_of_every_prefix) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::packet_path_test

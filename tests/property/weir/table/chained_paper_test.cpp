@@ -10,7 +10,7 @@
 
 #include <cstdio>
 
-namespace weir {
+namespace weir::chained_paper_test {
 namespace {
 
 using lab::Home;
@@ -209,4 +209,4 @@ TEST(ChainedPaper, churn_leaves_errors_that_a_fresh_chain_has_not) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::chained_paper_test

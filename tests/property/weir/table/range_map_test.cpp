@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::range_map_test {
 namespace {
 
 using build::EntryV4, build::EntryV6, build::RangePlanV4, build::RangePlanV6, table::RangeMapV4,
@@ -118,4 +118,4 @@ TYPED_TEST(RangeMapProperty, a_section_with_changed_bits_is_refused_or_answers_f
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::range_map_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::table {
+namespace weir::table::scatter_test {
 namespace {
 
 constexpr std::uint32_t lines = 64;
@@ -72,4 +72,4 @@ TEST(ScatteredAddresses, would_share_lines_after_two_rounds) {
 }
 
 } // namespace
-} // namespace weir::table
+} // namespace weir::table::scatter_test

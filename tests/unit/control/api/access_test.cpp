@@ -6,7 +6,7 @@
 #include <grp.h>
 #include <unistd.h>
 
-namespace weir::control {
+namespace weir::control::access_test {
 namespace {
 
 using testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(Access, is_needed_for_changing_by_what_changes) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::access_test

@@ -22,7 +22,7 @@
 #include <cstring>
 #include <thread>
 
-namespace weir::control {
+namespace weir::control::api_test {
 namespace {
 
 using test::connect_to;
@@ -693,4 +693,4 @@ TEST_F(ApiTest, diff_shows_a_list_that_turns_and_the_bans_that_go_with_it_and_us
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::api_test

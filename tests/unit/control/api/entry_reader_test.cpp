@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::control {
+namespace weir::control::entry_reader_test {
 namespace {
 
 TEST(EntryReader, force_is_true_or_false) {
@@ -56,4 +56,4 @@ TEST(EntryReader, answers_what_it_cannot_take_with_a_sentence) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::entry_reader_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::control {
+namespace weir::control::log_limit_test {
 namespace {
 
 TEST(LogLimit, takes_ten_lines_and_then_one_a_second_that_counts_those_left_out) {
@@ -21,4 +21,4 @@ TEST(LogLimit, takes_ten_lines_and_then_one_a_second_that_counts_those_left_out)
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::log_limit_test

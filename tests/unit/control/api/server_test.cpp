@@ -18,7 +18,7 @@
 #include <functional>
 #include <stdexcept>
 
-namespace weir::control {
+namespace weir::control::server_test {
 namespace {
 
 using test::connect_to;
@@ -400,4 +400,4 @@ TEST_F(ServerTest, idle_connections_are_closed_and_those_that_wait_for_an_answer
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::server_test

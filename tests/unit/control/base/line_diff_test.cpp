@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace weir::control {
+namespace weir::control::line_diff_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -63,4 +63,4 @@ TEST(LineDiff, of_large_texts_that_differ_everywhere_is_all_of_both) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::line_diff_test

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace weir::control {
+namespace weir::control::progress_test {
 namespace {
 
 using Phase = Progress::Phase;
@@ -37,4 +37,4 @@ TEST(Progress, phases_begin_from_nothing_and_sum_up_what_threads_tell) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::progress_test

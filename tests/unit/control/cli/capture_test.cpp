@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-namespace weir::cli {
+namespace weir::cli::capture_test {
 namespace {
 
 using testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST_F(CliCapture, a_missing_file_and_a_folder_are_named) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::capture_test

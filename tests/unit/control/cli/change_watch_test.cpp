@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::cli {
+namespace weir::cli::change_watch_test {
 namespace {
 
 using test::StandInControl;
@@ -48,4 +48,4 @@ TEST(CliChangeWatch, what_makes_no_change_is_not_asked_about) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::change_watch_test

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::cli {
+namespace weir::cli::client_test {
 namespace {
 
 using testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST_F(ClientTest, what_was_said_before_the_connection_was_closed_is_the_answer)
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::client_test

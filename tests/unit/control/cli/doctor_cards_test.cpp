@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <fstream>
 
-namespace weir::cli {
+namespace weir::cli::doctor_cards_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ TEST_F(CliDoctorCards, nothing_is_said_where_there_are_none) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::doctor_cards_test

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <fstream>
 
-namespace weir::cli {
+namespace weir::cli::doctor_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_F(CliDoctor, folders_of_killed_processes_are_named_when_they_are_old_enough
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::doctor_test

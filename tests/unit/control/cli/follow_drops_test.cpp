@@ -9,7 +9,7 @@
 
 #include <sstream>
 
-namespace weir::cli {
+namespace weir::cli::follow_drops_test {
 namespace {
 
 using test::StandInControl;
@@ -138,4 +138,4 @@ TEST(CliFollowDrops, an_error_of_control_ends_it) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::follow_drops_test

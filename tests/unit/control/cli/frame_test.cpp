@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::cli {
+namespace weir::cli::frame_test {
 namespace {
 
 TEST(CliFrame, a_line_is_cut_between_characters_and_keeps_its_styles) {
@@ -50,4 +50,4 @@ TEST(CliFrame, sentences_are_broken_at_blanks_and_words_that_are_too_long_anywhe
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::frame_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir::cli {
+namespace weir::cli::options_test {
 namespace {
 
 using testing::ElementsAre;
@@ -174,4 +174,4 @@ TEST(CliOptions, every_verb_has_help_with_an_example) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::options_test

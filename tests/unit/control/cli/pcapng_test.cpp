@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace weir::cli {
+namespace weir::cli::pcapng_test {
 namespace {
 
 using test::read_text;
@@ -84,4 +84,4 @@ TEST(Pcapng, what_cannot_be_written_is_said) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::pcapng_test

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace weir::cli {
+namespace weir::cli::process_test {
 namespace {
 
 using testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST_F(CliProcess, a_signal_is_held_back_while_it_is_listened_for) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::process_test

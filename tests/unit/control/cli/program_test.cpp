@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace weir::cli {
+namespace weir::cli::program_test {
 namespace {
 
 using nlohmann::json;
@@ -294,4 +294,4 @@ TEST(CliProgram, the_completion_script_knows_every_verb) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::program_test

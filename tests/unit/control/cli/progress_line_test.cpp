@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace weir::cli {
+namespace weir::cli::progress_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -106,4 +106,4 @@ TEST_F(ProgressLineTest, a_pipe_and_another_stream_have_none) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::progress_line_test

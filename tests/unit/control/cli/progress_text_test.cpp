@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::cli {
+namespace weir::cli::progress_text_test {
 namespace {
 
 using testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(CliProgressText, a_replay_estimates_how_many_packets_there_are) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::progress_text_test

@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-namespace weir::cli {
+namespace weir::cli::render_test {
 namespace {
 
 using testing::HasSubstr;
@@ -366,4 +366,4 @@ TEST(CliRender, fields_that_are_missing_or_of_another_type_do_no_harm) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::render_test

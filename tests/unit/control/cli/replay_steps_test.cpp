@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::cli {
+namespace weir::cli::replay_steps_test {
 namespace {
 
 TEST(CliReplaySteps, packets_are_divided_evenly_and_the_next_is_applied_half_way) {
@@ -47,4 +47,4 @@ TEST(CliReplaySteps, a_generation_that_would_judge_nothing_is_refused) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::replay_steps_test

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <ctime>
 
-namespace weir::cli {
+namespace weir::cli::text_test {
 namespace {
 
 TEST(CliText, thousands_are_separated_from_the_right) {
@@ -78,4 +78,4 @@ TEST(CliText, a_table_aligns_numbers_right_and_leaves_no_blanks_at_the_end) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::text_test

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace weir::cli {
+namespace weir::cli::top_grid_test {
 namespace {
 
 Grid rivers() {
@@ -130,4 +130,4 @@ TEST(TopGrid, rows_of_a_screen_are_shared_and_none_is_wasted) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::top_grid_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::cli {
+namespace weir::cli::top_readings_test {
 namespace {
 
 Reading reading(const Json &top, std::uint64_t pid = 7) {
@@ -153,4 +153,4 @@ TEST(TopReadings, counts_have_three_digits_and_a_letter) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::top_readings_test

@@ -9,7 +9,7 @@
 
 #include <random>
 
-namespace weir::cli {
+namespace weir::cli::top_screen_test {
 namespace {
 
 using testing::HasSubstr;
@@ -198,4 +198,4 @@ TEST_F(TopScreenTest, without_a_size_everything_is_there_once_and_no_help) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::top_screen_test

@@ -10,7 +10,7 @@
 
 #include <sstream>
 
-namespace weir::cli {
+namespace weir::cli::top_session_test {
 namespace {
 
 using test::StandInControl;
@@ -153,4 +153,4 @@ TEST(TopText, without_a_first_answer_there_is_a_reason_and_a_code) {
 }
 
 } // namespace
-} // namespace weir::cli
+} // namespace weir::cli::top_session_test

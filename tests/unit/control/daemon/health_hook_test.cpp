@@ -13,7 +13,7 @@
 
 #include <csignal>
 
-namespace weir::test {
+namespace weir::test::health_hook_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -184,4 +184,4 @@ TEST(Health, in_one_line_is_what_is_in_force_or_the_first_fault) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::health_hook_test

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-namespace weir::control {
+namespace weir::control::notify_test {
 namespace {
 
 // A stand-in for systemd.
@@ -52,4 +52,4 @@ TEST(Notify, a_large_store_asks_systemd_for_more_time_to_start) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::notify_test

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace weir::control {
+namespace weir::control::run_lock_test {
 namespace {
 
 TEST(RunLock, is_had_by_one_and_says_who_has_it) {
@@ -35,4 +35,4 @@ TEST(RunLock, ends_with_its_process_however_that_ends) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::run_lock_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-namespace weir::control {
+namespace weir::control::dynamic_entries_test {
 namespace {
 
 using Key = std::pair<ListId, Prefix>;
@@ -123,4 +123,4 @@ TEST(DynamicEntries, take_the_memory_that_is_stated_after_any_history) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::dynamic_entries_test

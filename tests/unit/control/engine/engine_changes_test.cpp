@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace weir::control {
+namespace weir::control::engine_changes_test {
 namespace {
 
 using test::DamagedStore;
@@ -276,4 +276,4 @@ TEST_F(EngineChangesTest, list_numbers_are_used_again) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_changes_test

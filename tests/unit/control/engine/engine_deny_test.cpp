@@ -11,7 +11,7 @@
 
 #include <random>
 
-namespace weir::control {
+namespace weir::control::engine_deny_test {
 namespace {
 
 using test::EngineBench;
@@ -278,4 +278,4 @@ TEST_F(EngineDeny, what_was_learned_of_the_traffic_survives_a_restart) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_deny_test

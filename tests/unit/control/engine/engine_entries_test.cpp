@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace weir::control {
+namespace weir::control::engine_entries_test {
 namespace {
 
 using test::EngineBench;
@@ -155,4 +155,4 @@ TEST_F(EngineEntries, acknowledged_in_groups_are_all_there_after_a_restart) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_entries_test

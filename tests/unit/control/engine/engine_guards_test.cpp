@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace weir::control {
+namespace weir::control::engine_guards_test {
 namespace {
 
 using test::EngineBench;
@@ -300,4 +300,4 @@ TEST_F(EngineGuards, lengths_that_the_configuration_sets_or_names_hold_from_the_
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_guards_test

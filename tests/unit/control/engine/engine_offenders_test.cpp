@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::control {
+namespace weir::control::engine_offenders_test {
 namespace {
 
 using test::EngineBench;
@@ -183,4 +183,4 @@ TEST(EngineOffendersP4, the_target_refuses_the_key_with_the_remedy) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_offenders_test

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace weir::control {
+namespace weir::control::engine_overlay_test {
 namespace {
 
 using test::EngineBench;
@@ -193,4 +193,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EngineFilter, testing::Values("seesaw", "cuckoo"
                          [](const auto &kind) { return std::string(kind.param); });
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_overlay_test

@@ -2,7 +2,7 @@
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
 
-namespace weir::control {
+namespace weir::control::engine_rules_test {
 namespace {
 
 using test::EngineBench;
@@ -91,4 +91,4 @@ TEST_F(EngineRules, change_the_digest_of_the_generation) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_rules_test

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-namespace weir::control {
+namespace weir::control::engine_test {
 namespace {
 
 using test::EngineBench;
@@ -352,4 +352,4 @@ TEST_F(EngineTest, changes_wait_in_line_and_all_are_answered) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::engine_test

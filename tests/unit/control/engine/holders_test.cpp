@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace weir::control {
+namespace weir::control::holders_test {
 namespace {
 
 // Every second entry of each list goes to the dynamic ones.
@@ -78,4 +78,4 @@ TEST(Holders, the_one_that_decides_is_the_oracles) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::holders_test

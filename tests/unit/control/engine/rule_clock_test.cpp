@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::control {
+namespace weir::control::rule_clock_test {
 namespace {
 
 struct Clocks {
@@ -74,4 +74,4 @@ TEST(RuleClock, ignores_a_note_that_cannot_be_read) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::rule_clock_test

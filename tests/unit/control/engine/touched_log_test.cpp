@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::control {
+namespace weir::control::touched_log_test {
 namespace {
 
 // Records of sequences `first` to `last`, each with a prefix of its own.
@@ -63,4 +63,4 @@ TEST(TouchedLog, leaves_out_what_is_older_than_its_beginning) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::touched_log_test

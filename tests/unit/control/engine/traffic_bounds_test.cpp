@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::control {
+namespace weir::control::traffic_bounds_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -92,4 +92,4 @@ TEST(SampleTable, shows_what_a_newcomer_has_been_sampled_and_forgets_by_half) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::traffic_bounds_test

@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace weir::control {
+namespace weir::control::traffic_note_test {
 namespace {
 
 watch::DenyFilterWatch busy_watch(std::uint64_t seed) {
@@ -82,4 +82,4 @@ TEST(TrafficNote, that_was_cut_or_changed_is_as_good_as_none) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::traffic_note_test

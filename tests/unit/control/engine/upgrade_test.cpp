@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace weir::control {
+namespace weir::control::upgrade_test {
 namespace {
 
 constexpr std::uint64_t when_it_was_written = 1'795'494'300; // within the hour that one entry has to live
@@ -77,4 +77,4 @@ TEST_F(Upgrade, goes_back_to_generations_of_the_earlier_build_and_on) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::upgrade_test

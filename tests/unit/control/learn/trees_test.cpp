@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-namespace weir::learn {
+namespace weir::learn::trees_test {
 namespace {
 
 // Members have larger bytes in the first half of the features.
@@ -90,4 +90,4 @@ TEST(BoostedTrees, refuse_samples_that_teach_nothing) {
 }
 
 } // namespace
-} // namespace weir::learn
+} // namespace weir::learn::trees_test

@@ -15,7 +15,7 @@
 #include <set>
 #include <sstream>
 
-namespace weir::test {
+namespace weir::test::exposition_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -180,4 +180,4 @@ TEST(Metrics, are_what_alerts_and_the_dashboard_ask_for) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::exposition_test

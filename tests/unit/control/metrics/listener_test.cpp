@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::listener_test {
 namespace {
 
 using testing::HasSubstr, testing::StartsWith;
@@ -227,4 +227,4 @@ TEST(ListenAddress, is_of_loopback_or_a_path) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::listener_test

@@ -12,7 +12,7 @@
 
 #include <random>
 
-namespace weir::test {
+namespace weir::test::train_test {
 namespace {
 
 using namespace offenders;
@@ -186,4 +186,4 @@ TEST(Neighbours, count_denied_entries_by_net_as_a_logarithm) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::train_test

@@ -12,7 +12,7 @@
 
 #include <memory>
 
-namespace weir::plan {
+namespace weir::plan::allow_filter_test {
 namespace {
 
 using build::EntryV4;
@@ -369,4 +369,4 @@ TEST(AllowFilter, of_a_new_kind_is_planned_with_a_row_of_the_planner) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::allow_filter_test

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-namespace weir::plan {
+namespace weir::plan::calibration_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,4 +160,4 @@ TEST(Machine, is_read_from_what_the_kernel_says) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::calibration_test

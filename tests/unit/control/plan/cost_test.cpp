@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace weir::plan {
+namespace weir::plan::cost_test {
 namespace {
 
 constexpr Option plain{}, chain{FrontFilter::none, Predictor::chained},
@@ -148,4 +148,4 @@ TEST(HitMeter, starts_again_with_a_dataplane_that_started_again) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::cost_test

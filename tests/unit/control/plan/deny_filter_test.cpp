@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace weir::plan {
+namespace weir::plan::deny_filter_test {
 namespace {
 
 using build::EntryV4;
@@ -296,4 +296,4 @@ TEST(DenyFilter, is_an_object_in_json_with_the_advice_in_words) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::deny_filter_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::plan {
+namespace weir::plan::host_home_test {
 namespace {
 
 using build::EntryV4;
@@ -177,4 +177,4 @@ TEST(HostHome, is_the_table_where_a_dynamic_list_would_change_a_crowded_map) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::host_home_test

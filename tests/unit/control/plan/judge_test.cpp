@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace weir::plan {
+namespace weir::plan::judge_test {
 namespace {
 
 constexpr std::uint32_t hosts = 40'000, sources = 20'000;
@@ -140,4 +140,4 @@ TEST(ChainedSize, knows_as_few_as_a_rate_needs) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::judge_test

@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-namespace weir::plan {
+namespace weir::plan::layers_test {
 namespace {
 
 ChainKeys aligned(double keys, double mistaken_share = 5e-4) {
@@ -106,4 +106,4 @@ TEST(LayerSizes, that_cannot_be_are_an_error_with_the_numbers) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::layers_test

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::plan {
+namespace weir::plan::p4_test {
 namespace {
 
 std::vector<build::EntryV4> hosts(std::uint32_t first, std::uint32_t count, ListId list) {
@@ -221,4 +221,4 @@ TEST(EngineP4, refuses_an_entry_of_a_ninth_ipv6_length_before_it_is_stored) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::p4_test

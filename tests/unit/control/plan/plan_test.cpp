@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::plan {
+namespace weir::plan::plan_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -350,4 +350,4 @@ TEST(FreeMemoryHere, can_be_read) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::plan_test

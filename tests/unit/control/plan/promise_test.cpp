@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::plan {
+namespace weir::plan::promise_test {
 namespace {
 
 // Figures of at most six digits, which the record keeps whole.
@@ -51,4 +51,4 @@ TEST(Promise, of_a_record_that_cannot_be_read_is_nothing) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::promise_test

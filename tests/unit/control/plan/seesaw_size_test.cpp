@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-namespace weir::plan {
+namespace weir::plan::seesaw_size_test {
 namespace {
 
 using test::SeesawSection;
@@ -230,4 +230,4 @@ TEST(SeesawSize, counters_fill_and_stick_as_the_chain_says) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::seesaw_size_test

@@ -9,7 +9,7 @@
 
 #include <ctime>
 
-namespace weir::plan {
+namespace weir::plan::stacked_size_test {
 namespace {
 
 StackTask task_of(StackBase base, double skew, std::uint64_t negatives = 10'000'000) {
@@ -313,4 +313,4 @@ TEST(StackAdvice, never_promises_what_sizing_does_not_keep) {
 }
 
 } // namespace
-} // namespace weir::plan
+} // namespace weir::plan::stacked_size_test

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace weir::push {
+namespace weir::push::channel_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,4 +89,4 @@ TEST(PushChannel, reads_the_last_answers_of_a_dataplane_that_left_with_questions
 }
 
 } // namespace
-} // namespace weir::push
+} // namespace weir::push::channel_test

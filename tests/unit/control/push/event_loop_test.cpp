@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::push {
+namespace weir::push::event_loop_test {
 namespace {
 
 // As when the kernel has no memory for it: here the descriptor comes to be later.
@@ -83,4 +83,4 @@ TEST(Background, answers_with_what_the_work_throws) {
 }
 
 } // namespace
-} // namespace weir::push
+} // namespace weir::push::event_loop_test

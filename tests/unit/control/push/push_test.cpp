@@ -6,7 +6,7 @@
 #include <atomic>
 #include <random>
 
-namespace weir::control {
+namespace weir::control::push_test {
 namespace {
 
 using test::EngineBench;
@@ -307,4 +307,4 @@ TEST(Push, acknowledged_adds_during_staged_swaps_are_never_missing) {
 }
 
 } // namespace
-} // namespace weir::control
+} // namespace weir::control::push_test

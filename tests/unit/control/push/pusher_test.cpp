@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace weir::test {
+namespace weir::test::pusher_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -155,4 +155,4 @@ TEST(ControlChannel, survives_samples_without_samples_and_messages_without_bytes
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::pusher_test

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <random>
 
-namespace weir::rules {
+namespace weir::rules::bundle_test {
 namespace {
 
 using testing::HasSubstr;
@@ -154,4 +154,4 @@ TEST(Gather, names_every_file_that_cannot_be_read) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::bundle_test

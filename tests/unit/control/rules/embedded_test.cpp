@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace weir::rules {
+namespace weir::rules::embedded_test {
 namespace {
 
 std::string embedded(const char *text) {
@@ -54,4 +54,4 @@ TEST(Embedded, the_sentence_names_an_example_and_the_remedy) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::embedded_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::rules {
+namespace weir::rules::feed_formats_test {
 namespace {
 
 using config::Format;
@@ -202,4 +202,4 @@ TEST(FeedDynamic, a_dynamic_list_starts_empty) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::feed_formats_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::rules {
+namespace weir::rules::feed_plain_test {
 namespace {
 
 using config::Format;
@@ -275,4 +275,4 @@ TEST(FeedPlain, every_byte_and_entry_is_told_to_whoever_asks_how_far_it_is) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::feed_plain_test

@@ -8,7 +8,7 @@
 
 #include <random>
 
-namespace weir::rules {
+namespace weir::rules::feed_race_test {
 namespace {
 
 constexpr std::size_t large = 1'200'000; // bytes: more than one thread takes by itself
@@ -119,4 +119,4 @@ TEST(FeedInTwoThreads, finds_no_middle_in_a_file_of_one_line) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::feed_race_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::rules {
+namespace weir::rules::flows_test {
 namespace {
 
 TEST(Flows, are_read_of_both_families_with_and_without_ports) {
@@ -80,4 +80,4 @@ TEST(Flows, come_back_from_the_bytes_that_the_store_keeps) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::flows_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::rules {
+namespace weir::rules::guard_test {
 namespace {
 
 std::vector<EntryV4> hosts(std::uint32_t from, std::uint32_t to) {
@@ -285,4 +285,4 @@ TEST(EmptyRules, dynamic_lists_alone_may_start_empty) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::guard_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace weir::rules {
+namespace weir::rules::lookup_cost_test {
 namespace {
 
 Prefix prefix_of(const Address &address, unsigned length) {
@@ -137,4 +137,4 @@ TEST(MaxLengths, counts_lengths_of_IPv4_below_one_group_alone) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::lookup_cost_test

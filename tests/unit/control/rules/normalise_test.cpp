@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::rules {
+namespace weir::rules::normalise_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -224,4 +224,4 @@ TEST(BuildInput, points_at_the_effective_state) {
 }
 
 } // namespace
-} // namespace weir::rules
+} // namespace weir::rules::normalise_test

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace weir::store {
+namespace weir::store::audit_test {
 namespace {
 
 using test::TempDir;
@@ -91,4 +91,4 @@ TEST(Audit, keeps_the_newest_of_each_kind) {
 }
 
 } // namespace
-} // namespace weir::store
+} // namespace weir::store::audit_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-namespace weir::store {
+namespace weir::store::kill_test {
 namespace {
 
 using test::TempDir;
@@ -128,4 +128,4 @@ TEST(Store, every_acknowledged_entry_is_there_after_a_kill_at_any_moment) {
 }
 
 } // namespace
-} // namespace weir::store
+} // namespace weir::store::kill_test

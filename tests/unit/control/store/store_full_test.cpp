@@ -12,7 +12,7 @@
 #include <cstring>
 #include <fstream>
 
-namespace weir::store {
+namespace weir::store::store_full_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -144,4 +144,4 @@ TEST(StoreFiles, no_log_files_stay_and_the_size_is_what_the_disk_has_given) {
 }
 
 } // namespace
-} // namespace weir::store
+} // namespace weir::store::store_full_test

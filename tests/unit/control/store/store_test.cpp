@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
-namespace weir::store {
+namespace weir::store::store_test {
 namespace {
 
 using test::TempDir;
@@ -362,4 +362,4 @@ TEST(Store, numbers_are_free_again_when_no_generation_names_them_and_their_entri
 }
 
 } // namespace
-} // namespace weir::store
+} // namespace weir::store::store_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::watch {
+namespace weir::watch::allow_filter_watch_test {
 namespace {
 
 TEST(RateBand, is_left_by_many_wrong_answers_far_above_the_prediction_alone) {
@@ -68,4 +68,4 @@ TEST(AllowFilterWatch, knows_which_filters_learn_late) {
 }
 
 } // namespace
-} // namespace weir::watch
+} // namespace weir::watch::allow_filter_watch_test

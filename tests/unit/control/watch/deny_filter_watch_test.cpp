@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace weir::watch {
+namespace weir::watch::deny_filter_watch_test {
 namespace {
 
 wire::CounterValues did(std::uint64_t asked, std::uint64_t accepted, std::uint64_t wrong,
@@ -119,4 +119,4 @@ TEST_F(Watched, more_that_is_known_of_the_traffic_is_a_reason_and_only_once) {
 }
 
 } // namespace
-} // namespace weir::watch
+} // namespace weir::watch::deny_filter_watch_test

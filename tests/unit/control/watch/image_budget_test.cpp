@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::watch {
+namespace weir::watch::image_budget_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,4 +55,4 @@ TEST(ImageBudget, lets_traffic_bring_about_so_many_an_hour_whatever_the_causes) 
 }
 
 } // namespace
-} // namespace weir::watch
+} // namespace weir::watch::image_budget_test

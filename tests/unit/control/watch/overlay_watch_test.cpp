@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::watch {
+namespace weir::watch::overlay_watch_test {
 namespace {
 
 TEST(OverlayWatch, asks_for_an_image_when_the_fullest_overlay_is_half_full) {
@@ -77,4 +77,4 @@ TEST(ImageLoad, is_read_from_what_the_dataplane_says_and_from_nonsense_as_nothin
 }
 
 } // namespace
-} // namespace weir::watch
+} // namespace weir::watch::overlay_watch_test

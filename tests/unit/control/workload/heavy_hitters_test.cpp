@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-namespace weir::workload {
+namespace weir::workload::heavy_hitters_test {
 namespace {
 
 TEST(HeavyHitters, are_counted_exactly_while_there_is_a_row_for_each_key) {
@@ -58,4 +58,4 @@ TEST(HeavyHitters, stay_in_bounds_and_know_the_hot_keys_of_a_long_stream) {
 }
 
 } // namespace
-} // namespace weir::workload
+} // namespace weir::workload::heavy_hitters_test

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-namespace weir::workload {
+namespace weir::workload::negatives_test {
 namespace {
 
 Address source(std::uint32_t rank) { return Address::from_host(0x0A000000 + rank); }
@@ -186,4 +186,4 @@ TEST(Negatives, keep_legitimate_sources_through_floods_of_fresh_ones) {
 }
 
 } // namespace
-} // namespace weir::workload
+} // namespace weir::workload::negatives_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::dataplane {
+namespace weir::dataplane::generation_meter_test {
 namespace {
 
 TEST(GenerationMeter, counts_for_the_generation_in_force_what_came_since_it_was) {
@@ -30,4 +30,4 @@ TEST(GenerationMeter, counts_for_the_generation_in_force_what_came_since_it_was)
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::generation_meter_test

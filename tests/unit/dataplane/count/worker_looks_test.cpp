@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::dataplane {
+namespace weir::dataplane::worker_looks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -54,4 +54,4 @@ TEST_F(WorkerLook, says_nothing_of_workers_that_were_stopped_together_with_it) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::worker_looks_test

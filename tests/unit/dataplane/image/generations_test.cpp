@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-namespace weir::test {
+namespace weir::test::generations_test {
 namespace {
 
 // Stands for what judges from a form of its own of the image, and may fail to take it.
@@ -87,4 +87,4 @@ TEST_F(GenerationsTest, the_sequence_moves_on_only_when_what_judges_has_moved_on
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::generations_test

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace weir::dataplane {
+namespace weir::dataplane::image_slot_test {
 namespace {
 
 constexpr std::uint64_t given_up = 0; // no published image has this generation
@@ -157,4 +157,4 @@ TEST(ListSlots, go_to_new_names_once_all_are_taken_and_nobody_holds_them) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::image_slot_test

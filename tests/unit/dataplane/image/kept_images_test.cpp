@@ -12,7 +12,7 @@
 #include <fstream>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::kept_images_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -176,4 +176,4 @@ TEST_F(KeptImagesTest, what_a_killed_process_left_half_written_is_removed) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::kept_images_test

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <vector>
 
-namespace weir::test {
+namespace weir::test::head_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -157,4 +157,4 @@ TEST_F(Head, of_segments_that_somebody_else_has_too_stays_as_it_is) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::head_test

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::dataplane {
+namespace weir::dataplane::p4_target_test {
 namespace {
 
 using test::TestImage;
@@ -118,4 +118,4 @@ TEST_F(P4TargetTest, gets_larger_registers_for_a_larger_image_and_keeps_its_coun
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::p4_target_test

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <vector>
 
-namespace weir::test {
+namespace weir::test::reject_test {
 namespace {
 
 using Bytes8 = std::vector<std::uint8_t>;
@@ -172,4 +172,4 @@ TEST(Reject, keeps_to_the_bytes_that_there_are) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::reject_test

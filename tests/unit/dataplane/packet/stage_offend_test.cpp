@@ -12,7 +12,7 @@
 
 #include <map>
 
-namespace weir::test {
+namespace weir::test::stage_offend_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -249,4 +249,4 @@ TEST_F(StageOffend, explain_says_what_the_memory_knows) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::stage_offend_test

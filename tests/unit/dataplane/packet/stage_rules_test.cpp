@@ -14,7 +14,7 @@
 
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::stage_rules_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -209,4 +209,4 @@ TEST_F(StageRules, that_take_too_much_memory_are_refused_and_those_in_force_stay
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::stage_rules_test

@@ -16,7 +16,7 @@
 #include <chrono>
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::worker_test {
 namespace {
 
 using dataplane::CounterId;
@@ -405,4 +405,4 @@ TEST_F(WorkerTest, explains_a_packet_as_it_judges_it) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::worker_test

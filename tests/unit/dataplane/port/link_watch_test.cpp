@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir::dataplane {
+namespace weir::dataplane::link_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -101,4 +101,4 @@ TEST_F(Links, have_some_seconds_to_come_up_at_the_start) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::link_watch_test

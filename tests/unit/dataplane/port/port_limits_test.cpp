@@ -7,7 +7,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-namespace weir::dataplane {
+namespace weir::dataplane::port_limits_test {
 namespace {
 
 using testing::HasSubstr;
@@ -89,4 +89,4 @@ TEST(PortLimits, a_segment_has_room_for_the_longest_frame) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::port_limits_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::dataplane {
+namespace weir::dataplane::port_watch_test {
 namespace {
 
 std::string all_of(const PortWatch &watch) {
@@ -156,4 +156,4 @@ TEST(LockedMemory, that_cards_need_and_the_user_may_not_lock_is_refused_at_the_s
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::port_watch_test

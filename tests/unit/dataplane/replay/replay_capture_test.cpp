@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace weir::dataplane {
+namespace weir::dataplane::replay_capture_test {
 namespace {
 
 using test::Capture;
@@ -188,4 +188,4 @@ TEST(ReplayGate, is_an_index_and_a_generation) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::replay_capture_test

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-namespace weir::dataplane {
+namespace weir::dataplane::counters_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -91,4 +91,4 @@ TEST(CounterCatalogue, stands_in_the_manual_row_by_row) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::counters_test

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace weir::test {
+namespace weir::test::offender_memories_test {
 namespace {
 
 using dataplane::Mark;
@@ -123,4 +123,4 @@ TEST_F(OffenderMemoriesTest, a_folder_that_cannot_be_written_is_told_and_what_wa
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::offender_memories_test

@@ -9,7 +9,7 @@
 
 #include <thread>
 
-namespace weir::test {
+namespace weir::test::offender_memory_test {
 namespace {
 
 using dataplane::Mark;
@@ -242,4 +242,4 @@ TEST(OffenderDesk, a_bucket_lets_its_rate_pass_and_no_more) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::offender_memory_test

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::dataplane {
+namespace weir::dataplane::rate_limit_test {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -93,4 +93,4 @@ TEST(RateLimit, remembers_a_busy_source_beside_many_others) {
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::rate_limit_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::dataplane {
+namespace weir::dataplane::seen_lately_test {
 namespace {
 
 using Sight = SeenLately::Sight;
@@ -82,4 +82,4 @@ TEST(SeenLately, knows_every_source_beside_fifty_thousand_hosts_that_come_all_th
 }
 
 } // namespace
-} // namespace weir::dataplane
+} // namespace weir::dataplane::seen_lately_test

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace weir::test {
+namespace weir::test::acl_test {
 namespace {
 
 using testing::HasSubstr;
@@ -100,4 +100,4 @@ TEST(P4Acl, grows_its_arrays_and_stays_within_them) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::acl_test

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::exporter_test {
 namespace {
 
 using p4::Array;
@@ -354,4 +354,4 @@ TEST_F(P4Export, says_that_a_target_is_gone) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::exporter_test

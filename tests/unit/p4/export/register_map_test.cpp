@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::register_map_test {
 namespace {
 
 std::string program_text() {
@@ -57,4 +57,4 @@ TEST(RegisterMap, names_no_parameter_twice) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::register_map_test

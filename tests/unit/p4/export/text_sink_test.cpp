@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir {
+namespace weir::text_sink_test {
 namespace {
 
 using p4::Array;
@@ -111,4 +111,4 @@ TEST_F(P4Text, is_not_made_of_an_image_that_the_program_cannot_serve) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::text_sink_test

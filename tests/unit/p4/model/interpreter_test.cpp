@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::test::p4_16 {
+namespace weir::test::p4_16::interpreter_test {
 namespace {
 
 using testing::HasSubstr;
@@ -337,4 +337,4 @@ TEST(P4Externs, count_packets_and_bytes) {
 }
 
 } // namespace
-} // namespace weir::test::p4_16
+} // namespace weir::test::p4_16::interpreter_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::test::p4_16 {
+namespace weir::test::p4_16::refusals_test {
 namespace {
 
 using testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST(P4Refusals, name_a_file_that_is_not_there) {
 }
 
 } // namespace
-} // namespace weir::test::p4_16
+} // namespace weir::test::p4_16::refusals_test

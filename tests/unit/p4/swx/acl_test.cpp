@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstdio>
 
-namespace weir::p4 {
+namespace weir::p4::acl_test {
 namespace {
 
 constexpr const char *acl = "p4/generated/acl.spec";
@@ -53,4 +53,4 @@ TEST(SwxAcl, judges_by_no_image_until_there_is_one_and_says_how_fast) {
 }
 
 } // namespace
-} // namespace weir::p4
+} // namespace weir::p4::acl_test

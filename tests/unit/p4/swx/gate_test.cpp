@@ -12,7 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace weir::p4 {
+namespace weir::p4::gate_test {
 namespace {
 
 // Leaves by the port that register `port number` of the bank in use says, and counts there.
@@ -158,4 +158,4 @@ TEST_F(SwxGate, lets_a_bank_be_overwritten_as_soon_as_it_was_flipped_away_from) 
 }
 
 } // namespace
-} // namespace weir::p4
+} // namespace weir::p4::gate_test

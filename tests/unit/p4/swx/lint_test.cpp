@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-namespace weir::p4::swx {
+namespace weir::p4::swx::lint_test {
 namespace {
 
 struct Program {
@@ -244,4 +244,4 @@ TEST(SwxLint, reports_every_finding_with_file_and_line) {
 }
 
 } // namespace
-} // namespace weir::p4::swx
+} // namespace weir::p4::swx::lint_test

@@ -8,7 +8,7 @@
 
 #include <rte_mbuf.h>
 
-namespace weir::p4 {
+namespace weir::p4::memory_port_test {
 namespace {
 
 class SwxMemoryPort : public testing::Test {
@@ -156,4 +156,4 @@ TEST_F(SwxMemoryPort, takes_bursts_of_any_size) {
 }
 
 } // namespace
-} // namespace weir::p4
+} // namespace weir::p4::memory_port_test

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <rte_jhash.h>
 
-namespace weir::p4 {
+namespace weir::p4::pipeline_test {
 namespace {
 
 using Words = std::vector<std::uint32_t>;
@@ -343,4 +343,4 @@ TEST_F(SwxPipelines, print_how_many_packets_a_second_a_small_program_does) {
 }
 
 } // namespace
-} // namespace weir::p4
+} // namespace weir::p4::pipeline_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir::p4::swx {
+namespace weir::p4::swx::spec_test {
 namespace {
 
 const std::string declarations = R"(
@@ -216,4 +216,4 @@ TEST(SwxSpec, says_which_file_it_cannot_read) {
 }
 
 } // namespace
-} // namespace weir::p4::swx
+} // namespace weir::p4::swx::spec_test

@@ -10,7 +10,7 @@
 #include <bit>
 #include <random>
 
-namespace weir {
+namespace weir::hash_test {
 namespace {
 
 // Known for good: the value must not depend on the processor, nor on what DPDK says one day.
@@ -79,4 +79,4 @@ TEST(Jhash, chosen_by_family_is_the_one_asked_for) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::hash_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::hex_test {
 namespace {
 
 TEST(Hex, is_read_as_people_write_it) {
@@ -21,4 +21,4 @@ TEST(Hex, faults_name_the_character) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::hex_test

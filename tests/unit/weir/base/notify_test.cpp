@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace weir {
+namespace weir::notify_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,4 +56,4 @@ TEST(Notify, an_abstract_socket_hears_the_sign_of_life) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::notify_test

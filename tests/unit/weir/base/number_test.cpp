@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace weir::test {
+namespace weir::test::number_test {
 namespace {
 
 using Place = Number<struct PlaceTag, std::uint64_t>;
@@ -80,4 +80,4 @@ TEST(PerNumber, has_a_place_for_every_number) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::number_test

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace weir {
+namespace weir::pages_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,4 +90,4 @@ TEST(Numa, a_preferred_node_is_let_go_of_again) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::pages_test

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-namespace weir::build {
+namespace weir::build::chained_dynamic_test {
 namespace {
 
 using test::absent_keys;
@@ -151,4 +151,4 @@ TEST(ChainedDynamic, stands_before_any_exact_second_stage) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::chained_dynamic_test

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-namespace weir::build {
+namespace weir::build::huffman_code_test {
 namespace {
 
 std::vector<SymbolCount> counts_of(std::initializer_list<std::uint64_t> counts) {
@@ -174,4 +174,4 @@ TEST(HuffmanModel, stays_below_the_bound_and_the_theorem_as_printed_does_not_hol
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::huffman_code_test

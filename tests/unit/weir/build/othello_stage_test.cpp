@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::othello_stage_test {
 namespace {
 
 static_assert(DynamicSecondStage<OthelloStage>);
@@ -76,4 +76,4 @@ TEST(OthelloStage, says_when_there_is_no_room) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::othello_stage_test

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::build {
+namespace weir::build::table_builder_test {
 namespace {
 
 using Line = table::LineV4;
@@ -83,4 +83,4 @@ TEST(TableSize, a_stash_grows_with_the_keys) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::table_builder_test

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-namespace weir::build {
+namespace weir::build::trees_builder_test {
 namespace {
 
 TrainedNode leaf(double value) { return {.leaf = value}; }
@@ -118,4 +118,4 @@ TEST(TreesBuilder, refuses_no_trees_too_many_and_impossible_features) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::trees_builder_test

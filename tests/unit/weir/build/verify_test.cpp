@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::verify_test {
 namespace {
 
 class Verify : public testing::TestWithParam<build::HostHome> {};
@@ -39,4 +39,4 @@ INSTANTIATE_TEST_SUITE_P(Homes, Verify, testing::Values(build::HostHome::table, 
                          });
 
 } // namespace
-} // namespace weir
+} // namespace weir::verify_test

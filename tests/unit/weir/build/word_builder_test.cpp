@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace weir::build {
+namespace weir::build::word_builder_test {
 namespace {
 
 struct Section {
@@ -106,4 +106,4 @@ TEST_F(WordBuild, prefixes_among_the_entries_count_for_nothing) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::word_builder_test

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-namespace weir::config {
+namespace weir::config::config_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -525,4 +525,4 @@ TEST(ConfigFile, an_empty_one_and_a_folder_are_told_as_what_they_are) {
 }
 
 } // namespace
-} // namespace weir::config
+} // namespace weir::config::config_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir::config {
+namespace weir::config::document_test {
 namespace {
 
 TEST(Document, has_each_value_with_its_line) {
@@ -63,4 +63,4 @@ TEST(Document, says_where_the_text_is_not_yaml) {
 }
 
 } // namespace
-} // namespace weir::config
+} // namespace weir::config::document_test

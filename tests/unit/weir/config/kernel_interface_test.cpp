@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir::config {
+namespace weir::config::kernel_interface_test {
 namespace {
 
 Eal eal_of(std::vector<std::string> vdevs) {
@@ -56,4 +56,4 @@ TEST(KernelInterface, a_ring_of_the_size_for_an_mtu_takes_that_mtu) {
 }
 
 } // namespace
-} // namespace weir::config
+} // namespace weir::config::kernel_interface_test

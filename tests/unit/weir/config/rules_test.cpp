@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace weir::config {
+namespace weir::config::rules_test {
 namespace {
 
 const std::string head = "version: 1\n"
@@ -120,4 +120,4 @@ TEST(ConfigRules, of_one_name_are_refused_and_so_are_too_many) {
 }
 
 } // namespace
-} // namespace weir::config
+} // namespace weir::config::rules_test

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace weir::config {
+namespace weir::config::values_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -38,4 +38,4 @@ TEST(ConfigValues, shares_lie_between_nothing_and_all) {
 }
 
 } // namespace
-} // namespace weir::config
+} // namespace weir::config::values_test

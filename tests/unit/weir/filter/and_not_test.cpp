@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::filter {
+namespace weir::filter::and_not_test {
 namespace {
 
 // F_i & ~(F_i+1 & ~ ...) of layers whose bits say whether they accept.
@@ -30,4 +30,4 @@ TEST(AndNot, goes_on_behind_layers_that_accept) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::and_not_test

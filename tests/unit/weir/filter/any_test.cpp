@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-namespace weir::filter {
+namespace weir::filter::any_test {
 namespace {
 
 using test::absent_keys;
@@ -139,4 +139,4 @@ TEST(FilterKinds, a_new_one_is_its_own_file_and_a_row) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::any_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::filter {
+namespace weir::filter::base_filters_test {
 namespace {
 
 using test::absent_keys;
@@ -247,4 +247,4 @@ TYPED_TEST(ErasingFilters, go_on_in_a_section_that_they_are_given) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::base_filters_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::chained_and_test {
 namespace {
 
 using test::absent_keys;
@@ -132,4 +132,4 @@ TYPED_TEST(ChainedAndShareds, take_repeated_keys_as_one_and_refuse_one_that_is_b
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::chained_and_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::chained_filter_test {
 namespace {
 
 using test::absent_keys;
@@ -127,4 +127,4 @@ TEST(ChainedFilter, refuses_a_shape_whose_stages_cannot_be) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::chained_filter_test

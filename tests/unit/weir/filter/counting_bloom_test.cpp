@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::filter {
+namespace weir::filter::counting_bloom_test {
 namespace {
 
 using test::absent_keys;
@@ -116,4 +116,4 @@ TEST(CountingBloom, layers_err_on_different_keys) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::counting_bloom_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::filter {
+namespace weir::filter::cuckoo_filter_test {
 namespace {
 
 using test::absent_keys;
@@ -137,4 +137,4 @@ TEST(CuckooFilter, uses_the_bits_that_it_is_given) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::cuckoo_filter_test

@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-namespace weir::filter {
+namespace weir::filter::cuckoo_race_test {
 namespace {
 
 constexpr unsigned readers = 2;
@@ -92,4 +92,4 @@ INSTANTIATE_TEST_SUITE_P(FingerprintBits, CuckooRace, testing::Values(9u, 19u),
                          [](const auto &bits) { return std::to_string(bits.param); });
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::cuckoo_race_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::huffman_map_test {
 namespace {
 
 using test::absent_keys;
@@ -195,4 +195,4 @@ TEST_F(HuffmanSections, are_refused_when_nodes_or_tables_lead_nowhere) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::huffman_map_test

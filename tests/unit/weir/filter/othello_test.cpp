@@ -7,7 +7,7 @@
 
 #include <unordered_map>
 
-namespace weir::build {
+namespace weir::build::othello_test {
 namespace {
 
 using filter::OthelloShape;
@@ -190,4 +190,4 @@ TEST(Othello, refuses_what_cannot_be_and_stays_as_it_was) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::othello_test

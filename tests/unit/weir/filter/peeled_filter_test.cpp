@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::peeled_filter_test {
 namespace {
 
 using test::random_keys;
@@ -93,4 +93,4 @@ TEST(XorFilter, needs_a_quarter_more_slots_than_keys) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::peeled_filter_test

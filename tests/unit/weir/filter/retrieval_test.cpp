@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::retrieval_test {
 namespace {
 
 using test::absent_keys;
@@ -139,4 +139,4 @@ TYPED_TEST(Retrievals, take_an_eighth_a_twelfth_and_a_fiftieth_more_slots_than_k
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::retrieval_test

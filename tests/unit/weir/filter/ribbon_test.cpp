@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::build {
+namespace weir::build::ribbon_test {
 namespace {
 
 using test::random_keys;
@@ -77,4 +77,4 @@ TEST(Ribbon, refuses_shapes_that_cannot_be) {
 }
 
 } // namespace
-} // namespace weir::build
+} // namespace weir::build::ribbon_test

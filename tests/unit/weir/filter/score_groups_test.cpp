@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace weir::test {
+namespace weir::test::score_groups_test {
 namespace {
 
 using namespace weir::filter;
@@ -157,4 +157,4 @@ TEST(RotatingGroups, turn_together_and_miss_none_of_the_last_turn_whatever_its_s
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::score_groups_test

@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-namespace weir::filter {
+namespace weir::filter::seesaw_race_test {
 namespace {
 
 using test::SeesawSection;
@@ -100,4 +100,4 @@ TEST(SeesawRace, a_key_is_found_by_whoever_learns_of_its_insertion) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::seesaw_race_test

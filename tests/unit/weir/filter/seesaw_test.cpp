@@ -6,7 +6,7 @@
 
 #include <random>
 
-namespace weir::filter {
+namespace weir::filter::seesaw_test {
 namespace {
 
 using test::SeesawSection;
@@ -303,4 +303,4 @@ TEST(Seesaw, erasing_what_the_filter_knows_to_be_absent_is_refused) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::seesaw_test

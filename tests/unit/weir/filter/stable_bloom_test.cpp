@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <random>
 
-namespace weir::test {
+namespace weir::test::stable_bloom_test {
 namespace {
 
 using filter::StableBloom;
@@ -147,4 +147,4 @@ TEST(StableBloom, refuses_shapes_that_cannot_be) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::stable_bloom_test

@@ -11,7 +11,7 @@
 #include <random>
 #include <thread>
 
-namespace weir::filter {
+namespace weir::filter::stacked_counting_race_test {
 namespace {
 
 constexpr std::size_t residents = 64, passers = 400;
@@ -86,4 +86,4 @@ INSTANTIATE_TEST_SUITE_P(CellBits, StackedCountingRace, testing::Values(2u, 8u),
                          [](const auto &bits) { return std::to_string(bits.param); });
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::stacked_counting_race_test

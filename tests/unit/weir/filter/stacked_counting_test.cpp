@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::filter {
+namespace weir::filter::stacked_counting_test {
 namespace {
 
 using test::absent_keys;
@@ -224,4 +224,4 @@ TEST(StackedCounting, would_lose_keys_if_it_learnt_late) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::stacked_counting_test

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <random>
 
-namespace weir {
+namespace weir::stacked_drift_test {
 namespace {
 
 using image::Change, image::DenyFilterRole;
@@ -106,4 +106,4 @@ TEST(StackedDriftFormula, ends_at_what_a_stranger_meets) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::stacked_drift_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::filter {
+namespace weir::filter::weighted_bloom_test {
 namespace {
 
 using test::absent_keys;
@@ -129,4 +129,4 @@ TEST(WeightedBloom, holds_its_keys_through_churn) {
 }
 
 } // namespace
-} // namespace weir::filter
+} // namespace weir::filter::weighted_bloom_test

@@ -11,7 +11,7 @@
 #include <memory>
 #include <set>
 
-namespace weir::image {
+namespace weir::image::allow_filter_kinds_test {
 namespace {
 
 std::vector<AllowFilterOps> kinds_with_slot_counts() {
@@ -163,4 +163,4 @@ TEST(AllowFilterKinds, a_new_one_says_itself_what_cannot_be_built) {
 }
 
 } // namespace
-} // namespace weir::image
+} // namespace weir::image::allow_filter_kinds_test

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-namespace weir::test {
+namespace weir::test::class_map_gate_test {
 namespace {
 
 Prefix prefix(const char *text) { return parse_prefix(text).value(); }
@@ -108,4 +108,4 @@ TEST_F(ClassMapGate, samples_name_the_list_and_say_that_a_judge_denied) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::class_map_gate_test

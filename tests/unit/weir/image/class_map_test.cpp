@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::class_map_test {
 namespace {
 
 using image::Change, image::DeltaOp, image::DenyFilterRole;
@@ -195,4 +195,4 @@ TEST(ClassMap, is_told_by_explain) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::class_map_test

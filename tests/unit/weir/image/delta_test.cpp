@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace weir::image {
+namespace weir::image::delta_test {
 namespace {
 
 Delta good() {
@@ -81,4 +81,4 @@ TEST(DeltaCheck, refuses_list_numbers_that_no_list_can_have) {
 }
 
 } // namespace
-} // namespace weir::image
+} // namespace weir::image::delta_test

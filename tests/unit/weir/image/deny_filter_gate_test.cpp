@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::test {
+namespace weir::test::deny_filter_gate_test {
 namespace {
 
 constexpr unsigned wan = 0;
@@ -227,4 +227,4 @@ TEST_F(DenyFilterGate, relieves_in_the_staged_image_too) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::deny_filter_gate_test

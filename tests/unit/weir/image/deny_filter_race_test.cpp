@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir {
+namespace weir::deny_filter_race_test {
 namespace {
 
 using image::DenyFilterRole;
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 } // namespace
-} // namespace weir
+} // namespace weir::deny_filter_race_test

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace weir {
+namespace weir::deny_filter_test {
 namespace {
 
 using filter::FilterKind;
@@ -497,4 +497,4 @@ TEST(DenyFilter, is_named_by_explain) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::deny_filter_test

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace weir::test {
+namespace weir::test::flow_table_test {
 namespace {
 
 using image::FlowTableView, image::FlowV4, image::FlowV6;
@@ -92,4 +92,4 @@ TEST(FlowTable, damaged_or_leading_nowhere_is_refused) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::flow_table_test

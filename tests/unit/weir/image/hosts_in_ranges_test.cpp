@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::hosts_in_ranges_test {
 namespace {
 
 using image::Change;
@@ -255,4 +255,4 @@ INSTANTIATE_TEST_SUITE_P(Families, HostsInRanges, testing::Values(Family::ipv4, 
                          [](const auto &family) { return family.param == Family::ipv4 ? "v4" : "v6"; });
 
 } // namespace
-} // namespace weir
+} // namespace weir::hosts_in_ranges_test

@@ -12,7 +12,7 @@
 #include <memory>
 #include <sstream>
 
-namespace weir {
+namespace weir::image_golden_test {
 namespace {
 
 // Tests run from the top of the tree.
@@ -168,4 +168,4 @@ TEST(Image, bytes_of_packet_rules_and_flows_are_what_they_were) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::image_golden_test

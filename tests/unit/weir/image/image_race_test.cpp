@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-namespace weir {
+namespace weir::image_race_test {
 namespace {
 
 using image::Change;
@@ -231,4 +231,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, ImageRace,
                          });
 
 } // namespace
-} // namespace weir
+} // namespace weir::image_race_test

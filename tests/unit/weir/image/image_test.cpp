@@ -8,7 +8,7 @@
 #include <cstring>
 #include <functional>
 
-namespace weir {
+namespace weir::image_test {
 namespace {
 
 using image::ImageHeader;
@@ -488,4 +488,4 @@ TEST(ImageBuilder, refuses_input_that_is_unsorted_duplicate_or_out_of_range) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::image_test

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::jhash_image_test {
 namespace {
 
 using image::SectionKind;
@@ -330,4 +330,4 @@ TEST(JhashImage, filters_reject_most_of_what_they_do_not_hold) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::jhash_image_test

@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-namespace weir::test {
+namespace weir::test::offenders_test {
 namespace {
 
 using image::OffendersHeader;
@@ -151,4 +151,4 @@ TEST(Offenders, one_changed_byte_leads_nowhere) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::offenders_test

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <functional>
 
-namespace weir::test {
+namespace weir::test::packet_rules_test {
 namespace {
 
 using image::PacketRulesView, image::RuleEntry, image::RulePattern;
@@ -122,4 +122,4 @@ TEST(PacketRules, counts_that_the_bytes_do_not_have_are_refused) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::packet_rules_test

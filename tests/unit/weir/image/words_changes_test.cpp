@@ -3,7 +3,7 @@
 
 #include <functional>
 
-namespace weir {
+namespace weir::words_changes_test {
 namespace {
 
 class ChangedWords : public test::HostsInWords {};
@@ -131,4 +131,4 @@ TEST_F(ChangedWords, ask_for_a_rebuild_when_overlay_and_table_are_full_and_lose_
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::words_changes_test

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-namespace weir {
+namespace weir::words_damage_test {
 namespace {
 
 using test::HostsInWords;
@@ -98,4 +98,4 @@ TEST_F(DamagedWords, of_random_bits_are_harmless_and_read_alike_by_all_kernels) 
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::words_damage_test

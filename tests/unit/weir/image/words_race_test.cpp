@@ -15,7 +15,7 @@
 #include <random>
 #include <thread>
 
-namespace weir {
+namespace weir::words_race_test {
 namespace {
 
 using image::Change;
@@ -153,4 +153,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, WordsRace, testing::Bool(),
                          [](const auto &way) { return way.param ? "batches" : "one_by_one"; });
 
 } // namespace
-} // namespace weir
+} // namespace weir::words_race_test

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace weir {
+namespace weir::words_test {
 namespace {
 
 using test::HostsInWords;
@@ -149,4 +149,4 @@ TEST_F(HostsInWords, are_explained_by_line_and_slot) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::words_test

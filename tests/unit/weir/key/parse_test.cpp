@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::parse_test {
 namespace {
 
 using Frame = std::vector<std::uint8_t>;
@@ -371,4 +371,4 @@ TEST(PlainIpv4, tags_options_other_protocols_and_dhcp_clients_are_not_plain) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::parse_test

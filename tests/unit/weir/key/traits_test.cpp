@@ -10,7 +10,7 @@
 #include <memory>
 #include <random>
 
-namespace weir::test {
+namespace weir::test::traits_test {
 namespace {
 
 Traits of(const FrameBuilder &frame) {
@@ -98,4 +98,4 @@ TEST(Traits, nothing_beyond_what_was_captured_is_read) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::traits_test

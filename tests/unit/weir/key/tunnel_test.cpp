@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace weir {
+namespace weir::tunnel_test {
 namespace {
 
 using test::Frame;
@@ -149,4 +149,4 @@ TEST(Tunnel, plain_packets_that_may_carry_something_are_told_apart) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::tunnel_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::test {
+namespace weir::test::tuple_test {
 namespace {
 
 PacketTuple tuple_in(const Frame &frame) {
@@ -54,4 +54,4 @@ TEST(PacketTuple, names_the_outermost_vlan_and_no_priority_tag) {
 }
 
 } // namespace
-} // namespace weir::test
+} // namespace weir::test::tuple_test

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-namespace weir::learn {
+namespace weir::learn::trees_test {
 namespace {
 
 using test::random_trees;
@@ -150,4 +150,4 @@ TEST(Trees, refuse_a_section_of_another_length_or_alignment) {
 }
 
 } // namespace
-} // namespace weir::learn
+} // namespace weir::learn::trees_test

@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace weir::lookup {
+namespace weir::lookup::explain_test {
 namespace {
 
 std::string step(const Explanation &e, std::string_view name) {
@@ -164,4 +164,4 @@ TEST(Explain, says_when_the_overlay_decides) {
 }
 
 } // namespace
-} // namespace weir::lookup
+} // namespace weir::lookup::explain_test

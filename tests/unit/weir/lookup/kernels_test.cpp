@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-namespace weir {
+namespace weir::kernels_test {
 namespace {
 
 using lookup::Kernels, table::KeyV6, table::LineV4, table::LineV6;
@@ -323,4 +323,4 @@ TEST(Kernels, the_portable_set_is_always_there_and_the_best_is_among_them) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::kernels_test

@@ -11,7 +11,7 @@
 #include <array>
 #include <memory>
 
-namespace weir {
+namespace weir::range_burst_test {
 namespace {
 
 using build::EntryV4, build::EntryV6, build::RangePlanV4, build::RangePlanV6;
@@ -198,4 +198,4 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::range_burst_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace weir {
+namespace weir::word_kernels_test {
 namespace {
 
 using lookup::Kernels, table::WordLine, table::WordTableView;
@@ -99,4 +99,4 @@ INSTANTIATE_TEST_SUITE_P(Sets, WordKernels,
                          [](const auto &kernels) { return std::string(kernels.param->name); });
 
 } // namespace
-} // namespace weir
+} // namespace weir::word_kernels_test

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <random>
 
-namespace weir {
+namespace weir::chained_test {
 namespace {
 
 using build::Predictor;
@@ -346,4 +346,4 @@ TEST(Chain, a_deleted_key_comes_back_in_its_own_line) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::chained_test

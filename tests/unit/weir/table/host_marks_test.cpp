@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <random>
 
-namespace weir {
+namespace weir::host_marks_test {
 namespace {
 
 using table::HostMarks;
@@ -118,4 +118,4 @@ TEST(HostMarks, save_addresses_of_other_nets_a_probe_and_hide_no_host) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::host_marks_test

@@ -10,7 +10,7 @@
 #include <memory>
 #include <random>
 
-namespace weir {
+namespace weir::length_map_test {
 namespace {
 
 using test::entry_v4;
@@ -125,4 +125,4 @@ TEST_P(LonePrefix, is_forgotten_when_it_changes_goes_or_is_alone_no_longer) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::length_map_test

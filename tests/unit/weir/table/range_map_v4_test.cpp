@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir {
+namespace weir::range_map_v4_test {
 namespace {
 
 using build::EntryV4, build::RangePlanV4, table::RangeMapV4;
@@ -248,4 +248,4 @@ TEST_F(RangeMapV4Attach, values_without_list_or_with_flags_or_an_impossible_leng
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::range_map_v4_test

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir {
+namespace weir::range_map_v6_test {
 namespace {
 
 using build::EntryV6, build::RangePlanV6, table::RangeMapV6;
@@ -183,4 +183,4 @@ TEST_F(RangeMapV6Attach, a_place_that_leads_to_a_line_of_another_window_is_refus
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::range_map_v6_test

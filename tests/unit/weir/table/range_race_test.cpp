@@ -17,7 +17,7 @@
 #include <random>
 #include <thread>
 
-namespace weir::table {
+namespace weir::table::range_race_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -177,4 +177,4 @@ TEST(RangeRace, a_cell_that_is_stored_before_its_lines_is_caught) {
 }
 
 } // namespace
-} // namespace weir::table
+} // namespace weir::table::range_race_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::table {
+namespace weir::table::range_space_test {
 namespace {
 
 TEST(RangeSpace, gives_the_shortest_run_that_is_long_enough_and_joins_neighbours) {
@@ -66,4 +66,4 @@ TEST(RangeSpace, never_gives_a_number_twice_nor_forgets_one) {
 }
 
 } // namespace
-} // namespace weir::table
+} // namespace weir::table::range_space_test

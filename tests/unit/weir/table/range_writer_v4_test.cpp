@@ -8,7 +8,7 @@
 
 #include <map>
 
-namespace weir {
+namespace weir::range_writer_v4_test {
 namespace {
 
 using build::EntryV4, build::RangePlanV4, table::CellRange, table::RangeMapV4;
@@ -222,4 +222,4 @@ TEST(RangeWriterV4, lines_that_cells_share_are_free_when_the_last_of_them_has_le
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::range_writer_v4_test

@@ -7,7 +7,7 @@
 
 #include <map>
 
-namespace weir {
+namespace weir::range_writer_v6_test {
 namespace {
 
 using build::EntryV6, build::RangePlanV6, table::AddressV6, table::PlaceRange, table::RangeMapV6;
@@ -145,4 +145,4 @@ TEST(RangeWriterV6, lines_are_free_after_a_grace_period_and_without_any_a_rebuil
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::range_writer_v6_test

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::table {
+namespace weir::table::table_race_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -252,4 +252,4 @@ TYPED_TEST(TableRace, a_reader_that_loads_keys_before_values_is_caught) {
 }
 
 } // namespace
-} // namespace weir::table
+} // namespace weir::table::table_race_test

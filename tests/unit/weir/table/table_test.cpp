@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-namespace weir {
+namespace weir::table_test {
 namespace {
 
 using test::ImageMemory;
@@ -132,4 +132,4 @@ TEST(Line, the_portable_and_the_vector_probe_agree) {
 }
 
 } // namespace
-} // namespace weir
+} // namespace weir::table_test

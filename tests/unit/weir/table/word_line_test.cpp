@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::table {
+namespace weir::table::word_line_test {
 namespace {
 
 // Every number of lines from 4 to 5,000, and large ones about powers of two.
@@ -170,4 +170,4 @@ TEST_F(WrittenLines, keep_group_bits_whatever_comes_and_goes_in_their_slots) {
 }
 
 } // namespace
-} // namespace weir::table
+} // namespace weir::table::word_line_test

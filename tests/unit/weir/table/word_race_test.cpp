@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::table {
+namespace weir::table::word_race_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -249,4 +249,4 @@ TEST(WordRace, a_reader_that_takes_group_bits_before_words_is_caught) {
 }
 
 } // namespace
-} // namespace weir::table
+} // namespace weir::table::word_race_test

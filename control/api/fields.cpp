@@ -52,7 +52,7 @@ constexpr Field from{"from", Type::count, false, 1, std::numeric_limits<std::uin
 constexpr Field from_any{"from", Type::count, false, 0, std::numeric_limits<std::uint64_t>::max()};
 constexpr Field to{"to", Type::count, false, 1, std::numeric_limits<std::uint64_t>::max()};
 constexpr Field since{"since", Type::count, false, 0, std::numeric_limits<std::uint64_t>::max()};
-constexpr Field address{"address", Type::text, false, 1, address_bytes_max};
+constexpr Field one_address{"address", Type::text, false, 1, address_bytes_max};
 constexpr Field packet{"packet", Type::text, false, 1, packet_digits_max};
 constexpr Field port{"port", Type::text, false, 1, list_name_bytes_max};
 constexpr Field rows{"n", Type::count, false, 0, rows_max};
@@ -75,7 +75,7 @@ constexpr std::array verbs{
     Verb{"confirm", {}},
     Verb{"rollback", {generation}},
     Verb{"generations", {}},
-    Verb{"explain", {address, packet, port, config, generation_kept}},
+    Verb{"explain", {one_address, packet, port, config, generation_kept}},
     Verb{"log", {rows, list_if_any, since}},
     Verb{"stats", {}},
     Verb{"drops", {}},

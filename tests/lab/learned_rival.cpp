@@ -12,6 +12,8 @@
 namespace weir::lab {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr unsigned rival_rounds = 15;
 constexpr std::size_t timed_keys = 32'768;
 volatile std::uint64_t answers; // keeps the questions from being left out

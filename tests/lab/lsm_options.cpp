@@ -1,13 +1,11 @@
 #include "tests/lab/lsm_options.hpp"
 
-#include "tests/lab/between.hpp"
-
 #include <CLI/CLI.hpp>
 
 namespace weir::lab {
 namespace {
 
-constexpr const char *lsm_footer = R"(
+constexpr const char *footer = R"(
 Keys of 36 bytes with values of 64 stand in --runs sorted runs, RocksDB's table files, which overlap and are never compacted. A lookup
 asks filters and reads the runs that they accept, all through the same reader; rocksdb_get is RocksDB's own. Keys
 that are there, keys that are not, and Zipf reads of both are asked apart. How often runs are read is counted
@@ -23,6 +21,8 @@ Examples:
   weir-lab lsm --keys 16000000 --runs 30                           minutes, 1.8 GB
   weir-lab lsm --only bloom,stacked --bits 8 --skew 0.75
 )";
+
+template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 } // namespace
 
@@ -62,7 +62,7 @@ void add_lsm(CLI::App &app, LsmTask &t) {
       ->delimiter(',')
       ->check(CLI::IsMember(std::vector<std::string>(lsm_arm_names.begin(), lsm_arm_names.end()))
                   .description(""));
-  app.footer(lsm_footer);
+  app.footer(footer);
 }
 
 } // namespace weir::lab

@@ -1,4 +1,3 @@
-#include "tests/lab/between.hpp"
 #include "tests/lab/lab.hpp"
 #include "tests/lab/learned_options.hpp"
 #include "tests/lab/lsm_options.hpp"
@@ -46,6 +45,9 @@ std::vector<std::string> contenders() {
   for (const Rival &rival : rivals) names.emplace_back(rival.name);
   return names;
 }
+
+// Without the description that CLI11 would put into the help.
+template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 void add_forced(CLI::App &app, ForcedShape &f) {
   const char *group = "Shape of the seesaw filter, in place of the planner's choice";

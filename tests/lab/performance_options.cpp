@@ -1,13 +1,11 @@
 #include "tests/lab/performance_options.hpp"
 
-#include "tests/lab/between.hpp"
-
 #include <CLI/CLI.hpp>
 
 namespace weir::lab {
 namespace {
 
-constexpr const char *performance_footer = R"(
+constexpr const char *footer = R"(
 The filter of least cost by the number of keys and by what a false positive costs, as in "Performance-Optimal
 Filtering", with stacks of three layers beside plain filters. `rho` is the time of a negative question and the rate
 of false positives times `work_ns`; rates in it are the predicted ones. Each kind is built with 4, 6 ... 20 bits a key
@@ -18,6 +16,8 @@ Examples:
   weir-lab performance --psi 0.9                    minutes, 1 GiB: from 4096 to four million keys
   weir-lab performance --psi 0.5 --most-keys 65536  seconds
 )";
+
+template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 } // namespace
 
@@ -35,7 +35,7 @@ void add_performance(CLI::App &app, PerformanceTask &t) {
       ->check(between(1u, 1'000u))
       ->capture_default_str();
   app.add_option("--seed", t.seed, "of keys, questions and filters")->capture_default_str();
-  app.footer(performance_footer);
+  app.footer(footer);
 }
 
 } // namespace weir::lab

@@ -1,14 +1,13 @@
 #include "tests/lab/slbf_options.hpp"
 
 #include "control/learn/trees.hpp"
-#include "tests/lab/between.hpp"
 
 #include <CLI/CLI.hpp>
 
 namespace weir::lab {
 namespace {
 
-constexpr const char *slbf_footer = R"(
+constexpr const char *footer = R"(
 Filters that remember an endless stream [SLBF]. Every key told is asked for again after --gap others (fnr), other keys are asked for at
 37 looks while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
 filter takes what its model says it needs for --epsilon and --missed; with --bits all take as much, the classifier's --model-bits included.
@@ -22,6 +21,8 @@ Examples:
   weir-lab slbf --bits 600000 --printed
   weir-lab slbf --data addresses --gap 200000 --insertions 2000000
 )";
+
+template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 } // namespace
 
@@ -81,7 +82,7 @@ void add_slbf(CLI::App &app, SlbfTask &t) {
   app.final_callback([&t, &app] {
     if (app.count("--insertions") == 0) t.stream.insertions = 30 * t.gap;
   });
-  app.footer(slbf_footer);
+  app.footer(footer);
 }
 
 } // namespace weir::lab

@@ -1,6 +1,5 @@
 #include "tests/lab/stacked_options.hpp"
 
-#include "tests/lab/between.hpp"
 #include "tests/lab/stacking.hpp"
 
 #include <CLI/CLI.hpp>
@@ -9,7 +8,7 @@
 namespace weir::lab {
 namespace {
 
-constexpr const char *stacked_footer = R"(
+constexpr const char *footer = R"(
 A stack is sized, built and asked: present keys, every negative of the universe, and a million keys of no
 universe (efpb). Negatives are asked for by a Zipf law; rates are shares of questions. The plain filter of the
 same base gets as many bits as the stack really has. Weighted by Zipf frequencies one seed's rate hangs on its
@@ -27,6 +26,8 @@ Examples:
 
 const std::vector<std::string> bases{"bloom", "cuckoo", "cqf", "fuse",
                                      "split_block"}; // in the order of StackBase
+
+template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 } // namespace
 
@@ -84,7 +85,7 @@ void add_stacked(CLI::App &app, StackedTask &t) {
       ->check(between(0.0, 1.0))
       ->default_str("0");
   app.add_flag_callback("--no-timing", [&t] { t.timing = false; }, "rates alone");
-  app.footer(stacked_footer);
+  app.footer(footer);
 }
 
 void add_building(CLI::App &app, BuildingTask &t) {

@@ -70,11 +70,10 @@ obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
 # build from nothing takes half of the time. Names of one file alone must then differ within a folder; a test has a
 # namespace of its own name, which is a law. `make TOGETHER=1` is for who edits one file again and again.
 TOGETHER ?= 8
-# Entry points; vector instructions that a whole file asks for; macros of curses; helpers of CLI11, which no header may have;
-# what is measured, where no neighbour may
-# decide what is inlined.
-ALONE := %/main.cpp tests/fuzz/% tests/bench/% tests/tidy/% include/weir/lookup/kernels/% include/weir/learn/tree_% control/cli/terminal.cpp \
-         tests/lab/%options.cpp
+# Entry points; vector instructions that a whole file asks for; macros of curses; experiments, each with names of its own.
+ALONE := %/main.cpp tests/fuzz/% tests/bench/% tests/lab/% tests/tidy/% include/weir/lookup/kernels/% include/weir/learn/tree_% \
+         control/cli/terminal.cpp
+# What is measured: no neighbour may decide what is inlined.
 ALONE.measured := include/% dataplane/%
 MORE_THAN_TOGETHER := $(shell echo $$(($(TOGETHER) + 1)))
 # A unit of several files is called after the first: folder/from_NAME.cpp, below $(OUT)/together.

@@ -82,7 +82,7 @@ units_of = $(if $(1),$(call name_unit,$(dir $(firstword $(1)))from_$(notdir $(fi
            $(call units_of,$(wordlist $(MORE_THAN_TOGETHER),$(words $(1)),$(1))))
 files_in = $(foreach f,$(2),$(if $(filter $(1),$(dir $(f))),$(f)))
 units_but = $(filter $(1),$(2)) $(foreach d,$(sort $(dir $(filter-out $(1),$(2)))),$(call units_of,$(call files_in,$(d),$(filter-out $(1),$(2)))))
-units = $(call units_but,$(ALONE) $(if $(filter asan,$(PROFILE)),,$(ALONE.measured)),$(1))
+units = $(call units_but,$(ALONE) $(if $(filter release,$(PROFILE)),$(ALONE.measured)),$(1))
 objects = $(call obj,$(call units,$(1)))
 either_object = $(call obj,$(sort $(1) $(call units,$(1))))
 

@@ -184,7 +184,8 @@ TEST(Push, a_trimmed_log_means_a_whole_image) {
   for (std::uint32_t i = 0; i < 60; ++i) ASSERT_TRUE(bench.add("bans", address_of(i)));
   dataplane.set_hook({});
   ASSERT_TRUE(bench.run_until([&] { return dataplane.sequence() == 60; }));
-  EXPECT_EQ(dataplane.stages(), 2u);
+  // An image that was begun between two additions falls behind the log in its turn, and a third replaces it.
+  EXPECT_GE(dataplane.stages(), 2u);
   for (std::uint32_t i = 0; i < 60; ++i) EXPECT_EQ(dataplane.denies(address_of(i)), "bans");
 }
 

@@ -72,7 +72,7 @@ obj = $(patsubst %.cpp,$(OUT)/obj/%.o,$(1))
 TOGETHER ?= 8
 # Entry points; vector instructions that a whole file asks for; macros of curses; experiments, each with names of its own.
 ALONE := %/main.cpp tests/fuzz/% tests/bench/% tests/lab/% tests/tidy/% include/weir/lookup/kernels/% include/weir/learn/tree_% \
-         control/cli/terminal.cpp
+         include/weir/filter/fuse_kernels_% control/cli/terminal.cpp
 # What is measured: no neighbour may decide what is inlined.
 ALONE.measured := include/% dataplane/%
 MORE_THAN_TOGETHER := $(shell echo $$(($(TOGETHER) + 1)))

@@ -44,10 +44,19 @@ Sampler::Sampler(WorkerRings rings, std::uint32_t one_in)
     : rings_(rings), one_in_(one_in), until_next_(one_in), salt_(std::random_device()()),
       tick_cycles_(std::max<std::uint64_t>(rte_get_tsc_hz() / SeenLately::ticks_a_second, 1)) {}
 
-void Sampler::take(const Burst &burst, WorkerCounters &counters) noexcept {
+void Sampler::expect(const Burst &burst, const JudgeDenials &denials) noexcept {
+  if (denials.empty() || rings_.front() == nullptr) return;
+  const std::uint64_t salt = burst.image->generation.value() ^ salt_;
+  for (std::size_t n = 0; n < denials.size(); ++n) {
+    places_[n] = SeenLately::place_of({remix(denials[n], salt)});
+    seen_.prefetch(places_[n]);
+  }
+}
+
+void Sampler::take(const Burst &burst, const JudgeDenials &denials, WorkerCounters &counters) noexcept {
   if (rings_.front() == nullptr) return;
   take_some(burst, counters);
-  if (burst.by_judge != 0) take_denials(burst, counters);
+  if (!denials.empty()) take_denials(burst, denials, counters);
 }
 
 void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
@@ -67,36 +76,28 @@ void Sampler::take_some(const Burst &burst, WorkerCounters &counters) noexcept {
   until_next_ -= burst.count;
 }
 
-void Sampler::take_denials(const Burst &burst, WorkerCounters &counters) noexcept {
-  struct Met {
-    wire::Sample sample;
-    SeenLately::Place place;
-  };
-  std::array<Met, burst_packets_max> met;
-  std::size_t count = 0;
-  for (PacketMask rest = burst.by_judge; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    Met &now = met[count++];
-    now.sample = sample_of(burst, i, denied_by_the_judge(burst, i));
-    now.place =
-        seen_.place_of({now.sample.family, now.sample.address}, burst.image->generation.value() ^ salt_);
-    seen_.prefetch(now.place);
-  }
-  if (count == 0) return;
+void Sampler::take_denials(const Burst &burst, const JudgeDenials &denials,
+                           WorkerCounters &counters) noexcept {
   const auto tick = static_cast<std::uint32_t>(rte_rdtsc() / tick_cycles_);
-  for (Met &now : std::span(met).first(count)) {
-    take_denial(now.sample, counters);
-    if (seen_.meet(now.place, tick) != SeenLately::Sight::again) continue;
-    now.sample.flags = wire::sample_again;
-    if (put(SampleSort::again, now.sample, counters)) seen_.told(now.place);
+  for (std::size_t n = 0; n < denials.size(); ++n) {
+    const bool due = denial_is_due();
+    const bool again = seen_.meet(places_[n], tick) == SeenLately::Sight::again;
+    if (!due && !again) continue;
+    const unsigned packet = denials.place(n);
+    wire::Sample sample = sample_of(burst, packet, denied_by_the_judge(burst, packet));
+    if (due) take_denial(sample, counters);
+    sample.flags = wire::sample_again;
+    if (again && put(SampleSort::again, sample, counters)) seen_.told(places_[n]);
   }
 }
 
+bool Sampler::denial_is_due() noexcept {
+  if (denials_until_next_ == 0) return true;
+  --denials_until_next_;
+  return false;
+}
+
 void Sampler::take_denial(wire::Sample sample, WorkerCounters &counters) noexcept {
-  if (denials_until_next_ != 0) {
-    --denials_until_next_;
-    return;
-  }
   sample.flags = wire::sample_by_stack;
   sample.one_in = denials_one_in_;
   (void)put(SampleSort::denials, sample, counters);

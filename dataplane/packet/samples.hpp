@@ -14,6 +14,7 @@
 
 #include "dataplane/packet/burst.hpp"
 #include "dataplane/packet/sample_sort.hpp"
+#include "dataplane/packet/stages.hpp"
 #include "dataplane/sources/seen_lately.hpp"
 #include "weir/base/result.hpp"
 #include "weir/key/traits.hpp"
@@ -30,8 +31,10 @@ namespace weir::dataplane {
 class Sampler {
 public:
   Sampler(WorkerRings rings, std::uint32_t one_in);
+  // What a judge denied, some time before take(): prefetches what that will ask.
+  void expect(const Burst &burst, const JudgeDenials &denials) noexcept;
   // The packets of a burst that has been judged.
-  void take(const Burst &burst, WorkerCounters &counters) noexcept;
+  void take(const Burst &burst, const JudgeDenials &denials, WorkerCounters &counters) noexcept;
 
   // `flag`: sample_offender_...
   void offender(std::uint16_t flag, const Address &address, const Traits &traits,
@@ -42,7 +45,8 @@ private:
   static constexpr std::uint32_t others_one_in = 32;
 
   void take_some(const Burst &burst, WorkerCounters &counters) noexcept;
-  void take_denials(const Burst &burst, WorkerCounters &counters) noexcept;
+  void take_denials(const Burst &burst, const JudgeDenials &denials, WorkerCounters &counters) noexcept;
+  [[nodiscard]] bool denial_is_due() noexcept;
   void take_denial(wire::Sample sample, WorkerCounters &counters) noexcept;
   [[nodiscard]] bool put(SampleSort sort, wire::Sample sample, WorkerCounters &counters) noexcept;
   [[nodiscard]] rte_ring *ring(SampleSort sort) const noexcept {
@@ -51,6 +55,7 @@ private:
 
   WorkerRings rings_;
   SeenLately seen_;
+  std::array<SeenLately::Place, burst_packets_max> places_; // of the denials that are expected
   std::uint32_t one_in_;
   std::uint32_t until_next_; // packets to skip
   std::uint16_t denials_one_in_ = 1;

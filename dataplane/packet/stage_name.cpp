@@ -26,16 +26,6 @@ namespace {
   return view.hash(Prefix{denied, static_cast<std::uint8_t>(address_bits(denied.family))});
 }
 
-// What the judge alone denied in a burst. Nothing is cleared beforehand: a burst has few of them.
-struct Denied {
-  std::array<std::uint8_t, burst_packets_max> packet;
-  alignas(KeyHash) std::array<std::byte, burst_packets_max * sizeof(KeyHash)> hosts;
-  std::array<std::uint32_t, burst_packets_max> numbers; // of lists
-  std::size_t count = 0;
-
-  [[nodiscard]] KeyHash *host() noexcept { return reinterpret_cast<KeyHash *>(hosts.data()); }
-};
-
 } // namespace
 
 Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept {
@@ -49,22 +39,27 @@ Address denied_by_the_judge(const Burst &burst, unsigned packet) noexcept {
   return denied.value_or(judged_first(burst, packet));
 }
 
-void name_denied(Burst &burst) noexcept {
+void find_judge_denials(Burst &burst, JudgeDenials &denials) noexcept {
   burst.by_judge = 0;
+  denials.clear();
   if (burst.image == nullptr || !burst.image->view.deny_filter.judges()) return;
   const image::ImageView &view = burst.image->view_of(burst.image_copy);
-  Denied denied;
   for (PacketMask rest = burst.dropped & burst.special; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(rest));
     if (burst.decision(i).list != compact_list) continue; // an entry of a table or of the overlay
     burst.by_judge |= PacketMask{1} << i;
-    denied.host()[denied.count] = denied_host(view, burst, i);
-    denied.packet[denied.count++] = static_cast<std::uint8_t>(i);
+    denials.add(denied_host(view, burst, i), i);
   }
-  if (denied.count == 0 || view.class_map.empty()) return;
-  view.class_map.numbers_of({denied.host(), denied.count}, denied.numbers.data());
-  for (std::size_t n = 0; n < denied.count; ++n)
-    burst.name_denial(denied.packet[n], image::ClassMapView::list_at(denied.numbers[n]));
+}
+
+void name_denials(Burst &burst, const JudgeDenials &denials) noexcept {
+  if (denials.empty()) return;
+  const image::ImageView &view = burst.image->view_of(burst.image_copy);
+  if (view.class_map.empty()) return;
+  std::array<std::uint32_t, burst_packets_max> numbers; // of lists
+  view.class_map.numbers_of(denials.keys(), numbers.data());
+  for (std::size_t n = 0; n < denials.size(); ++n)
+    burst.name_denial(denials.place(n), image::ClassMapView::list_at(numbers[n]));
 }
 
 } // namespace weir::dataplane

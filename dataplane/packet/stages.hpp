@@ -3,6 +3,7 @@
 
 #include "dataplane/packet/burst.hpp"
 #include "dataplane/packet/worker.hpp"
+#include "weir/filter/key_batch.hpp"
 
 namespace weir::dataplane {
 
@@ -26,8 +27,13 @@ void judge_by_rules(Burst &burst, const WorkerSetup &setup, RateLimit &replies,
 void reject_packets(const Burst &burst, PacketMask packets, const WorkerSetup &setup, RateLimit &replies,
                     WorkerCounters &counters) noexcept;
 
-// decision() of what a judge denied (compact mode) -> by_judge, and their lists where the image has a class map
-void name_denied(Burst &burst) noexcept;
+// What a judge alone denied in a burst (compact mode): for each packet the address for whose sake it was, as tables hash it.
+using JudgeDenials = filter::KeyBatch;
+
+// decision() of what a judge denied -> by_judge, `denials`
+void find_judge_denials(Burst &burst, JudgeDenials &denials) noexcept;
+// their lists, where the image has a class map
+void name_denials(Burst &burst, const JudgeDenials &denials) noexcept;
 // The address by which a packet is judged: under `either` its source, and of the outermost header where what is inside
 // counts too. The other one is that for whose sake the judge denied the packet.
 [[nodiscard]] inline Address judged_first(const Burst &burst, unsigned packet) noexcept {

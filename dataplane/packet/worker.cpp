@@ -62,6 +62,7 @@ struct Worker::State {
   ImageSlot &slot;
   WorkerCounters &counters;
   Sampler sampler;
+  JudgeDenials denials;
   DropDesk drops;
   Verdict without_image;
   RateLimit replies{replies_a_second, replies_at_once, RulePer::rule}; // to packets that a rule rejects
@@ -129,7 +130,7 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
 
 // A judged burst is sampled, sent and counted.
 void Worker::State::leave(Burst &burst) noexcept {
-  sampler.take(burst, counters);
+  sampler.take(burst, denials, counters);
   drops.look(burst);
   const unsigned count = burst.count;
   if (burst.image != nullptr)
@@ -188,7 +189,9 @@ void Worker::State::finish_oldest() noexcept {
   judge_burst(burst, without_image);
   if (burst.image != nullptr && burst.image->rules != nullptr)
     judge_by_rules(burst, setup, replies, counters);
-  name_denied(burst);
+  find_judge_denials(burst, denials);
+  sampler.expect(burst, denials);
+  name_denials(burst, denials);
   meet_offenders(burst, setup, sampler, counters);
   if (burst.image != nullptr) count_lookups(burst.lookup.cost(), counters);
   lap(CounterId::judge_cycles);

@@ -64,6 +64,11 @@ template <unsigned ways> struct FuseShape {
     return nullptr;
   }
 
+  [[nodiscard]] static const FuseKernels *kernels() noexcept { return fuse_kernels<ways>(); }
+  [[nodiscard]] FuseTable table(const std::byte *slots, std::uint64_t family) const noexcept {
+    return {slots, family, segments, segment_log, fingerprint_bits};
+  }
+
   // The first slot from the upper bits, so that keys in order of their hashes are in order of their slots;
   // the others are turned within their segments by 18 bits each. Four-wise these are of a product: those of the
   // hash itself would be the upper ones again.

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "weir/filter/binary_fuse.hpp"
+#include "weir/filter/key_batch.hpp"
 #include "weir/filter/retrieval.hpp"
 #include "weir/filter/ribbon.hpp"
 
@@ -36,19 +37,8 @@ public:
   // The second stage is asked for all that the first accepts, at once.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     if (!has_first_) return second_.contains_batch(keys);
-    const HitMask accepted = first_.contains_batch(keys);
-    std::array<KeyHash, batch_max> left;
-    std::array<std::uint8_t, batch_max> place;
-    std::size_t count = 0;
-    for (HitMask rest = accepted; rest != 0; rest &= rest - 1, ++count) {
-      place[count] = static_cast<std::uint8_t>(std::countr_zero(rest));
-      left[count] = keys[place[count]];
-    }
-    const HitMask among = second_.contains_batch(std::span(left).first(count));
-    HitMask hits = 0;
-    for (HitMask rest = among; rest != 0; rest &= rest - 1)
-      hits |= HitMask{1} << place[static_cast<std::size_t>(std::countr_zero(rest))];
-    return hits;
+    const KeyBatch left(keys, first_.contains_batch(keys));
+    return left.placed(second_.contains_batch(left.keys()));
   }
 
   [[nodiscard]] bool has_first() const noexcept { return has_first_; }

@@ -49,6 +49,12 @@ public:
     return (combined(k) & k.mask) == k.wanted;
   }
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    if (const FuseKernels *kernels = table_.kernels();
+        kernels != nullptr && keys.size() >= fuse_kernel_keys)
+      return kernels->in_both(table_.table(bytes_, family_), keys);
+    return contains_batch_portable(keys);
+  }
+  [[nodiscard]] HitMask contains_batch_portable(std::span<const KeyHash> keys) const noexcept {
     HitMask hits = 0;
     if (table_.bits() <= near_bits || keys.size() <= few_keys) {
       for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(keys[i])} << i;

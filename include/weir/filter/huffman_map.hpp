@@ -24,6 +24,7 @@
 #pragma once
 
 #include "weir/filter/binary_fuse.hpp"
+#include "weir/filter/key_batch.hpp"
 #include "weir/filter/retrieval.hpp"
 
 namespace weir::filter {
@@ -135,7 +136,8 @@ public:
 
   // values[i] of keys[i]; up to batch_max keys. A bit of code of all keys at a time: prefetch the lines of all, then read.
   void values(std::span<const KeyHash> keys, std::uint32_t *values) const noexcept {
-    if (near_ || keys.size() <= few_keys) return values_by_root(keys, values);
+    if (near_ || keys.size() <= few_keys || FuseShape<ways>::kernels() != nullptr)
+      return values_by_root(keys, values);
     Open open;
     if ((shape_.root & huffman_leaf) == 0)
       for (std::size_t i = 0; i < keys.size(); ++i) open.place[open.count++] = static_cast<std::uint8_t>(i);
@@ -173,9 +175,9 @@ private:
     for (; (at & huffman_leaf) == 0 && depth < huffman_depth_max; ++depth) {
       const Step step(*this, at);
       const KeyHash salted = at_node(key, step.number);
-      const bool one =
-          (step.first == nullptr || step.first->contains(salted)) && step.second->contains(salted);
-      at = step.child(one);
+      // Both at once: which keys the first stage takes cannot be predicted.
+      const bool taken = step.first == nullptr || step.first->contains(salted);
+      at = step.child(taken & step.second->contains(salted));
     }
     return at & huffman_target_mask;
   }
@@ -193,10 +195,10 @@ private:
       return;
     }
     std::fill_n(values, keys.size(), rejected & huffman_target_mask);
-    for (HitMask left = root.first->contains_batch(keys); left != 0; left &= left - 1) {
-      const auto i = static_cast<std::size_t>(std::countr_zero(left));
-      values[i] = walk(keys[i], root.child(root.second->contains(keys[i])), 1);
-    }
+    const KeyBatch left(keys, root.first->contains_batch(keys));
+    const HitMask ones = root.second->contains_batch(left.keys());
+    for (std::size_t n = 0; n < left.size(); ++n)
+      values[left.place(n)] = walk(left[n], root.child((ones >> n & 1) != 0), 1);
   }
 
   struct Open { // keys that are not at a leaf yet

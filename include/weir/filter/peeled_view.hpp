@@ -11,6 +11,7 @@
 #pragma once
 
 #include "weir/filter/base_filter.hpp"
+#include "weir/filter/fuse_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +30,12 @@ template <unsigned ways> using PeeledSlots = std::array<std::uint32_t, ways>; //
 [[nodiscard]] inline std::uint64_t peeled_bits(std::uint64_t slots, unsigned fingerprint_bits) noexcept {
   return round_up(slots * fingerprint_bits + peeled_padding_bits, 64);
 }
+
+// The form that kernels know.
+template <class S>
+concept HasFuseKernels = requires(const S s) {
+  { s.kernels() } -> std::same_as<const FuseKernels *>;
+};
 
 // `S` has fingerprint_bits, slots() and slots_of(mixed hash).
 template <class S> class PeeledView {
@@ -58,8 +65,14 @@ public:
     for (const std::uint32_t slot : slots) __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_l2);
   }
 
-  // Two loops: prefetch three lines a key, then look. One where nothing is far.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
+    if constexpr (HasFuseKernels<Shape>)
+      if (const FuseKernels *kernels = shape_.kernels(); kernels != nullptr && keys.size() >= fuse_kernel_keys)
+        return kernels->accepted(shape_.table(bytes_, family_), keys);
+    return contains_batch_portable(keys);
+  }
+  // Two loops: prefetch three lines a key, then look. One where nothing is far.
+  [[nodiscard]] HitMask contains_batch_portable(std::span<const KeyHash> keys) const noexcept {
     if (near_ || keys.size() <= few_keys) {
       HitMask hits = 0;
       for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(keys[i])} << i;

@@ -77,8 +77,15 @@ public:
 #pragma GCC unroll 4
     for (const std::uint32_t slot : slots) __builtin_prefetch(bytes_ + bit_of(slot) / 8, 0, into_l2);
   }
-  // values[i] of keys[i]; up to batch_max keys. Two loops: prefetch the lines of all, then read.
+  // values[i] of keys[i]; up to batch_max keys.
   void values(std::span<const KeyHash> keys, std::uint32_t *values) const noexcept {
+    if (const FuseKernels *kernels = shape_.table.kernels();
+        kernels != nullptr && keys.size() >= fuse_kernel_keys)
+      return kernels->values(shape_.table.table(bytes_, family_), keys, values);
+    values_portable(keys, values);
+  }
+  // Two loops: prefetch the lines of all, then read.
+  void values_portable(std::span<const KeyHash> keys, std::uint32_t *values) const noexcept {
     if (near_ || keys.size() <= few_keys) {
       for (std::size_t i = 0; i < keys.size(); ++i) values[i] = value(keys[i]);
       return;

@@ -49,8 +49,7 @@ public:
     return (combined(k) & k.mask) == k.wanted;
   }
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    if (const FuseKernels *kernels = table_.kernels();
-        kernels != nullptr && keys.size() >= fuse_kernel_keys)
+    if (const FuseKernels *kernels = table_.kernels(); kernels != nullptr && keys.size() >= fuse_kernel_keys)
       return kernels->in_both(table_.table(bytes_, family_), keys);
     return contains_batch_portable(keys);
   }

@@ -23,7 +23,9 @@ constexpr std::size_t lanes = 8;
 
 WEIR_INLINE __m512i all(std::uint64_t v) noexcept { return _mm512_set1_epi64(static_cast<long long>(v)); }
 WEIR_INLINE __m128i by(unsigned shift) noexcept { return _mm_cvtsi32_si128(static_cast<int>(shift)); }
-WEIR_INLINE __m512i times(__m512i x, std::uint64_t factor) noexcept { return _mm512_mullo_epi64(x, all(factor)); }
+WEIR_INLINE __m512i times(__m512i x, std::uint64_t factor) noexcept {
+  return _mm512_mullo_epi64(x, all(factor));
+}
 WEIR_INLINE __m512i fold(__m512i x) noexcept { return _mm512_xor_si512(x, _mm512_srli_epi64(x, 33)); }
 
 // remix() of hash.hpp.
@@ -83,8 +85,8 @@ WEIR_TARGET HitMask accepted(const FuseTable &filter, std::span<const KeyHash> k
   for (std::size_t at = 0; at < keys.size(); at += lanes) {
     const __m512i h = table.mixed(keys, at);
     const __m512i fingerprint = _mm512_srl_epi64(times(h, remix_factor_1), by(64 - filter.slot_bits));
-    const __m256i differ = table.combined(_mm512_cvtepi64_epi32(fingerprint), h,
-                                          ways == 3 ? h : times(h, remix_factor_2));
+    const __m256i differ =
+        table.combined(_mm512_cvtepi64_epi32(fingerprint), h, ways == 3 ? h : times(h, remix_factor_2));
     hits |= HitMask{_mm256_mask_testn_epi32_mask(first_lanes(keys.size() - at), differ, mask)} << at;
   }
   return hits;
@@ -98,8 +100,7 @@ WEIR_TARGET void values_of(const FuseTable &retrieval, std::span<const KeyHash> 
   for (std::size_t at = 0; at < keys.size(); at += lanes) {
     const __m512i h = table.mixed(keys, at);
     const __m512i turns = times(_mm512_srl_epi64(h, by(retrieval.slot_bits)), remix_factor_2);
-    const __m256i found =
-        table.combined(_mm256_setzero_si256(), _mm512_andnot_si512(all(mask), h), turns);
+    const __m256i found = table.combined(_mm256_setzero_si256(), _mm512_andnot_si512(all(mask), h), turns);
     _mm256_mask_storeu_epi32(values + at, first_lanes(keys.size() - at),
                              _mm256_and_si256(found, _mm256_set1_epi32(static_cast<int>(mask))));
   }
@@ -118,10 +119,8 @@ WEIR_TARGET HitMask in_both(const FuseTable &chained, std::span<const KeyHash> k
     const __m512i which = _mm512_and_si512(_mm512_srli_epi64(stirred, 31), all(1));
     const __m512i column = _mm512_sllv_epi64(all(std::uint64_t{1} << f), which);
     const __m256i wanted = _mm512_cvtepi64_epi32(_mm512_or_si512(fingerprint, column));
-    const __m256i mask =
-        _mm512_cvtepi64_epi32(_mm512_or_si512(column, all((std::uint64_t{1} << f) - 1)));
-    const __m256i differ =
-        table.combined(wanted, _mm512_or_si512(h, all(1)), times(rest, remix_factor_2));
+    const __m256i mask = _mm512_cvtepi64_epi32(_mm512_or_si512(column, all((std::uint64_t{1} << f) - 1)));
+    const __m256i differ = table.combined(wanted, _mm512_or_si512(h, all(1)), times(rest, remix_factor_2));
     hits |= HitMask{_mm256_mask_testn_epi32_mask(first_lanes(keys.size() - at), differ, mask)} << at;
   }
   return hits;

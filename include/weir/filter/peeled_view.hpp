@@ -67,7 +67,8 @@ public:
 
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
     if constexpr (HasFuseKernels<Shape>)
-      if (const FuseKernels *kernels = shape_.kernels(); kernels != nullptr && keys.size() >= fuse_kernel_keys)
+      if (const FuseKernels *kernels = shape_.kernels();
+          kernels != nullptr && keys.size() >= fuse_kernel_keys)
         return kernels->accepted(shape_.table(bytes_, family_), keys);
     return contains_batch_portable(keys);
   }

@@ -134,7 +134,7 @@ public:
 
   [[nodiscard]] std::uint32_t value(KeyHash key) const noexcept { return walk(key, shape_.root, 0); }
 
-  // values[i] of keys[i]; up to batch_max keys. A bit of code of all keys at a time: prefetch the lines of all, then read.
+  // values[i] of keys[i]; up to batch_max keys. Far tables, without kernels: a bit of code of all keys at a time, lines prefetched before.
   void values(std::span<const KeyHash> keys, std::uint32_t *values) const noexcept {
     if (near_ || keys.size() <= few_keys || FuseShape<ways>::kernels() != nullptr)
       return values_by_root(keys, values);
@@ -175,9 +175,9 @@ private:
     for (; (at & huffman_leaf) == 0 && depth < huffman_depth_max; ++depth) {
       const Step step(*this, at);
       const KeyHash salted = at_node(key, step.number);
-      // Both at once: which keys the first stage takes cannot be predicted.
-      const bool taken = step.first == nullptr || step.first->contains(salted);
-      at = step.child(taken & step.second->contains(salted));
+      const bool one =
+          (step.first == nullptr || step.first->contains(salted)) && step.second->contains(salted);
+      at = step.child(one);
     }
     return at & huffman_target_mask;
   }

@@ -48,7 +48,7 @@ void Sampler::expect(const Burst &burst, const JudgeDenials &denials) noexcept {
   if (denials.empty() || rings_.front() == nullptr) return;
   const std::uint64_t salt = burst.image->generation.value() ^ salt_;
   for (std::size_t n = 0; n < denials.size(); ++n) {
-    places_[n] = SeenLately::place_of({remix(denials[n], salt)});
+    places_[n] = SeenLately::place_of(denials[n], salt);
     seen_.prefetch(places_[n]);
   }
 }

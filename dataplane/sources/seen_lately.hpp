@@ -11,7 +11,6 @@
 #pragma once
 
 #include "weir/base/hash.hpp"
-#include "weir/key/address.hpp"
 
 #include <array>
 #include <cstddef>
@@ -34,8 +33,8 @@ public:
   struct Place {
     std::uint32_t set = 0, tag = 0, way = 0; // the way is known once it has been met
   };
-  [[nodiscard]] Place place_of(const Address &address, std::uint64_t salt) const noexcept {
-    return place_of(KeyHash{XXH3_64bits_withSeed(address.bytes.data(), address.bytes.size(), salt)});
+  [[nodiscard]] static Place place_of(KeyHash host, std::uint64_t salt) noexcept {
+    return place_of({remix(host, salt)});
   }
   [[nodiscard]] static Place place_of(KeyHash key) noexcept {
     return {static_cast<std::uint32_t>(key.bits % (places / ways)),

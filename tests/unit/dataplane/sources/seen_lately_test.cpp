@@ -14,13 +14,13 @@ namespace {
 using Sight = SeenLately::Sight;
 
 Sight meet(SeenLately &seen, std::uint32_t host, std::uint64_t salt, std::uint32_t tick) {
-  auto place = seen.place_of(Address::from_host(host), salt);
+  auto place = SeenLately::place_of(hash_v4(host, 1), salt);
   return seen.meet(place, tick);
 }
 
 TEST(SeenLately, tells_the_first_time_the_second_and_those_that_were_told) {
   SeenLately seen;
-  auto place = seen.place_of(Address::from_host(0x0A000001), 7);
+  auto place = SeenLately::place_of(hash_v4(0x0A000001, 1), 7);
   const std::uint32_t tick = 0xFFFFFFF0; // it may wrap
   EXPECT_EQ(seen.meet(place, tick), Sight::first);
   EXPECT_EQ(seen.meet(place, tick), Sight::again) << "nobody was told";

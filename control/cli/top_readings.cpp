@@ -151,7 +151,7 @@ Grid Readings::grid(Part part) const {
 }
 
 Readings::Sums Readings::sums() const {
-  std::array<std::vector<double>, 6> of_ports;
+  std::array<std::vector<double>, wire::port_counter_count> of_ports;
   const Earlier ports(child(earlier_, "ports"), {"name"});
   for (const Json &row : child(top_, "ports"))
     for (std::size_t i = 0; i < of_ports.size(); ++i)

@@ -3,6 +3,7 @@
 #include "dataplane/packet/note.hpp"
 #include "dataplane/packet/stages.hpp"
 
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 #include <rte_ring.h>
@@ -48,14 +49,25 @@ void wait_a_moment() noexcept {
   sched_yield();
 }
 
-[[nodiscard]] unsigned transmit(const RxQueue &way, Door door, WhenTxFull when_full) noexcept {
-  unsigned sent = 0;
-  for (;;) {
-    sent += rte_eth_tx_burst(way.tx_port, way.tx_queue, door.packets + sent,
-                             static_cast<std::uint16_t>(door.count - sent));
-    if (sent == door.count || when_full == WhenTxFull::drop) return sent;
+// How many of the last `count` packets of a door the queue takes now.
+[[nodiscard]] unsigned offer(const RxQueue &way, Door door, unsigned count) noexcept {
+  return rte_eth_tx_burst(way.tx_port, way.tx_queue, door.packets + (door.count - count),
+                          static_cast<std::uint16_t>(count));
+}
+
+// What the queue takes at a further try.
+[[nodiscard]] unsigned offer_again(const RxQueue &way, Door door, unsigned sent, WhenTxFull when_full,
+                                   TxPatience &patience) noexcept {
+  if (when_full == WhenTxFull::drop)
+    return patience.ask_again(
+        way.tx_port_index, sent, door.count - sent, [&](unsigned left) { return offer(way, door, left); },
+        [] { rte_pause(); }, [] { return rte_rdtsc(); });
+  const unsigned first = sent;
+  while (sent < door.count) {
     wait_a_moment();
+    sent += offer(way, door, door.count - sent);
   }
+  return sent - first;
 }
 
 void hand_over(rte_ring *ring, Door door) noexcept {
@@ -114,33 +126,46 @@ constexpr auto in_order = [] {
   return places;
 }();
 
+// A door that the queue took `sent` packets of at first. Returns how many it took in the end, and takes the bytes of the others
+// from `bytes`.
+[[gnu::cold, gnu::noinline]] unsigned finish(Burst &burst, Door door, std::span<const std::uint8_t> places,
+                                             unsigned sent, std::uint64_t &bytes, const WorkerSetup &setup,
+                                             TxPatience &patience, PortCounters &port) noexcept {
+  const unsigned later = offer_again(*burst.from, door, sent, setup.when_tx_full, patience);
+  port[PortCounterId::tx_retried].add(later);
+  sent += later;
+  if (sent != door.count) bytes -= refuse(burst, places.subspan(sent, door.count - sent), setup);
+  port[PortCounterId::tx_refused].add(door.count - sent);
+  return sent;
+}
+
 // Sends what passes, of a burst that all passes or parted.
 void pass(Burst &burst, Door door, std::span<const std::uint8_t> places, std::uint64_t bytes,
-          const WorkerSetup &setup, WorkerCounters &counters) noexcept {
-  const unsigned sent = transmit(*burst.from, door, setup.when_tx_full);
+          const WorkerSetup &setup, TxPatience &patience, WorkerCounters &counters) noexcept {
+  unsigned sent = offer(*burst.from, door, door.count);
   PortCounters &port = counters.ports[burst.from->tx_port_index];
   if (sent != door.count) [[unlikely]]
-    bytes -= refuse(burst, places.subspan(sent, door.count - sent), setup);
+    sent = finish(burst, door, places, sent, bytes, setup, patience, port);
   port[PortCounterId::tx_packets].add(sent);
   port[PortCounterId::tx_bytes].add(bytes);
-  port[PortCounterId::tx_refused].add(door.count - sent);
 }
 
 } // namespace
 
-void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept {
+void send_burst(Burst &burst, const WorkerSetup &setup, TxPatience &patience,
+                WorkerCounters &counters) noexcept {
   if (setup.note_offset >= 0)
     for (unsigned i = 0; i < burst.count; ++i) note(burst, i, setup.note_offset);
   for (unsigned i = 0; i < burst.count; ++i) hands_over(burst.packets[i]);
 
   if (burst.dropped == 0) {
-    pass(burst, {burst.packets, burst.count}, in_order, burst.bytes, setup, counters);
+    pass(burst, {burst.packets, burst.count}, in_order, burst.bytes, setup, patience, counters);
   } else if (burst.dropped == burst.all()) {
     leave_by(setup.denied, {burst.packets, burst.count});
   } else {
     Parting parting(burst);
     pass(burst, {parting.passed, parting.passed_count}, parting.places, burst.bytes - parting.dropped_bytes,
-         setup, counters);
+         setup, patience, counters);
     leave_by(setup.denied, {parting.dropped, parting.dropped_count});
   }
 }

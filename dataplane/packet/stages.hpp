@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dataplane/packet/burst.hpp"
+#include "dataplane/packet/tx_patience.hpp"
 #include "dataplane/packet/worker.hpp"
 #include "weir/filter/key_batch.hpp"
 
@@ -50,8 +51,9 @@ void name_denials(Burst &burst, const JudgeDenials &denials) noexcept;
 void meet_offenders(Burst &burst, const WorkerSetup &setup, Sampler &sampler,
                     WorkerCounters &counters) noexcept;
 
-// decision() -> the peer's queue, the denied ring or back to the pool; what a queue refuses is decided anew
-void send_burst(Burst &burst, const WorkerSetup &setup, WorkerCounters &counters) noexcept;
+// decision() -> the peer's queue, the denied ring or back to the pool; what a queue still refuses after `patience` is decided anew
+void send_burst(Burst &burst, const WorkerSetup &setup, TxPatience &patience,
+                WorkerCounters &counters) noexcept;
 
 // decision() as it is in the end -> counters
 void count_burst(const Burst &burst, WorkerCounters &counters) noexcept;

@@ -6,6 +6,7 @@
 #include "dataplane/packet/p4_target.hpp"
 #include "dataplane/packet/samples.hpp"
 #include "dataplane/packet/stages.hpp"
+#include "dataplane/packet/tx_patience.hpp"
 #include "weir/config/no_image.hpp"
 
 #include <rte_cycles.h>
@@ -65,6 +66,7 @@ struct Worker::State {
   JudgeDenials denials;
   DropDesk drops;
   Verdict without_image;
+  TxPatience patience{rte_get_tsc_hz()};
   RateLimit replies{replies_a_second, replies_at_once, RulePer::rule}; // to packets that a rule rejects
   unsigned next = 0;                                                   // place of the next burst in the ring
   unsigned in_flight = 0;                                              // not yet judged
@@ -137,7 +139,7 @@ void Worker::State::leave(Burst &burst) noexcept {
     burst.image->packets_by_worker[setup.id].packets.add(count);
   else
     counters[CounterId::without_image].add(count);
-  send_burst(burst, setup, counters);
+  send_burst(burst, setup, patience, counters);
   lap(CounterId::send_cycles);
   count_burst(burst, counters);
   counters[CounterId::judged].add(count);

@@ -59,7 +59,7 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
     burst_.denials = values_.data();
     burst_.special = burst_.dropped;
     counters_[dataplane::CounterId::judged].add(burst_.count);
-    send_burst(burst_, setup_, counters_);
+    send_burst(burst_, setup_, patience_, counters_);
     count_burst(burst_, counters_);
   }
 }

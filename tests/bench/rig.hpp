@@ -5,6 +5,9 @@
 
 #include "dataplane/packet/burst.hpp"
 #include "dataplane/packet/samples.hpp"
+#include "dataplane/packet/tx_patience.hpp"
+
+#include <rte_cycles.h>
 
 #include <array>
 #include <atomic>
@@ -96,6 +99,7 @@ private:
   [[nodiscard]] dataplane::PacketMask look_up();
 
   dataplane::WorkerSetup setup_;
+  dataplane::TxPatience patience_{rte_get_tsc_hz()};
   dataplane::WorkerCounters &counters_;
   const rte_hash *table_;
   std::array<std::uint32_t, dataplane::burst_packets_max> values_; // what a lookup would have found

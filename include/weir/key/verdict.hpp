@@ -46,7 +46,8 @@ inline constexpr std::array<ReasonInfo, reason_count> reasons{{
     {Reason::deny, "deny", "the judged address is on a deny list"},
     {Reason::offender, "offender", "the source misbehaved lately"},
     {Reason::fallthrough, "default", "no list matched"},
-    {Reason::tx_refused, "tx_refused", "the output queue was full or its port down"},
+    {Reason::tx_refused, "tx_refused",
+     "the output queue was full or its port down, and stayed so while it was asked again"},
     {Reason::rule, "rule", "a packet rule decided"},
 }};
 

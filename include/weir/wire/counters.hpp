@@ -90,8 +90,9 @@ enum class PortCounterId : std::uint8_t {
   tx_bytes,
   rx_missed,
   tx_refused,
+  tx_retried,
 };
-inline constexpr std::size_t port_counter_count = 6;
+inline constexpr std::size_t port_counter_count = 7;
 
 enum class CounterUnit : std::uint8_t { packets, bytes, addresses, probes, bursts, polls, cycles, samples };
 [[nodiscard]] constexpr std::string_view name_of(CounterUnit unit) noexcept {
@@ -229,7 +230,11 @@ inline constexpr std::array<PortCounterInfo, port_counter_count> port_counters{{
     {PortCounterId::tx_bytes, "tx_bytes", CounterUnit::bytes, "sent"},
     {PortCounterId::rx_missed, "rx_missed", CounterUnit::packets,
      "lost by the card before a worker came for them", true},
-    {PortCounterId::tx_refused, "tx_refused", CounterUnit::packets, "refused by the output queue"},
+    {PortCounterId::tx_refused, "tx_refused", CounterUnit::packets,
+     "dropped because the queue to this port was full, or the port down, and stayed so while it was asked "
+     "again"},
+    {PortCounterId::tx_retried, "tx_retried", CounterUnit::packets,
+     "packets of `tx_packets` that the queue took only when it was asked again"},
 }};
 
 static_assert(

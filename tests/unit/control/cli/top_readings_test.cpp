@@ -25,14 +25,16 @@ Json counted(std::uint64_t seconds, std::uint64_t each) {
                           {"tx_packets", 0},
                           {"tx_bytes", 0},
                           {"rx_missed", n(5)},
-                          {"tx_refused", 0}});
+                          {"tx_refused", 0},
+                          {"tx_retried", 0}});
   top["ports"].push_back({{"name", "lan"},
                           {"rx_packets", 0},
                           {"rx_bytes", 0},
                           {"tx_packets", n(30)},
                           {"tx_bytes", n(3000)},
                           {"rx_missed", 0},
-                          {"tx_refused", 0}});
+                          {"tx_refused", 0},
+                          {"tx_retried", 0}});
   top["verdicts"].push_back(verdict("pass", "default", n(30)));
   top["verdicts"].push_back(verdict("drop", "deny", n(10)));
   top["lists"].push_back(

@@ -10,9 +10,11 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <rte_ethdev.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -318,6 +320,34 @@ TEST_F(WorkerTest, counts_each_packet_once_also_where_a_queue_refuses_it) {
   DataplaneClient control(gate_->socket());
   const std::string stats = control.query(R"({"what":"stats"})");
   EXPECT_NE(stats.find(R"("lists":{"ops":200,"bad":300})"), std::string::npos) << stats;
+}
+
+// A queue that takes nothing more at every third try, and all but one packet at the others.
+std::uint16_t take_some(std::uint16_t, std::uint16_t, rte_mbuf **, std::uint16_t count, void *tries) {
+  const unsigned now = static_cast<std::atomic<unsigned> *>(tries)->fetch_add(1);
+  if (now % 3 == 2) return 0;
+  return count > 1 ? static_cast<std::uint16_t>(count - 1) : count;
+}
+
+TEST_F(WorkerTest, asks_a_queue_again_that_refused_some_and_counts_what_it_took_then) {
+  enforce({.match = Match::source});
+  const std::uint16_t port = gate_->dataplane().ports.all()[lan].port_id;
+  std::atomic<unsigned> tries{0};
+  const rte_eth_rxtx_callback *const callback = rte_eth_add_tx_callback(port, 0, take_some, &tries);
+  ASSERT_NE(callback, nullptr);
+  constexpr unsigned packets = 2000;
+  const std::uint64_t judged_before = gate_->judged();
+  const std::vector<std::uint8_t> frame = from_to("192.0.2.9", "192.0.2.1").frame().bytes;
+  for (unsigned i = 0; i < packets; ++i) ASSERT_TRUE(gate_->offer(wan, frame));
+  for (int i = 0; i < 20'000 && gate_->judged() < judged_before + packets; ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  ASSERT_EQ(rte_eth_remove_tx_callback(port, 0, callback), 0);
+  const dataplane::PortCounters &counted = gate_->dataplane().counters.worker(0).ports[lan];
+  const std::uint64_t refused = counted[wire::PortCounterId::tx_refused].get(),
+                      retried = counted[wire::PortCounterId::tx_retried].get();
+  EXPECT_EQ(counted[wire::PortCounterId::tx_packets].get() + refused, packets);
+  EXPECT_EQ(gate_->take(lan), packets - refused);
+  EXPECT_GT(retried, 0u) << "of " << tries << " tries"; // how many depends on when the worker loses its CPU
 }
 
 TEST_F(WorkerTest, times_the_stages_of_one_poll_in_64) {

@@ -1,5 +1,6 @@
 #include "control/api/explained.hpp"
 
+#include "control/build/list_actions.hpp"
 #include "control/build/packet_rules.hpp"
 #include "weir/base/hex.hpp"
 #include "weir/key/text.hpp"
@@ -43,6 +44,7 @@ Json holder_json(const Holder &holder, const RuleSet &rules, const Candidate *ca
             {"dynamic", holder.dynamic}};
   const RuleList *list = rules.find(source.number);
   if (list == nullptr) return json; // never_deny
+  if (list->definition.on_match != RuleAction::drop) json["on_match"] = name_of(list->definition.on_match);
   if (std::string comment = comment_of(*list, holder, candidate, store); !comment.empty())
     json["comment"] = std::move(comment);
   const std::uint64_t added = holder.dynamic ? holder.times.added_at : list->updated_at;
@@ -108,6 +110,12 @@ lookup::Explanation explanation_of(const RuleVerdict &said, const RuleSet &rules
     text += fmt::format("{} list {} has {}", name_of(source.side), why.list, why.entry);
   }
   why.path.push_back({"lists", std::move(text)});
+  if (why.list.empty()) return why;
+  const RuleList *const list = rules.find(why.list);
+  if (list == nullptr || list->definition.on_match == RuleAction::drop) return why;
+  why.path.push_back({"on_match", image::text_of(build::action_of(list->definition, list->number))});
+  if (goes_on(list->definition.on_match))
+    why.path.push_back({"default", fmt::format("policy.default is {}", name_of(why.verdict))});
   return why;
 }
 

@@ -70,6 +70,7 @@ Json Api::in_rows(const Json &report) const {
     const RuleList *list = engine_.rules() ? engine_.rules()->find(name) : nullptr;
     if (list == nullptr) continue;
     row["action"] = name_of(list->definition.action);
+    if (list->definition.on_match != RuleAction::drop) row["on_match"] = name_of(list->definition.on_match);
     row["entries"] = list->body->size() + engine_.dynamic().counts(list->number).total();
     row["updated_at"] = list->updated_at;
   }

@@ -61,6 +61,8 @@ Json lists_json(std::span<const ShownList> shown, const Json &hits) {
                      {"hits", push::count_in(hits, name.c_str())},
                      {"updated_at", list->updated_at},
                      {"ttl", list->definition.ttl ? list->definition.ttl->count() : 0}});
+    if (list->definition.on_match != RuleAction::drop)
+      lists.back()["on_match"] = name_of(list->definition.on_match);
   }
   return lists;
 }

@@ -1,6 +1,7 @@
 #include "control/api/api.hpp"
 #include "control/api/request_files.hpp"
 #include "control/base/line_diff.hpp"
+#include "control/build/list_actions.hpp"
 #include "control/build/packet_rules.hpp"
 #include "control/engine/kept.hpp"
 
@@ -142,7 +143,7 @@ void Api::check(const Json &request, const Caller &caller, const Reply &reply) {
     TRY(rules::check_not_empty(rules.config, seen.effective, false));
     Json answer{
         {"lists", Json::array()}, {"conflicts", Json::array()}, {"warnings", seen.candidate.warnings}};
-    for (const RuleList &list : rules.lists)
+    for (const RuleList &list : rules.lists) {
       answer["lists"].push_back(
           {{"name", list.definition.name},
            {"action", name_of(list.definition.action)},
@@ -150,6 +151,9 @@ void Api::check(const Json &request, const Caller &caller, const Reply &reply) {
            {"v4_hosts", list.body->counts.v4_hosts},
            {"v4_prefixes", list.body->counts.v4_prefixes},
            {"v6", list.body->counts.v6}});
+      if (list.definition.on_match != RuleAction::drop)
+        answer["lists"].back()["on_match"] = name_of(list.definition.on_match);
+    }
     for (const rules::Conflict &conflict : seen.effective.conflicts)
       answer["conflicts"].push_back(conflict.text());
     show_guards(answer, seen);
@@ -275,6 +279,8 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                       TRY(build::packet_rule_sections(config, seen.candidate.rules->flows, 0));
                   input.packet_rules = packet_rules.rules;
                   input.flows = packet_rules.flows;
+                  const auto list_actions = build::list_action_section(config, seen.effective.lists);
+                  input.list_actions = list_actions;
                   now.memory = memory;
                   now.image_copies = nodes_of_cores(config.eal.lcores).size();
                   now.lists = memory_of(seen.candidate, live.get(), dynamic_bytes, came_along);

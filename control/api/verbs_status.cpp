@@ -180,6 +180,9 @@ void Api::status(const Json &, const Caller &caller, const Reply &reply) {
       deny.v4_hosts += file.v4_hosts + dynamic.v4_hosts;
       deny.v4_prefixes += file.v4_prefixes + dynamic.v4_prefixes;
       deny.v6 += file.v6 + dynamic.v6;
+      if (list.definition.on_match != RuleAction::drop)
+        answer["on_match"].push_back(
+            {{"list", list.definition.name}, {"on_match", name_of(list.definition.on_match)}});
     }
   }
   answer["counts"] = {{"ipv4_hosts", deny.v4_hosts},

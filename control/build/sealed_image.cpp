@@ -3,6 +3,7 @@
 #include "control/base/progress.hpp"
 #include "control/build/class_map.hpp"
 #include "control/build/deny_filter.hpp"
+#include "control/build/list_actions.hpp"
 #include "control/build/packet_rules.hpp"
 #include "control/offenders/neighbours.hpp"
 #include "weir/build/prefix_ranges.hpp"
@@ -63,6 +64,9 @@ Result<SealedImage> build_sealed(const rules::Effective &rules, const config::Co
   input.packet_rules = packet_rules.rules;
   input.flows = packet_rules.flows;
   input.rules_digest = digest_with(input.rules_digest, packet_rules);
+  const std::vector<std::byte> list_actions = list_action_section(config, rules.lists);
+  input.list_actions = list_actions;
+  input.rules_digest = digest_with(input.rules_digest, list_actions);
 
   const auto memory = TRY(memory_free());
   const plan::Calibration calibration = plan::calibration_for(input, memory, request.state);

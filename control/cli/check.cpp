@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 namespace {
 
 Json list_json(const config::List &list, const rules::ListContent &content, const rules::ListCounts &counts) {
-  return {
+  Json json{
       {"name", list.name},
       {"action", list.action == Side::allow ? "allow" : "deny"},
       {"format", list.file.empty() ? (list.dynamic ? "dynamic" : "inline") : config::name_of(content.format)},
@@ -29,6 +29,8 @@ Json list_json(const config::List &list, const rules::ListContent &content, cons
       {"v6", counts.v6},
       {"duplicates", content.duplicates},
       {"skipped", content.skipped_count}};
+  if (list.on_match != RuleAction::drop) json["on_match"] = name_of(list.on_match);
+  return json;
 }
 
 void warn_of(const config::List &list, const rules::ListContent &content, Json &warnings) {
@@ -101,7 +103,8 @@ Result<ReadRules> read_rules(const std::filesystem::path &file, control::Progres
   std::vector<rules::ListSource> sources{never_deny.source(0)};
   for (std::size_t i = 0; i < read.contents.size(); ++i)
     sources.push_back({read.config.lists[i].name, ListId(i + 1), read.config.lists[i].action,
-                       read.contents[i].v4, read.contents[i].v6});
+                       read.contents[i].v4, read.contents[i].v6, goes_on(read.config.lists[i].on_match)});
+  rules::put_deciding_first(sources);
   auto effective = TRY(rules::normalise(sources));
   read.effective = std::move(effective);
   if (auto filled = rules::check_not_empty(read.config, read.effective, false); !filled)
@@ -118,7 +121,8 @@ Result<Json> check_configuration(const std::filesystem::path &file, control::Pro
               {"conflicts", Json::array()},
               {"warnings", warnings}};
   for (std::size_t i = 0; i < contents.size(); ++i) {
-    answer["lists"].push_back(list_json(config.lists[i], contents[i], effective.counts[i + 1]));
+    const auto counts = std::ranges::find(effective.counts, config.lists[i].name, &rules::ListCounts::name);
+    answer["lists"].push_back(list_json(config.lists[i], contents[i], *counts));
     warn_of(config.lists[i], contents[i], answer["warnings"]);
   }
   for (const rules::Conflict &conflict : effective.conflicts) answer["conflicts"].push_back(conflict.text());

@@ -36,6 +36,11 @@ std::string json_line(const Json &object) {
   return out;
 }
 
+std::string action_text(const nlohmann::json &list) {
+  const std::string action = text_in(list, "action"), on_match = text_in(list, "on_match", "");
+  return on_match.empty() ? action : action + ", " + on_match;
+}
+
 std::string thousands_in(const Json &object, const char *name) {
   return has_number(object, name) ? thousands(count_in(object, name)) : "-";
 }

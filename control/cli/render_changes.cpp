@@ -97,7 +97,7 @@ std::string render_list_show(const Json &answer, std::int64_t now) {
                {"UPDATED"},
                {"TTL"}});
   for (const Json &list : child(answer, "lists"))
-    table.add({text_in(list, "name"), text_in(list, "action"), text_in(list, "format"),
+    table.add({text_in(list, "name"), action_text(list), text_in(list, "format"),
                thousands_in(list, "v4_hosts"), thousands_in(list, "v4_prefixes"), thousands_in(list, "v6"),
                thousands_in(list, "hits"), when_text(time_in(list, "updated_at"), now), ttl_text(list)});
   return table.empty() ? "there are no lists\n" : table.text();

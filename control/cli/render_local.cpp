@@ -104,7 +104,7 @@ std::string render_check(const Json &answer) {
                {"DUPLICATES", right},
                {"SKIPPED", right}});
   for (const Json &list : child(answer, "lists"))
-    table.add({text_in(list, "name"), text_in(list, "action"), text_in(list, "format"),
+    table.add({text_in(list, "name"), action_text(list), text_in(list, "format"),
                thousands_in(list, "v4_hosts"), thousands_in(list, "v4_prefixes"), thousands_in(list, "v6"),
                thousands_in(list, "duplicates"), thousands_in(list, "skipped")});
   std::string text = table.empty() ? "" : table.text();

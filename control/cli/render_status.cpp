@@ -139,6 +139,12 @@ std::string facts_text(const Json &answer, std::int64_t now) {
                       thousands_in(counts, "ipv4_hosts"), thousands_in(counts, "ipv4_prefixes"),
                       thousands_in(counts, "ipv6"), thousands_in(counts, "allow"),
                       bytes_text(count_in(memory, "image_bytes")), text_in(memory, "kind", ""));
+  if (const Json &lists = child(answer, "on_match"); lists.is_array()) {
+    text += "lists that do not just drop:";
+    for (const Json &list : lists)
+      text += fmt::format(" {} {}{}", text_in(list, "list"), text_in(list, "on_match"),
+                          &list == &lists.back() ? "\n" : ",");
+  }
   text += fmt::format("plan: {}\n", plan_text(child(answer, "plan")));
   text += allow_filter_status(child(child(answer, "plan"), "allow_filter"));
   text += deny_filter_status(child(answer, "plan"), now);
@@ -242,7 +248,7 @@ std::string held_by_text(const Json &answer, std::int64_t now) {
   if (!holders.is_array() || holders.size() < 2) return {};
   Table table({{"ENTRY"}, {"LIST"}, {"ACTION"}, {"ADDED"}, {"EXPIRES"}, {"COMMENT"}});
   for (const Json &holder : holders)
-    table.add({text_in(holder, "entry"), text_in(holder, "list"), text_in(holder, "action"),
+    table.add({text_in(holder, "entry"), text_in(holder, "list"), action_text(holder),
                when_text(time_in(holder, "added_at"), now), when_text(time_in(holder, "expires_at"), now),
                text_in(holder, "comment", "")});
   std::string text = "held by\n" + table.text();

@@ -217,7 +217,7 @@ Grid Readings::lists() const {
   Grid grid;
   const Earlier before(child(earlier_, "lists"), {"name"});
   for (const Json &row : child(top_, "lists"))
-    grid.rows.push_back({.cells = {Cell::word(text_in(row, "name")), Cell::word(text_in(row, "action")),
+    grid.rows.push_back({.cells = {Cell::word(text_in(row, "name")), Cell::word(action_text(row)),
                                    total_cell(row, "entries"), count_cell(rate(row, before.of(row), "hits")),
                                    total_cell(row, "hits"), age_cell(row, "updated_at", now_)}});
   return grid;

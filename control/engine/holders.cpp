@@ -51,7 +51,9 @@ RuleVerdict judge(const RuleSet &rules, const std::vector<DynamicHolder> &dynami
                       -static_cast<int>(holder.prefix.length), holder.source);
   });
   if (said.holders.empty()) return said;
-  const bool allows = rules.sources[said.holders.front().source].side == Side::allow;
+  const rules::ListSource &first = rules.sources[said.holders.front().source];
+  if (first.goes_on) return said;
+  const bool allows = first.side == Side::allow;
   said.verdict = allows ? Verdict::pass : Verdict::drop;
   said.reason = allows ? Reason::allow : Reason::deny;
   return said;

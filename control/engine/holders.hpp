@@ -21,7 +21,7 @@ struct RuleVerdict {
   Verdict verdict = Verdict::pass;
   Reason reason = Reason::fallthrough;
   // The one that decides first: allow before deny, the longer prefix before the shorter, the earlier list
-  // before the later. Empty: policy.default decides.
+  // before the later. Empty, or a deny list that goes on (on_match): policy.default decides.
   std::vector<Holder> holders;
 };
 

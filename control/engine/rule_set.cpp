@@ -33,9 +33,11 @@ void RuleSet::make_sources(ListId never_deny_number) {
                        .number = list.number,
                        .side = list.definition.action,
                        .v4 = list.body->v4,
-                       .v6 = list.body->v6});
+                       .v6 = list.body->v6,
+                       .goes_on = goes_on(list.definition.on_match)});
     if (list.definition.action == Side::deny) deny_lengths_.add(list.body->lengths);
   }
+  rules::put_deciding_first(sources);
   for (std::size_t i = 0; i < lists.size(); ++i) {
     by_name_.emplace(lists[i].definition.name, i);
     by_number_.emplace(lists[i].number, i);

@@ -128,7 +128,8 @@ void add_dataplane(Page &page, const Json &stats) {
   add_workers(page, stats);
   for (const auto group :
        {wire::CounterGroup::whole, wire::CounterGroup::lookups, wire::CounterGroup::allow_filter,
-        wire::CounterGroup::deny_filter, wire::CounterGroup::offenders, wire::CounterGroup::packet_rules})
+        wire::CounterGroup::deny_filter, wire::CounterGroup::offenders, wire::CounterGroup::packet_rules,
+        wire::CounterGroup::list_actions})
     add_group(page, stats, group);
   add_rules(page, stats);
   add_swaps(page, stats);

@@ -29,19 +29,22 @@ template <class Entry> void ConflictFinder::judge(const Entry &deny, const Entry
                             : never_deny               ? ConflictKind::inside_never_deny
                             : same_prefix(deny, allow) ? ConflictKind::same_prefix
                                                        : ConflictKind::inside_allow;
-  Conflict &conflict = found_[{kind, place_of(deny), place_of(allow)}];
+  add(kind, deny, allow, same_prefix(deny, allow) ? "" : deny_outside ? "over" : "inside");
+}
+
+// `how` the first lies to the second; empty: they are equal.
+template <class Entry>
+void ConflictFinder::add(ConflictKind kind, const Entry &deny, const Entry &other, std::string_view how) {
+  Conflict &conflict = found_[{kind, place_of(deny), place_of(other)}];
   if (conflict.count++ == 0) {
     conflict.kind = kind;
     conflict.deny_list = sources_[place_of(deny)].name;
-    conflict.allow_list = allow_list.name;
+    conflict.allow_list = sources_[place_of(other)].name;
   }
   if (conflict.examples.size() >= conflict_examples_max) return;
   const std::string text = to_string(to_prefix(deny));
-  if (same_prefix(deny, allow))
-    conflict.examples.push_back(text);
-  else
-    conflict.examples.push_back(
-        fmt::format("{} {} {}", text, deny_outside ? "over" : "inside", to_string(to_prefix(allow))));
+  conflict.examples.push_back(how.empty() ? text
+                                          : fmt::format("{} {} {}", text, how, to_string(to_prefix(other))));
 }
 
 template <class Entry> void ConflictFinder::find(std::span<const Entry> deny, std::span<const Entry> allow) {
@@ -75,6 +78,21 @@ template <class Entry> void ConflictFinder::find(std::span<const Entry> deny, st
 template void ConflictFinder::find(std::span<const EntryV4>, std::span<const EntryV4>);
 template void ConflictFinder::find(std::span<const EntryV6>, std::span<const EntryV6>);
 
+template <class Entry> void ConflictFinder::find_going_on(std::span<const Entry> deny) {
+  if (std::ranges::none_of(sources_, &ListSource::goes_on)) return;
+  std::vector<Entry> deciding; // around the entry at hand
+  for (const Entry &entry : deny) {
+    close_above(deciding, entry);
+    if (!sources_[place_of(entry)].goes_on)
+      deciding.push_back(entry);
+    else if (!deciding.empty())
+      add(ConflictKind::goes_on_inside, entry, deciding.back(), "inside");
+  }
+}
+
+template void ConflictFinder::find_going_on(std::span<const EntryV4>);
+template void ConflictFinder::find_going_on(std::span<const EntryV6>);
+
 std::vector<Conflict> ConflictFinder::take() {
   std::vector<Conflict> all;
   all.reserve(found_.size());
@@ -100,6 +118,11 @@ std::string Conflict::text() const {
     break;
   case ConflictKind::inside_never_deny:
     sentence = fmt::format("{} inside guard.never_deny without effect", entries);
+    break;
+  case ConflictKind::goes_on_inside:
+    sentence = fmt::format("{} inside prefixes of deny list {}, and the longer prefix wins: on_match of {} "
+                           "drops nothing of them below a rate",
+                           entries, allow_list, deny_list);
     break;
   case ConflictKind::covers_never_deny:
     sentence = fmt::format("{} {} of guard.never_deny {} under deny list {}, exempt all the same", count,

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -22,11 +23,16 @@ public:
   // Entries with the places of their lists in `sources` (place_of()).
   template <class Entry> void find(std::span<const Entry> deny, std::span<const Entry> allow);
 
+  // Entries of deny lists that go on (on_match) inside prefixes of those that decide.
+  template <class Entry> void find_going_on(std::span<const Entry> deny);
+
   [[nodiscard]] std::vector<Conflict> take(); // in the order of kinds, then lists
 
 private:
   template <class Entry> [[nodiscard]] const Entry &telling(const std::vector<Entry> &open) const;
   template <class Entry> void judge(const Entry &deny, const Entry &allow, bool deny_outside);
+  template <class Entry>
+  void add(ConflictKind kind, const Entry &deny, const Entry &other, std::string_view how);
 
   std::span<const ListSource> sources_;
   std::map<std::tuple<ConflictKind, std::size_t, std::size_t>, Conflict> found_;

@@ -138,6 +138,10 @@ template <class Entry> std::vector<Entry> first_places(std::span<const ListSourc
 template std::vector<EntryV4> first_places(std::span<const ListSource>, Side);
 template std::vector<EntryV6> first_places(std::span<const ListSource>, Side);
 
+void put_deciding_first(std::vector<ListSource> &sources) {
+  std::ranges::stable_partition(sources, [](const ListSource &source) { return !source.goes_on; });
+}
+
 Result<Effective> normalise(std::span<const ListSource> sources) {
   TRY(check_sources(sources));
   Effective out;
@@ -147,6 +151,8 @@ Result<Effective> normalise(std::span<const ListSource> sources) {
   ConflictFinder finder(sources);
   finder.find<EntryV4>(out.deny.v4, out.allow.v4);
   finder.find<EntryV6>(out.deny.v6, out.allow.v6);
+  finder.find_going_on<EntryV4>(out.deny.v4);
+  finder.find_going_on<EntryV6>(out.deny.v6);
   out.conflicts = finder.take();
   std::vector<std::uint64_t> named(sources.size());
   for (SideState *side : {&out.deny, &out.allow}) {

@@ -7,7 +7,7 @@
 //   bans   deny   192.0.2.1                 (bans keeps 192.0.2.1 for the day that drop loses it)
 //
 // A prefix that stands in several lists of a side is named by the first of them in configuration
-// order. Nothing else is folded: a host inside a denied prefix stays, so that counters name its list.
+// order, lists that only count or limit (on_match) behind all others. Nothing else is folded: a host inside a denied prefix stays, so that counters name its list.
 // guard.never_deny enters as an allow list of its own in front of all others (never_deny_source()),
 // so that no feed can cut off what stands there.
 //
@@ -46,7 +46,11 @@ struct ListSource {
   Side side = Side::deny;
   std::span<const EntryV4> v4{}; // sorted, unique; the `list` field is not read
   std::span<const EntryV6> v6{};
+  bool goes_on = false; // a deny list that only counts or limits (on_match)
 };
+
+// Deny lists that decide come before those that go on, so that of equal prefixes the one that decides names the list.
+void put_deciding_first(std::vector<ListSource> &sources);
 
 // The prefixes of all sources of a side, sorted and unique, each with the place of the first source that has it.
 template <class Entry>
@@ -65,6 +69,7 @@ enum class ConflictKind : std::uint8_t {
   same_prefix,       // on a deny and an allow list: the deny entry has no effect
   inside_allow,      // a deny entry inside an allowed prefix: no effect
   inside_never_deny, // the same, and the prefix is guard.never_deny
+  goes_on_inside,    // an entry of a deny list that goes on, inside one that decides: such packets go on
   covers_never_deny, // a deny entry reaches over a never_deny prefix: that part is exempt
 };
 
@@ -72,7 +77,7 @@ enum class ConflictKind : std::uint8_t {
 struct Conflict {
   ConflictKind kind{};
   std::string deny_list;
-  std::string allow_list;
+  std::string allow_list; // of goes_on_inside the other deny list
   std::uint64_t count = 0;
   std::vector<std::string> examples; // "10.0.0.7 inside 10.0.0.0/8"; at most conflict_examples_max
 

@@ -89,6 +89,15 @@ Status make_rule_tables(AttachedImage &image, const AttachContext &context) {
   return {};
 }
 
+Status make_list_actions(AttachedImage &image, const AttachContext &context) {
+  if (image.view.list_actions.empty()) return {};
+  if (context.rules == nullptr) return fail(Errc::bad_image, "image refused: lists can only drop here");
+  image.list_actions =
+      std::make_unique<const ListActions>(image.view.list_actions, context.rules->limits,
+                                          [&](ListId list) { return image::list_name(image.view, list); });
+  return {};
+}
+
 Status read_whole(int from, MutableBytes to) {
   for (std::size_t done = 0; done < to.size();) {
     const ssize_t got = read(from, to.data() + done, to.size() - done);
@@ -196,6 +205,7 @@ Result<std::unique_ptr<AttachedImage>> attach_memfd(int fd, const image::ImageId
   attached->packets_by_worker = std::vector<PaddedCounter>(context.workers);
   name_slots(*attached, *context.slots);
   TRY(make_rule_tables(*attached, context));
+  TRY(make_list_actions(*attached, context));
   return attached;
 }
 

@@ -5,6 +5,7 @@
 
 #include "dataplane/count/counters.hpp"
 #include "dataplane/image/image_copies.hpp"
+#include "dataplane/image/list_actions.hpp"
 #include "dataplane/image/rule_tables.hpp"
 #include "dataplane/sources/offender_memories.hpp"
 #include "weir/base/result.hpp"
@@ -85,7 +86,8 @@ struct AttachedImage {
   std::bitset<image::lists_max> lists; // numbers that the image has
   std::vector<PaddedCounter> packets_by_worker;
 
-  std::unique_ptr<RuleTables> rules; // null: the image has no packet rules
+  std::unique_ptr<RuleTables> rules;               // null: the image has no packet rules
+  std::unique_ptr<const ListActions> list_actions; // null: all deny lists drop
   HeldSlots held_rule_slots;
 
   std::shared_ptr<OffenderMemory> offenders; // null: the image asks for none, or there was no memory

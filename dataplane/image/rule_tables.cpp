@@ -105,13 +105,21 @@ std::unexpected<Error> cannot(std::size_t patterns, const char *what, int code) 
 } // namespace
 
 std::shared_ptr<RateLimit> RateLimits::of(const image::RuleEntry &rule) {
-  const std::string key =
-      fmt::format("{} {} {} {}", rule.name_text(), rule.packets, rule.burst, static_cast<unsigned>(rule.per));
+  return known_as(fmt::format("rule {}", rule.name_text()), rule.packets, rule.burst, rule.per);
+}
+
+std::shared_ptr<RateLimit> RateLimits::of_list(std::string_view name, const image::ListActionEntry &list) {
+  return known_as(fmt::format("list {}", name), list.packets, list.burst, list.per);
+}
+
+std::shared_ptr<RateLimit> RateLimits::known_as(const std::string &name, std::uint32_t packets,
+                                                std::uint32_t burst, RulePer per) {
+  const std::string key = fmt::format("{} {} {} {}", name, packets, burst, static_cast<unsigned>(per));
   const std::lock_guard lock(mutex_);
   std::erase_if(known_, [](const auto &known) { return known.second.expired(); });
   std::weak_ptr<RateLimit> &place = known_[key];
   if (auto known = place.lock()) return known;
-  auto fresh = std::make_shared<RateLimit>(rule.packets, rule.burst, rule.per);
+  auto fresh = std::make_shared<RateLimit>(packets, burst, per);
   place = fresh;
   return fresh;
 }

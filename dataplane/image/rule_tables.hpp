@@ -8,6 +8,7 @@
 #include "dataplane/count/counters.hpp"
 #include "dataplane/sources/rate_limit.hpp"
 #include "weir/base/result.hpp"
+#include "weir/image/list_actions.hpp"
 #include "weir/image/packet_rules.hpp"
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -40,12 +42,16 @@ struct RuleKeyV6 {
 };
 static_assert(sizeof(RuleKeyV4) == 20 && sizeof(RuleKeyV6) == 44);
 
-// Rate limits by rule, so that one goes on under the next image if it has the same there. Called from any thread.
+// Rate limits by rule or list, so that one goes on under the next image if it has the same there. Called from any thread.
 class RateLimits {
 public:
   [[nodiscard]] std::shared_ptr<RateLimit> of(const image::RuleEntry &rule);
+  [[nodiscard]] std::shared_ptr<RateLimit> of_list(std::string_view name, const image::ListActionEntry &list);
 
 private:
+  [[nodiscard]] std::shared_ptr<RateLimit> known_as(const std::string &name, std::uint32_t packets,
+                                                    std::uint32_t burst, RulePer per);
+
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<RateLimit>> known_;
 };

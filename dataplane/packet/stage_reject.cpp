@@ -1,4 +1,4 @@
-// Answers to packets that a rule rejects: made from the packet, sent by the port that it came in by.
+// Answers to packets that a rule or a list rejects: made from the packet, sent by the port that it came in by.
 #include "dataplane/packet/burst_time.hpp"
 #include "dataplane/packet/handover.hpp"
 #include "dataplane/packet/reject.hpp"
@@ -36,7 +36,7 @@ rte_mbuf *reply_to(rte_mbuf *packet) noexcept {
 } // namespace
 
 void reject_packets(const Burst &burst, PacketMask packets, const WorkerSetup &setup, RateLimit &replies,
-                    WorkerCounters &counters) noexcept {
+                    RejectCounters of, WorkerCounters &counters) noexcept {
   const auto rejected = static_cast<unsigned>(std::popcount(packets));
   rte_mbuf *made[burst_packets_max];
   unsigned count = 0;
@@ -57,8 +57,8 @@ void reject_packets(const Burst &burst, PacketMask packets, const WorkerSetup &s
   PortCounters &port = counters.ports[from.port_index];
   for (unsigned i = 0; i < sent; ++i) port[PortCounterId::tx_bytes].add(bytes[i]);
   port[PortCounterId::tx_packets].add(sent);
-  counters[CounterId::rejects_sent].add(sent);
-  counters[CounterId::rejects_held].add(rejected - sent);
+  counters[of.sent].add(sent);
+  counters[of.held].add(rejected - sent);
 }
 
 } // namespace weir::dataplane

@@ -39,7 +39,9 @@ public:
     counters_[CounterId::rule_flows].add(static_cast<unsigned>(std::popcount(by_flow_)));
     counters_[CounterId::rule_matched].add(static_cast<unsigned>(std::popcount(matched_)));
     act();
-    if (rejected_ != 0) reject_packets(burst_, rejected_, setup_, replies_, counters_);
+    if (rejected_ != 0)
+      reject_packets(burst_, rejected_, setup_, replies_, {CounterId::rejects_sent, CounterId::rejects_held},
+                     counters_);
   }
 
 private:

@@ -24,9 +24,16 @@ void judge_burst(Burst &burst, Verdict without_image) noexcept;
 // rules nothing. `replies`: how many answers to rejected packets may be sent
 void judge_by_rules(Burst &burst, const WorkerSetup &setup, RateLimit &replies,
                     WorkerCounters &counters) noexcept;
+// decision() of what a deny list denied that does not just drop -> what it does; under an image that has such lists
+void act_for_lists(Burst &burst, const WorkerSetup &setup, RateLimit &replies,
+                   WorkerCounters &counters) noexcept;
+
+struct RejectCounters {
+  CounterId sent, held;
+};
 // Tells the senders of these packets, by the port that they came in by, as far as `replies` allows. Of a replay nobody is told.
 void reject_packets(const Burst &burst, PacketMask packets, const WorkerSetup &setup, RateLimit &replies,
-                    WorkerCounters &counters) noexcept;
+                    RejectCounters of, WorkerCounters &counters) noexcept;
 
 // What a judge alone denied in a burst (compact mode): for each packet the address for whose sake it was, as tables hash it.
 using JudgeDenials = filter::KeyBatch;

@@ -67,9 +67,10 @@ struct Worker::State {
   DropDesk drops;
   Verdict without_image;
   TxPatience patience{rte_get_tsc_hz()};
-  RateLimit replies{replies_a_second, replies_at_once, RulePer::rule}; // to packets that a rule rejects
-  unsigned next = 0;                                                   // place of the next burst in the ring
-  unsigned in_flight = 0;                                              // not yet judged
+  RateLimit replies{replies_a_second, replies_at_once,
+                    RulePer::rule}; // to packets that a rule or a list rejects
+  unsigned next = 0;                // place of the next burst in the ring
+  unsigned in_flight = 0;           // not yet judged
   bool newest_is_probed = true;
   unsigned polls = 0; // that brought packets
   bool timed = false; // this one's stages
@@ -191,6 +192,8 @@ void Worker::State::finish_oldest() noexcept {
   judge_burst(burst, without_image);
   if (burst.image != nullptr && burst.image->rules != nullptr)
     judge_by_rules(burst, setup, replies, counters);
+  if (burst.image != nullptr && burst.image->list_actions != nullptr)
+    act_for_lists(burst, setup, replies, counters);
   find_judge_denials(burst, denials);
   sampler.expect(burst, denials);
   name_denials(burst, denials);

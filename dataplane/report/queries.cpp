@@ -81,6 +81,7 @@ Json stats(const Snapshot &s) {
   }
   add_counters(json["offenders"], wire::CounterGroup::offenders, s.total);
   add_counters(json["packet_rules"], wire::CounterGroup::packet_rules, s.total);
+  add_counters(json["list_actions"], wire::CounterGroup::list_actions, s.total);
   json["swaps"] = Json::array();
   for (const Swap &swap : s.swaps)
     json["swaps"].push_back({{"generation", swap.generation}, {"swap_ns", swap.swap_ns}});

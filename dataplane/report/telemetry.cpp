@@ -133,6 +133,13 @@ int packet_rules(const char *, const char *, rte_tel_data *data) {
   });
 }
 
+int list_actions(const char *, const char *, rte_tel_data *data) {
+  return with_dataplane(data, [&](const Dataplane &d) {
+    add_counters(data, wire::CounterGroup::list_actions, take_snapshot(d).total);
+    return 0;
+  });
+}
+
 int swap(const char *, const char *, rte_tel_data *data) {
   return with_dataplane(data, [&](const Dataplane &d) {
     const auto swaps = d.generations.swaps();
@@ -175,6 +182,7 @@ void register_commands() {
   rte_telemetry_register_cmd("/weir/offenders", offenders, "What the memory of offenders did");
   rte_telemetry_register_cmd("/weir/deny_filter", deny_filter, "What the stacked filter of denied hosts did");
   rte_telemetry_register_cmd("/weir/packet_rules", packet_rules, "What packet rules did");
+  rte_telemetry_register_cmd("/weir/list_actions", list_actions, "What deny lists did besides dropping");
   rte_telemetry_register_cmd("/weir/swap", swap, "Number of swaps and the latest");
   rte_telemetry_register_cmd("/weir/explain", explain_address, "Verdict for an address. Parameter: address");
 }

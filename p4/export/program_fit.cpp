@@ -41,6 +41,9 @@ void check_setting(const image::ImageView &view, const Setting &setting, Objecti
   if (!view.packet_rules.empty())
     objections.add("rules: the program knows lists alone, take the {} packet rules out",
                    view.packet_rules.rules().size());
+  if (!view.list_actions.empty())
+    objections.add("on_match: the program drops what a list denies, take it out of the {} lists that have it",
+                   view.list_actions.entries().size());
   if (setting.ports.size() > limits::ports)
     objections.add("{} input ports, only the first {} can have a side", setting.ports.size(), limits::ports);
 }

@@ -38,7 +38,7 @@ struct Buffer {
 inline constexpr std::uint32_t test_hosts[] = {0, 0x0A000001, 0x0A000002, 0xC0000201, 0xFFFFFFFF};
 
 // Where denied IPv4 hosts stand: in tables behind a front filter, nowhere since a stacked filter judges them, or in words; or
-// with packet rules and flows beside them.
+// with packet rules, flows and actions of lists beside them.
 enum class Honest : std::uint8_t { front, stack, words, rules };
 
 inline std::vector<std::byte> honest_packet_rules() {
@@ -69,6 +69,22 @@ inline std::vector<std::byte> honest_flows() {
   return build::build_flow_table({.v4 = v4, .v6 = v6, .seed = 3}).value();
 }
 
+inline std::vector<std::byte> honest_list_actions() {
+  const std::vector<image::ListActionEntry> entries{{.list = 1,
+                                                     .action = RuleAction::reject,
+                                                     .per = RulePer::rule,
+                                                     .packets = 0,
+                                                     .burst = 0,
+                                                     .reserved = {}},
+                                                    {.list = 2,
+                                                     .action = RuleAction::rate_limit,
+                                                     .per = RulePer::source,
+                                                     .packets = 100,
+                                                     .burst = 200,
+                                                     .reserved = {}}};
+  return image::list_actions_section(entries);
+}
+
 inline Buffer make_honest_image(Honest kind) {
   const bool stack = kind == Honest::stack;
   std::vector<build::EntryV4> v4;
@@ -96,10 +112,12 @@ inline Buffer make_honest_image(Honest kind) {
   input.allow_filter = {.params =
                             build::SeesawParams{.planned_keys = 8, .cell_words = 16, .modulator_words = 8},
                         .guarded = guarded};
-  const std::vector<std::byte> packet_rules = honest_packet_rules(), flows = honest_flows();
+  const std::vector<std::byte> packet_rules = honest_packet_rules(), flows = honest_flows(),
+                               list_actions = honest_list_actions();
   if (kind == Honest::rules) {
     input.packet_rules = packet_rules;
     input.flows = flows;
+    input.list_actions = list_actions;
   }
   input.identity.generation = 7;
   input.seed = 11;

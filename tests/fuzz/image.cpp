@@ -104,6 +104,9 @@ void ask_packet_rules(const image::ImageView &view) {
 
 void ask_everything(const image::ImageView &view) {
   ask_packet_rules(view);
+  for (std::uint16_t list = 0; list < 5; ++list)
+    if (const auto *const action = view.list_actions.of(ListId(list)); action != nullptr)
+      require(action->list == ListId(list) && !image::text_of(*action).empty(), "a list has its own action");
   static const auto burst = std::make_unique<lookup::BurstLookup>();
   std::array<std::array<std::uint8_t, 16>, 16> v6{};
   if (!view.allow_filter.empty()) {

@@ -130,6 +130,12 @@ def images():
                                ("flows_fewer", flows + 8, 19), ("flows_buckets", flows + 24, 0xFFFFFFFF_FFFFFFFF)):
         yield "rules_" + name, bytes([REPAIR | PACKET_RULES]) + edit(SECTION, place, value)
         yield f"rules_{name}_unrepaired", bytes([PACKET_RULES]) + edit(SECTION, place, value)
+    actions = 18 * 64  # list_actions among the sections
+    for name, place, value in (("none", 0, 0), ("many", 0, 0xFFFFFFFF), ("reserved", 8, 1), ("allow_list", 64, 4 << 16),
+                               ("no_list", 64, 9 | 4 << 16), ("pass", 64, 1 | 1 << 16), ("same_list", 80, 1 | 2 << 16),
+                               ("rate", 84, 0), ("unknown_per", 80, 2 | 3 << 16 | 2 << 24)):
+        yield "actions_" + name, bytes([REPAIR | PACKET_RULES]) + edit(SECTION, actions + place, value)
+        yield f"actions_{name}_unrepaired", bytes([PACKET_RULES]) + edit(SECTION, actions + place, value)
     for size in (0, 100, 191, 192, 700, 4096, 600_000):
         yield f"cut_{size}", bytes([REPAIR]) + edit(CUT, size)
     yield "raw", bytes([RAW]) + b"WEIRIMG1" + bytes(300)

@@ -369,7 +369,8 @@ Judgement Oracle::judge_addresses(const Address &source, const Address &destinat
 
 Judgement Oracle::judge_address(const Address &address) const {
   if (const auto list = allowed_by(address)) return {Verdict::pass, Reason::allow, *list};
-  if (const auto list = denied_by(address)) return {Verdict::drop, Reason::deny, *list};
+  if (const auto list = denied_by(address); list && !going_on_.contains(*list))
+    return {Verdict::drop, Reason::deny, *list};
   return {policy_.fallthrough, Reason::fallthrough, ""};
 }
 

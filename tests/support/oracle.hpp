@@ -40,6 +40,9 @@ public:
   void allow(std::string_view prefix, const std::string &list);
   void deny(std::string_view prefix, const std::string &list);
 
+  // A deny list that decides nothing: it counts, or has a rate limit, which is never reached.
+  void lets_go_on(const std::string &list) { going_on_.insert(list); }
+
   // Packet rules, in the order in which they are asked. A flow is written as "6 192.0.2.1 443 198.51.100.7 51000", ports 0
   // where the protocol has none. A rate limit is one that is never reached.
   void add_rule(const config::PacketRule &rule) { rules_.push_back(rule); }
@@ -87,6 +90,7 @@ private:
   std::vector<config::PacketRule> rules_;
   std::map<std::string, std::string> flows_;
   PrefixMap allowed_, denied_;
+  std::set<std::string> going_on_;
 };
 
 } // namespace weir::test

@@ -165,9 +165,11 @@ std::uint64_t test_seed() { return seed_or(20'240'611); }
 
 Oracle RuleSet::oracle() const {
   Oracle judge(policy);
-  for (const TestList &list : lists)
+  for (const TestList &list : lists) {
+    if (goes_on(list.on_match)) judge.lets_go_on(list.name);
     for (const Prefix &prefix : list.prefixes)
       list.side == Side::allow ? judge.allow(prefix, list.name) : judge.deny(prefix, list.name);
+  }
   return judge;
 }
 

@@ -34,6 +34,7 @@ struct TestList {
   std::string name;
   Side side = Side::deny;
   std::vector<Prefix> prefixes; // unsorted, repeats are possible
+  RuleAction on_match = RuleAction::drop;
 };
 
 struct RuleSet {

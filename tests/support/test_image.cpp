@@ -43,6 +43,21 @@ TestImage::TestImage(const RuleSet &rules, const ImageOptions &options) {
   input.allow = {.v4 = allow.v4, .v6 = allow.v6};
   input.allow_filter = {.params = options.guard, .guarded = options.guarded};
   input.offenders = options.offenders;
+  std::vector<image::ListActionEntry> actions;
+  for (std::size_t i = 0; i < rules.lists.size(); ++i) {
+    const RuleAction action = rules.lists[i].on_match;
+    if (action == RuleAction::drop) continue;
+    const std::uint32_t rate = action == RuleAction::rate_limit ? rule_rate_max : 0; // no test reaches it
+    actions.push_back({.list = ListId(i),
+                       .action = action,
+                       .per = RulePer::rule,
+                       .packets = rate,
+                       .burst = rate,
+                       .reserved = {}});
+  }
+  const std::vector<std::byte> list_actions =
+      options.list_actions.empty() ? image::list_actions_section(actions) : options.list_actions;
+  input.list_actions = list_actions;
   input.packet_rules = options.packet_rules;
   input.flows = options.flows;
   input.identity.generation = Generation(options.generation);

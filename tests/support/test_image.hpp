@@ -26,6 +26,7 @@ struct ImageOptions {
   bool class_map = false;                         // of a stack that judges: it names their lists
   std::vector<std::byte> offenders{};             // section offender_model
   std::vector<std::byte> packet_rules{}, flows{}; // their sections
+  std::vector<std::byte> list_actions{};          // in place of what the lists have
   HashFamily family = HashFamily::xxh3; // jhash: with chained predictors; a Seesaw filter takes it over
 };
 

@@ -166,6 +166,7 @@ template <class Line, class Entry>
   if (!in.offenders.empty()) out.push_back({SectionKind::offender_model, 0, in.offenders.size()});
   if (!in.packet_rules.empty()) out.push_back({SectionKind::packet_rules, 0, in.packet_rules.size()});
   if (!in.flows.empty()) out.push_back({SectionKind::flow_table, 0, in.flows.size()});
+  if (!in.list_actions.empty()) out.push_back({SectionKind::list_actions, 0, in.list_actions.size()});
   if (in.allow_filter.params)
     out.push_back({SectionKind::allow_filter, section_mutable | image::section_optional,
                    in.allow_filter.params.bytes().value_or(0)}); // impossible ones are refused before
@@ -212,6 +213,7 @@ public:
     std::ranges::copy(in_.offenders, section(SectionKind::offender_model).begin());
     std::ranges::copy(in_.packet_rules, section(SectionKind::packet_rules).begin());
     std::ranges::copy(in_.flows, section(SectionKind::flow_table).begin());
+    std::ranges::copy(in_.list_actions, section(SectionKind::list_actions).begin());
     seal();
     return true;
   }

@@ -105,6 +105,7 @@ struct BuildInput {
   Bytes
       packet_rules{}; // section of build_packet_rules() (build/packet_rules_builder.hpp); empty: there are none
   Bytes flows{}; // section of build_flow_table() (build/flow_table_builder.hpp); only beside packet rules
+  Bytes list_actions{};          // section of image::list_actions_section(); empty: all deny lists drop
   image::ImageIdentity identity; // bytes: what comes of it
   std::uint64_t seed = 0;
   // jhash: chained predictors on both sides, and of filters those alone that image/family_check.hpp names.

@@ -117,6 +117,11 @@ void check_mode(const Config &config, const Places &places, Faults &faults) {
       faults.add(
           places.lists[i], fmt::format("lists[{}].name", i),
           "\"compact\" names what a filter without tables denies under mode: compact; take another name");
+  for (std::size_t i = 0; i < config.lists.size(); ++i)
+    if (config.lists[i].on_match != RuleAction::drop)
+      faults.add(places.lists[i], fmt::format("lists[{}].on_match", i),
+                 "mode: compact denies some hosts in error and drops what it denies; write mode: exact, or "
+                 "give the addresses a rule under rules");
   if (c.unknown_budget < c.false_positive_budget)
     faults.add(
         places.unknown_budget, "mode.compact.unknown_budget",
@@ -156,6 +161,12 @@ void check_lists(const Config &config, const Places &places, Faults &faults) {
       add(".name", fmt::format("\"{}\" is already the list of line {}; give each its own name", shown(l.name),
                                places.lists[other->second]));
   }
+  const auto per_address = std::ranges::count(config.lists, RulePer::source, &List::limit_per);
+  if (std::cmp_greater(per_address, rules_per_source_max))
+    faults.add(places.last_list, "lists",
+               fmt::format("{} lists with per: address; at most {} are possible, each remembers its "
+                           "addresses in a megabyte",
+                           per_address, rules_per_source_max));
   if (config.lists.size() >= image::lists_max)
     faults.add(places.last_list, "lists",
                fmt::format("{} lists; at most {} are possible", config.lists.size(), image::lists_max - 1));

@@ -66,6 +66,9 @@ struct List {
   std::optional<double> max_change;                       // none: guard.max_change
   std::optional<unsigned> max_nested_v4, max_nested_v6;   // none: the guard's
   std::optional<unsigned> max_lengths_v4, max_lengths_v6; // none: likewise
+  RuleAction on_match = RuleAction::drop;                 // of a deny list; never pass
+  std::uint32_t limit_packets = 0, limit_burst = 0;       // of rate_limit, a second and at once
+  RulePer limit_per = RulePer::rule;                      // rule: the whole list
   bool mapped_both = false; // IPv6 entries that carry an IPv4 prefix stand for that, too
 };
 

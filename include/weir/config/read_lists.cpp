@@ -4,6 +4,21 @@
 namespace weir::config {
 namespace {
 
+// Keys that say something of one action alone.
+void check_action(Reader &r, const Node &node, const std::string &path, const List &l) {
+  if (!node.is_map()) return;
+  if (l.action == Side::allow && node.has("on_match"))
+    r.fault(node, path + ".on_match",
+            "what an allow list matches passes; take it out, or write action: deny");
+  const bool limits = l.on_match == RuleAction::rate_limit;
+  if (limits && !node.has("packets"))
+    r.fault(node, path + ".packets", "missing; write how many packets a second may pass");
+  for (const char *key : {"packets", "burst", "per"})
+    if (!limits && node.has(key))
+      r.fault(node, path + "." + key,
+              "only on_match: rate_limit knows it; take it out, or write on_match: rate_limit");
+}
+
 void read_list(Reader &r, const Node &node, const std::string &path) {
   List l;
   bool action_given = false;
@@ -30,11 +45,20 @@ void read_list(Reader &r, const Node &node, const std::string &path) {
          {"shortest_prefix", r.lengths(l.shortest_v4, l.shortest_v6)},
          {"max_covered", r.covered(l.max_covered_v4, l.max_covered_v6)},
          {"max_change", r.share(l.max_change)},
+         {"on_match", r.word<RuleAction>(l.on_match, {{"drop", RuleAction::drop},
+                                                      {"count", RuleAction::count},
+                                                      {"rate_limit", RuleAction::rate_limit},
+                                                      {"reject", RuleAction::reject}})},
+         {"packets", r.whole(l.limit_packets, 1, rule_rate_max)},
+         {"burst", r.whole(l.limit_burst, 1, rule_rate_max)},
+         {"per", r.word<RulePer>(l.limit_per, {{"list", RulePer::rule}, {"address", RulePer::source}})},
          {"max_nested", r.counts(l.max_nested_v4, l.max_nested_v6)},
          {"max_lengths", r.counts(l.max_lengths_v4, l.max_lengths_v6)},
          {"mapped", r.word<bool>(l.mapped_both, {{"as_written", false}, {"both", true}})}});
   if (node.is_map() && !node.has("file") && !node.has("entries") && !l.dynamic)
     r.fault(node, path, "has no content; give it a file, entries or dynamic: true");
+  check_action(r, node, path, l);
+  if (l.on_match == RuleAction::rate_limit && l.limit_burst == 0) l.limit_burst = l.limit_packets;
   r.config.lists.push_back(std::move(l));
   r.places.lists.push_back(node.line);
   r.places.actions.push_back(action_given);

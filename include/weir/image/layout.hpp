@@ -105,6 +105,8 @@ enum class SectionKind : std::uint32_t {
   packet_rules = 56, // RulesHeader, names of ports, rules and their patterns (packet_rules.hpp)
   flow_table =
       57, // FlowsHeader, buckets: exact flows that lead to such rules (flow_table.hpp); only beside 56
+  list_actions =
+      58, // ListActionsHeader, entries: deny lists that do not just drop (list_actions.hpp); never beside 44
 };
 
 // What a kind is called in messages; empty for numbers that are none.
@@ -128,6 +130,7 @@ enum class SectionKind : std::uint32_t {
   if (kind == SectionKind::offender_model) return "offender_model";
   if (kind == SectionKind::packet_rules) return "packet_rules";
   if (kind == SectionKind::flow_table) return "flow_table";
+  if (kind == SectionKind::list_actions) return "list_actions";
   if (n >= 32 && n < 32 + predictors.size()) return predictors[n - 32];
   if (n >= 48 && n < 48 + ranges.size()) return ranges[n - 48];
   return n >= 16 && n < 16 + sections.size() ? sections[n - 16] : std::string_view{};

@@ -274,6 +274,17 @@ read_chain(Bytes section, SectionKind kind, const table::TableView<Line> &table,
   return {};
 }
 
+// No section: an empty view.
+[[nodiscard]] Result<ListActionsView> read_list_actions(const Sections &s, const ImageView &view) {
+  const Bytes section = s.of(SectionKind::list_actions);
+  if (section.empty()) return ListActionsView{};
+  if (!view.deny_filter.empty() && view.deny_filter.judges())
+    return bad_section(SectionKind::list_actions, "a judge stands beside it, which knows no lists");
+  auto actions = ListActionsView::attach(section, view.lists);
+  if (!actions) return bad_section(SectionKind::list_actions, actions.error().message);
+  return actions;
+}
+
 [[nodiscard]] Result<table::LengthMapV4> read_lengths_v4(Bytes section, SectionKind kind) {
   const auto *h = header_of<table::LengthMapHeader>(section);
   if (!h || section.size() != table::length_map_bytes)
@@ -395,6 +406,7 @@ Result<ImageView> attach(Bytes bytes, Check check, std::span<const AllowFilterOp
   view.class_map = TRY(read_class_map(sections, view));
   view.offenders = TRY(read_offenders(sections));
   TRY(read_packet_rules(sections, view));
+  view.list_actions = TRY(read_list_actions(sections, view));
   for (const Side side : both_sides) {
     TRY(read_side(sections, side, view.family, view.v4[side]));
     TRY(read_side(sections, side, view.family, view.v6[side]));

@@ -9,6 +9,7 @@
 #include "weir/image/deny_filter_view.hpp"
 #include "weir/image/flow_table.hpp"
 #include "weir/image/layout.hpp"
+#include "weir/image/list_actions.hpp"
 #include "weir/image/offenders.hpp"
 #include "weir/image/packet_rules.hpp"
 #include "weir/key/address.hpp"
@@ -91,6 +92,8 @@ struct ImageView {
   PacketRulesView packet_rules;
   // Exact flows, asked before their patterns; empty(): none.
   FlowTableView flows;
+  // Deny lists that do not just drop; empty(): none.
+  ListActionsView list_actions;
   // Of a side and family there is either a map of ranges, which has its prefixes while the table has hosts alone,
   // or there are the lengths at which the table is asked for prefixes and hosts alike.
   PerSide<table::RangeMapV4> ranges_v4;

@@ -24,6 +24,11 @@ inline constexpr std::array<std::string_view, 5> rule_actions{"drop", "pass", "c
   return rule_actions[static_cast<std::size_t>(action) % rule_actions.size()];
 }
 
+// Does a match leave the decision to what is asked next, as far as nothing is too much?
+[[nodiscard]] constexpr bool goes_on(RuleAction action) noexcept {
+  return action == RuleAction::count || action == RuleAction::rate_limit;
+}
+
 // Whose packets share a rate.
 enum class RulePer : std::uint8_t {
   rule = 0,   // all that the rule matches

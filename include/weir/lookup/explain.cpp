@@ -196,7 +196,8 @@ AllowFilterAnswers add_way(const image::ImageView &view, Side side, const Addres
 }
 
 // What a side says about an address; fills in list and entry when it matches.
-bool ask(const image::ImageView &view, Side side, const Address &address, Explanation &out) {
+bool ask(const image::ImageView &view, Side side, const Address &address, Explanation &out,
+         const image::ListActionEntry **action = nullptr) {
   const std::string name(name_of(side));
   const AllowFilterAnswers answers = add_way(view, side, address, out);
   const std::uint32_t value = image::lookup(view, side, address);
@@ -216,6 +217,7 @@ bool ask(const image::ImageView &view, Side side, const Address &address, Explan
   out.list = image::list_name(view, list);
   out.entry = to_string(Prefix{masked(address, length), static_cast<std::uint8_t>(length)});
   out.path.push_back({name, fmt::format("{} on list {}", out.entry, out.list)});
+  if (action != nullptr) *action = view.list_actions.of(list);
   return true;
 }
 
@@ -227,14 +229,16 @@ Explanation explain(const image::ImageView &view, const Address &address) {
   out.path.push_back({"parse", fmt::format("{} address {}", address.family == Family::ipv4 ? "ipv4" : "ipv6",
                                            to_string(address))});
   const bool deny_first = !view.allow_filter.empty() && view.policy.confirm == Confirm::on_conflict;
-  bool denied = deny_first && ask(view, Side::deny, address, out);
+  const image::ListActionEntry *action = nullptr; // of the list that denies it; null: it drops
+  bool denied = deny_first && ask(view, Side::deny, address, out, &action);
   if (deny_first && !denied) out.path.push_back({"allow", "not asked: nothing denies it"});
   const bool allowed = (denied || !deny_first) && ask(view, Side::allow, address, out);
-  if (!deny_first && !allowed) denied = ask(view, Side::deny, address, out);
+  if (!deny_first && !allowed) denied = ask(view, Side::deny, address, out, &action);
+  if (denied && !allowed && action != nullptr) out.path.push_back({"on_match", image::text_of(*action)});
   if (allowed) {
     out.verdict = Verdict::pass;
     out.reason = Reason::allow;
-  } else if (denied) {
+  } else if (denied && (action == nullptr || !action->goes_on())) {
     out.verdict = Verdict::drop;
     out.reason = Reason::deny;
   } else {

@@ -23,12 +23,14 @@ enum class CounterGroup : std::uint8_t {
   deny_filter,  // the stacked filter of denied hosts
   offenders,    // the memory of offenders
   packet_rules, // rules that are asked before the lists
+  list_actions, // deny lists that do not just drop
   worker,       // a row for each worker
 };
 // "": members of the report itself.
 [[nodiscard]] constexpr std::string_view name_of(CounterGroup group) noexcept {
-  constexpr std::array<std::string_view, 8> names{
-      "", "", "lookups", "allow_filter", "deny_filter", "offenders", "packet_rules", "workers"};
+  constexpr std::array<std::string_view, 9> names{
+      "",       "", "lookups", "allow_filter", "deny_filter", "offenders", "packet_rules", "list_actions",
+      "workers"};
   return names[static_cast<std::size_t>(group)];
 }
 
@@ -68,6 +70,10 @@ enum class CounterId : std::uint8_t {
   rule_limited,
   rejects_sent,
   rejects_held,
+  list_matched,
+  list_limited,
+  list_rejects_sent,
+  list_rejects_held,
   judged,
   busy_cycles,
   idle_cycles,
@@ -81,7 +87,7 @@ enum class CounterId : std::uint8_t {
   send_cycles,
   count_cycles,
 };
-inline constexpr std::size_t counter_count = 46;
+inline constexpr std::size_t counter_count = 50;
 
 enum class PortCounterId : std::uint8_t {
   rx_packets,
@@ -181,6 +187,14 @@ inline constexpr std::array<CounterInfo, counter_count> counters{{
      "TCP resets and ICMP errors sent for packets of `matched` that a rule rejected"},
     {CounterId::rejects_held, CounterGroup::packet_rules, "rejects_held", CounterUnit::packets,
      "packets of `matched` that a rule rejected and nobody was told: over the cap, or not to be answered"},
+    {CounterId::list_matched, CounterGroup::list_actions, "matched", CounterUnit::packets,
+     "denied by a list that does not just drop (on_match)"},
+    {CounterId::list_limited, CounterGroup::list_actions, "limited", CounterUnit::packets,
+     "packets of `matched` dropped by a rate limit"},
+    {CounterId::list_rejects_sent, CounterGroup::list_actions, "rejects_sent", CounterUnit::packets,
+     "TCP resets and ICMP errors sent for packets of `matched` that a list rejected"},
+    {CounterId::list_rejects_held, CounterGroup::list_actions, "rejects_held", CounterUnit::packets,
+     "packets of `matched` that a list rejected and nobody was told: over the cap, or not to be answered"},
     {CounterId::judged, CounterGroup::worker, "packets", CounterUnit::packets, "left with a verdict"},
     {CounterId::busy_cycles, CounterGroup::worker, "busy_cycles", CounterUnit::cycles,
      "of rounds that brought packets"},

@@ -19,7 +19,7 @@ using Texts = std::vector<std::string>;
 // Lists in configuration order; numbers run backwards so that no test can take ranks for numbers.
 class Lists {
 public:
-  Lists &add(std::string name, Side side, const Texts &entries) {
+  Lists &add(std::string name, Side side, const Texts &entries, bool goes_on = false) {
     std::string text;
     for (const std::string &entry : entries) text += entry + '\n';
     contents_.push_back(parse_feed(text, name).value());
@@ -27,7 +27,12 @@ public:
                         .number = ListId(100 - sources_.size()),
                         .side = side,
                         .v4 = contents_.back().v4,
-                        .v6 = contents_.back().v6});
+                        .v6 = contents_.back().v6,
+                        .goes_on = goes_on});
+    return *this;
+  }
+  Lists &deciding_first() {
+    put_deciding_first(sources_);
     return *this;
   }
   [[nodiscard]] std::span<const ListSource> sources() const { return sources_; }
@@ -58,6 +63,24 @@ TEST(Normalise, the_first_list_in_configuration_order_names_a_shared_prefix) {
   EXPECT_TRUE(texts(e.allow).empty());
   EXPECT_TRUE(e.conflicts.empty());
   EXPECT_EQ(e.entries(), 6u);
+}
+
+TEST(Normalise, of_equal_prefixes_a_list_that_only_counts_has_none_and_its_exceptions_are_told) {
+  Lists lists;
+  lists.add("ops", Side::allow, {"10.9.9.9"})
+      .add("trial", Side::deny, {"10.0.0.0/8", "10.0.0.1", "10.1.0.0/16", "192.0.2.1", "2001:db8::1"}, true)
+      .add("drop", Side::deny, {"10.0.0.0/8", "10.0.0.1", "10.1.2.0/24", "2001:db8::/32"});
+  const Effective e = lists.deciding_first().effective();
+  EXPECT_EQ(texts(e.deny), (Texts{"10.0.0.0/8 98", "10.0.0.1 98", "10.1.0.0/16 99", "10.1.2.0/24 98",
+                                  "192.0.2.1 99", "2001:db8::/32 98", "2001:db8::1 99"}));
+  ASSERT_EQ(e.conflicts.size(), 1u);
+  EXPECT_EQ(e.conflicts[0].kind, ConflictKind::goes_on_inside);
+  EXPECT_EQ(e.conflicts[0].count, 2u);
+  EXPECT_EQ(
+      e.conflicts[0].text(),
+      "2 entries of deny list trial lie inside prefixes of deny list drop, and the longer prefix wins: "
+      "on_match of trial drops nothing of them below a rate: 10.1.0.0/16 inside 10.0.0.0/8, 2001:db8::1 "
+      "inside 2001:db8::/32");
 }
 
 TEST(Normalise, many_lists_of_all_sizes_come_out_as_one_run_named_by_the_first_of_each) {

@@ -23,6 +23,7 @@ constexpr const char *golden_seesaw_file = "tests/golden/image_v5_seesaw.hex";
 constexpr const char *golden_cuckoo_file = "tests/golden/image_v5_cuckoo.hex";
 constexpr const char *golden_stack_file = "tests/golden/image_v5_stack.hex";
 constexpr const char *golden_rules_file = "tests/golden/image_v5_rules.hex";
+constexpr const char *golden_actions_file = "tests/golden/image_v5_actions.hex";
 constexpr const char *golden_stacked_file = "tests/golden/image_v5_stacked.hex";
 
 std::string hex_lines(Bytes bytes) {
@@ -165,6 +166,31 @@ TEST(Image, bytes_of_packet_rules_and_flows_are_what_they_were) {
   in.identity.generation = 42;
   in.seed = 0xC0FFEE;
   expect_bytes(in, golden_rules_file, true);
+}
+
+// A deny list that rejects, and one with a rate for each address.
+TEST(Image, bytes_of_list_actions_are_what_they_were) {
+  const std::vector<image::ListActionEntry> entries{{.list = 3,
+                                                     .action = RuleAction::reject,
+                                                     .per = RulePer::rule,
+                                                     .packets = 0,
+                                                     .burst = 0,
+                                                     .reserved = {}},
+                                                    {.list = 7,
+                                                     .action = RuleAction::rate_limit,
+                                                     .per = RulePer::source,
+                                                     .packets = 1000,
+                                                     .burst = 2000,
+                                                     .reserved = {}}};
+  const auto list_actions = image::list_actions_section(entries);
+  const std::vector<build::EntryV4> deny4{test::entry_v4("10.0.0.0/8", 3), test::entry_v4("10.0.0.1", 7)};
+  build::BuildInput in;
+  in.lists = {{"drop", 3, Side::deny}, {"bans", 7, Side::deny}};
+  in.deny.v4 = deny4;
+  in.list_actions = list_actions;
+  in.identity.generation = 42;
+  in.seed = 0xC0FFEE;
+  expect_bytes(in, golden_actions_file, true);
 }
 
 } // namespace

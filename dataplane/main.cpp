@@ -19,6 +19,7 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 namespace {
@@ -64,6 +65,16 @@ Status finish_replay(Dataplane &dataplane, const Options &options) {
   return write_report(take_snapshot(dataplane), options.replay->report);
 }
 
+// Workers run: for how long did they not?
+void tell_gap(Dataplane &dataplane, const std::filesystem::path &run, bool bypassed) {
+  if (const Status kept = dataplane.forwarding_gap.open(run / "forwarding"); !kept) say(kept.error().message);
+  dataplane.forwarding_gap.begin(ForwardingGap::boot_clock());
+  if (const auto gap = dataplane.forwarding_gap.gap())
+    say(fmt::format("packets were not forwarded for {:.1f} s, from the end of the last run to now{}",
+                    std::chrono::duration<double>(*gap).count(),
+                    bypassed ? "; between ports with on_exit: bypass the kernel carried them" : ""));
+}
+
 Status serve(const Options &options, const config::Config &config, const EalPlan &plan) {
   const auto workers = TRY(worker_count(config, options.replay.has_value() || options.p4));
   Bypass bypass(options.replay ? std::vector<BypassPair>() : bypass_pairs(config));
@@ -82,7 +93,10 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
   TRY(service.listen(socket));
   const Telemetry telemetry(dataplane);
   TRY(dataplane.start_workers());
-  if (dataplane.replay) dataplane.replay->start();
+  if (dataplane.replay)
+    dataplane.replay->start();
+  else
+    tell_gap(dataplane, options.run_dir.value_or(config.paths.run), !bypass_pairs(config).empty());
   say(fmt::format("{} port(s), {} worker(s), memory: {}, {}, listening on {}", dataplane.ports.all().size(),
                   workers, plan.memory,
                   options.p4 ? "target: p4" : fmt::format("kernels: {}", lookup::best_kernels().name),
@@ -97,7 +111,7 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
   if (dataplane.replay)
     end = finish_replay(dataplane, options);
   else
-    dataplane.stop_workers();
+    dataplane.stop_workers(), dataplane.forwarding_gap.note(ForwardingGap::boot_clock());
   bypass.put_back(); // before memory is given back, which takes its time
   if (options.print_totals || !dataplane.replay) fmt::print("{}", totals_text(take_snapshot(dataplane)));
   return end;

@@ -92,6 +92,7 @@ bool Service::stop_was_asked() {
 void Service::look_around() {
   const auto now = Watchdog::Clock::now();
   if (!dataplane_.replay) {
+    if (dataplane_.worker_looks.all_come_round()) dataplane_.forwarding_gap.note(ForwardingGap::boot_clock());
     dataplane_.port_looks.look_if_due(dataplane_.ports, dataplane_.counters);
     dataplane_.port_links.look_if_due(dataplane_.ports);
     WorkerLooks &workers = dataplane_.worker_looks;

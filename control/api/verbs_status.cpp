@@ -224,6 +224,9 @@ void Api::status(const Json &, const Caller &caller, const Reply &reply) {
         answer["plan"]["measured_hit_ratio"] = workload.hit_ratio;
       answer["last_swap"]["lost"] = report.value("lost", Json(0));
       answer["dataplane"]["warnings"] = report.value("warnings", Json::array());
+      answer["dataplane"]["faults"] = report.value("faults", Json::array());
+      if (report.contains("not_forwarded_ms"))
+        answer["dataplane"]["not_forwarded_ms"] = report["not_forwarded_ms"];
       answer["dataplane"]["ports"] = ports_in(report);
       answer["dataplane"]["kept"] = report.value("kept", Json());
       answer["memory"]["packets"] = report.value("memory", Json());

@@ -38,6 +38,8 @@ void look_at_dataplane(const json &dataplane, bool has_rules, Health &health) {
           fmt::format("port {} has no link: no packet comes in or leaves there; look at its cable, "
                       "its optics and the other end",
                       text_in(port, "name")));
+  for (const json &fault : child(dataplane, "faults"))
+    if (fault.is_string()) health.faults.push_back(fault.get<std::string>());
   for (const json &warning : child(dataplane, "warnings"))
     if (warning.is_string()) health.warnings.push_back(warning.get<std::string>());
 }

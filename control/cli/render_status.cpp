@@ -78,8 +78,13 @@ std::string policy_text(const Json &policy) {
 std::string dataplane_text(const Json &dataplane) {
   if (!flag_in(dataplane, "connected")) return "dataplane not connected";
   if (!text_in(dataplane, "silence", "").empty()) return "dataplane connected, and does not answer";
-  return fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
-                     text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));
+  std::string text =
+      fmt::format("dataplane connected, pid {}, generation {}, sequence {}", text_in(dataplane, "pid"),
+                  text_in(dataplane, "generation"), thousands_in(dataplane, "sequence"));
+  if (has_number(dataplane, "not_forwarded_ms"))
+    text += fmt::format("; packets were not forwarded for {:.1f} s before it started",
+                        number_in(dataplane, "not_forwarded_ms") / 1e3);
+  return text;
 }
 
 // Nothing when nothing waits.

@@ -4,6 +4,7 @@
 #include "dataplane/count/counters.hpp"
 #include "dataplane/count/generation_meter.hpp"
 #include "dataplane/count/worker_looks.hpp"
+#include "dataplane/gate/forwarding_gap.hpp"
 #include "dataplane/image/background.hpp"
 #include "dataplane/image/generations.hpp"
 #include "dataplane/image/image_copies.hpp"
@@ -74,6 +75,7 @@ public:
   PortLooks port_looks;
   PortLinks port_links;
   WorkerLooks worker_looks;
+  ForwardingGap forwarding_gap;
   std::unique_ptr<P4Target> p4;       // null: the stages judge
   std::unique_ptr<ReplayPort> replay; // null: ports of the configuration
 

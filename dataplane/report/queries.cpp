@@ -105,7 +105,11 @@ Json stats(const Snapshot &s) {
   json["seconds"] = s.seconds;
   json["memory"] = s.memory;
   json["kept"] = {{"generation", s.kept.generation}, {"waiting", s.kept.waiting}};
+  json["faults"] = s.faults;
   json["warnings"] = s.warnings;
+  if (s.forwarding_gap)
+    json["not_forwarded_ms"] =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*s.forwarding_gap).count();
   json["truncated"] = s.replay && s.replay->truncated;
   if (s.replay)
     json["replay"] = {{"read", s.replay->read}, {"written", s.replay->written}, {"eof", s.replay->eof}};

@@ -121,9 +121,9 @@ Snapshot take_snapshot(const Dataplane &dataplane) {
   snapshot.generations = dataplane.generations.packets_by_generation();
   snapshot.generations_earlier = dataplane.generations.earlier_packets();
   snapshot.kept = dataplane.generations.kept().about();
-  snapshot.warnings = dataplane.worker_looks.warnings();
-  snapshot.warnings.insert(snapshot.warnings.end(), dataplane.ports.warnings().begin(),
-                           dataplane.ports.warnings().end());
+  snapshot.forwarding_gap = dataplane.forwarding_gap.gap();
+  snapshot.faults = dataplane.worker_looks.warnings();
+  snapshot.warnings = dataplane.ports.warnings();
   for (std::string &warning : dataplane.port_looks.warnings())
     snapshot.warnings.push_back(std::move(warning));
   {

@@ -5,6 +5,7 @@
 #include "dataplane/gate/dataplane.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -50,7 +51,9 @@ struct Snapshot {
   std::vector<WorkerSnapshot> workers;
   double seconds = 0; // from the first packet to the latest
   std::string memory;
-  std::vector<std::string> warnings; // sentences: what somebody should look at
+  std::optional<std::chrono::nanoseconds> forwarding_gap; // before this run (gate/forwarding_gap.hpp)
+  std::vector<std::string> faults;                        // sentences: packets are not judged
+  std::vector<std::string> warnings;                      // sentences: what somebody should look at
   std::optional<ReplayProgress> replay;
 
   [[nodiscard]] std::uint64_t of(Reason reason, Verdict verdict) const {

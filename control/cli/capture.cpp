@@ -1,6 +1,7 @@
 #include "control/cli/capture.hpp"
 
 #include "weir/base/hex.hpp"
+#include "weir/key/tuple.hpp"
 #include "weir/lookup/explain_packet.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include <unistd.h>
 
@@ -72,6 +74,25 @@ Result<std::string> packet_of_capture(const std::filesystem::path &file, std::ui
 }
 
 } // namespace
+
+Result<std::string> in_vlan(const std::string &packet, unsigned vlan) {
+  constexpr std::size_t macs = 12, type = 2;
+  std::vector<std::uint8_t> frame = TRY(bytes_of_hex(packet));
+  if (frame.size() < macs + type)
+    return fail(Errc::usage,
+                fmt::format("--vlan {}: the packet ends before its EtherType, so that no tag can "
+                            "stand in front of it.",
+                            vlan));
+  const unsigned named = vlan_of(frame.data(), parse_packet(frame.data(), frame.size()).tags);
+  if (named != 0)
+    return fail(Errc::usage, fmt::format("--vlan {}: the packet has a tag of VLAN {} already; leave --vlan "
+                                         "out, or give the packet without its tag.",
+                                         vlan, named));
+  const std::array<std::uint8_t, 4> tag{0x81, 0x00, static_cast<std::uint8_t>(vlan >> 8),
+                                        static_cast<std::uint8_t>(vlan)};
+  frame.insert(frame.begin() + macs, tag.begin(), tag.end());
+  return hex_of(frame.data(), std::min(frame.size(), lookup::explained_bytes_max));
+}
 
 Result<std::string> packet_text(const std::string &word) {
   const std::size_t colon = word.rfind(':');

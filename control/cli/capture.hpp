@@ -24,6 +24,9 @@ struct CaptureFacts {
 // The beginning of a frame in hexadecimal digits: `word` is such digits, or "FILE:N", the N-th packet (from 1) of a capture.
 [[nodiscard]] Result<std::string> packet_text(const std::string &word);
 
+// The same frame behind a tag of a VLAN, 1 to 4094. Errc::usage for a frame that names one already, or is too short.
+[[nodiscard]] Result<std::string> in_vlan(const std::string &packet, unsigned vlan);
+
 // An expression as tcpdump takes it, over Ethernet frames.
 class PacketFilter {
 public:

@@ -158,6 +158,10 @@ void CommandLine::add_watching_verbs() {
   explain->add_option("--port", options.port, "the port that the packet enters")
       ->type_name("NAME")
       ->needs(packet);
+  explain->add_option("--vlan", options.vlan, "the VLAN that it comes in, where the capture lost the tag")
+      ->type_name("1-4094")
+      ->check(CLI::Range(1u, 4094u))
+      ->needs(packet);
   CLI::Option *config =
       explain->add_option("-c,--config", options.config, "by a configuration that is not in force")
           ->type_name("FILE");

@@ -107,6 +107,7 @@ struct Options {
   std::optional<std::uint64_t> from, to;     // diff: generations; without `to` the rules in force
   std::optional<std::chrono::seconds> since; // log: this long ago
   std::string address;                       // explain; empty: a packet
+  unsigned vlan = 0;                         // explain: of a packet; 0: as its tags say
   std::string packet, port;           // explain: hexadecimal digits, or FILE:N; the port that it enters
   std::optional<std::uint64_t> count; // log, drops; of top its sources
   std::string shell = "bash";         // completion

@@ -95,7 +95,11 @@ Result<Json> request_of(const Options &options, std::istream &in) {
   if (options.confirm) request["confirm_s"] = options.confirm->count();
   if (options.generation) request["generation"] = *options.generation;
   if (!options.address.empty()) request["address"] = options.address;
-  if (!options.packet.empty()) request["packet"] = TRY(packet_text(options.packet));
+  if (!options.packet.empty()) {
+    std::string packet = TRY(packet_text(options.packet));
+    if (options.vlan != 0) packet = TRY(in_vlan(packet, options.vlan));
+    request["packet"] = std::move(packet);
+  }
   if (!options.port.empty()) request["port"] = options.port;
   if (options.from) request["from"] = *options.from;
   if (options.to) request["to"] = *options.to;

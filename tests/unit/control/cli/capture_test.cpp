@@ -51,6 +51,18 @@ TEST_F(CliCapture, whole_packets_are_counted) {
   EXPECT_FALSE(facts->cut);
 }
 
+TEST_F(CliCapture, a_packet_gets_the_tag_that_its_capture_lost) {
+  const std::string macs = "020000000001020000000002", ip = "0800"
+                                                            "45000014000000004011000001020304"
+                                                            "05060708";
+  EXPECT_EQ(in_vlan(macs + ip, 0x123).value(), macs + "81000123" + ip);
+  EXPECT_EQ(in_vlan(macs + "81000000" + ip, 7).value(), macs + "81000007" + "81000000" + ip)
+      << "a priority tag names no VLAN";
+  EXPECT_THAT(in_vlan(macs + "8100000c" + ip, 7).error().message, HasSubstr("has a tag of VLAN 12 already"));
+  EXPECT_THAT(in_vlan(macs + "88a8000c" + ip, 12).error().message, HasSubstr("leave --vlan out"));
+  EXPECT_THAT(in_vlan("0011", 7).error().message, HasSubstr("before its EtherType"));
+}
+
 TEST_F(CliCapture, a_packet_is_named_by_its_bytes_or_by_its_place) {
   EXPECT_EQ(packet_text("00 1B:ff").value(), "001bff");
   const std::string file = write(capture_bytes(3));

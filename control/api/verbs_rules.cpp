@@ -57,6 +57,33 @@ Json diff_json(const ListDiff &diff) {
           {"added", diff.change.added}, {"removed", diff.change.removed}, {"examples", std::move(examples)}};
 }
 
+// Flows of the files of packet rules, of those that differ: one without a file has none.
+Json flow_diffs(const RuleSet *before, const RuleSet &after) {
+  Json rules = Json::array();
+  const rules::FlowBody none;
+  const auto add = [&](const std::string &rule, const rules::RuleFlows *was, const rules::RuleFlows *is) {
+    if (was != nullptr && is != nullptr && was->body == is->body) return;
+    const rules::FlowChange change =
+        rules::flow_change(was != nullptr ? *was->body : none, is != nullptr ? *is->body : none);
+    if (change.added + change.removed == 0) return;
+    Json examples = Json::array();
+    for (const std::string &text : change.added_examples) examples.push_back("+" + text);
+    for (const std::string &text : change.removed_examples) examples.push_back("-" + text);
+    rules.push_back({{"name", rule},
+                     {"before", change.before},
+                     {"after", change.after},
+                     {"added", change.added},
+                     {"removed", change.removed},
+                     {"examples", std::move(examples)}});
+  };
+  for (const rules::RuleFlows &one : after.flows)
+    add(one.rule, before != nullptr ? before->flows_of(one.rule) : nullptr, &one);
+  if (before != nullptr)
+    for (const rules::RuleFlows &one : before->flows)
+      if (after.flows_of(one.rule) == nullptr) add(one.rule, &one, nullptr);
+  return rules;
+}
+
 // What reading the daemon's own files says of them is not for everybody who may ask.
 Result<Json> without_lines(Result<Json> answer, const Engine &engine) {
   if (answer) {
@@ -216,6 +243,7 @@ void Api::diff(const Json &request, const Caller &caller, const Reply &reply) {
                 for (const ListDiff &diff : seen.candidate.diffs) lists.push_back(diff_json(diff));
                 if (live) show_left(lists, seen, *live);
                 Json answer{{"lists", std::move(lists)}, {"warnings", Json::array()}};
+                answer["rules"] = flow_diffs(live.get(), *seen.candidate.rules);
                 if (live && whole)
                   answer["settings"] = line_diff(live->config_text, seen.candidate.rules->config_text);
                 show_guards(answer, seen);
@@ -238,6 +266,7 @@ void Api::diff_generations(const Json &request, const Caller &caller, const Repl
         show_left(lists, Preview{.candidate = after, .effective = {}, .dynamic = {}, .guards = {}},
                   *before.rules);
         Json answer{{"from", from}, {"to", to}, {"lists", std::move(lists)}, {"warnings", Json::array()}};
+        answer["rules"] = flow_diffs(before.rules.get(), *after.rules);
         if (whole) answer["settings"] = line_diff(before.rules->config_text, after.rules->config_text);
         return answer;
       },

@@ -212,6 +212,11 @@ std::string render_diff(const Json &answer) {
   }
   const Json &settings = child(answer, "settings");
   std::string text = changed == 0 ? std::string() : table.text();
+  Table rules({{"FLOWS OF RULE"}, {"ADDED", right}, {"REMOVED", right}, {"EXAMPLES"}});
+  for (const Json &rule : child(answer, "rules"))
+    rules.add({text_in(rule, "name"), thousands_in(rule, "added"), thousands_in(rule, "removed"),
+               examples_text(child(rule, "examples"))});
+  if (!rules.empty()) text += (text.empty() ? "" : "\n") + rules.text();
   if (settings.is_array() && !settings.empty()) {
     text += "configuration\n";
     for (const Json &line : settings)

@@ -176,6 +176,65 @@ Result<FlowBody> load_flows(const std::filesystem::path &file, const Bundle *fil
 std::string flow_bytes(const FlowV4 &flow) { return bytes_of(flow); }
 std::string flow_bytes(const FlowV6 &flow) { return bytes_of(flow); }
 
+namespace {
+
+Address end_of(const FlowV4 &flow, unsigned which) {
+  return Address::from_wire(static_cast<std::uint32_t>(flow.addresses >> (32 * which)));
+}
+Address end_of(const FlowV6 &flow, unsigned which) {
+  std::array<std::uint8_t, 16> bytes{};
+  std::memcpy(bytes.data(), flow.addresses.data() + std::size_t{2} * which, bytes.size());
+  return Address::from_v6(bytes.data());
+}
+
+template <class Flow> std::string flow_line(const Flow &flow) {
+  const auto protocol = static_cast<std::uint8_t>(flow.word >> 32);
+  const std::string_view name = name_of_protocol(protocol);
+  std::string text = name.empty() ? std::to_string(protocol) : std::string(name);
+  for (const unsigned which : {0u, 1u}) {
+    const std::string address = to_string(end_of(flow, which));
+    const auto port = byteswap16(static_cast<std::uint16_t>(flow.word >> (16 * which)));
+    if (!protocol_has_ports(protocol))
+      text += ' ' + address;
+    else
+      text += fmt::format(Flow::family == Family::ipv6 ? " [{}]:{}" : " {}:{}", address, port);
+  }
+  return text;
+}
+
+// Both sorted by their bytes, as a FlowBody has them.
+template <class Flow>
+void collect_changes(const std::vector<Flow> &before, const std::vector<Flow> &after, FlowChange &change) {
+  constexpr std::size_t examples_max = 3;
+  const auto tell = [](const Flow &flow, std::uint64_t &count, std::vector<std::string> &examples) {
+    ++count;
+    if (examples.size() < examples_max) examples.push_back(flow_line(flow));
+  };
+  std::size_t b = 0, a = 0;
+  while (b < before.size() || a < after.size()) {
+    const int order = b == before.size() ? 1 : a == after.size() ? -1 : compare(before[b], after[a]);
+    if (order < 0)
+      tell(before[b++], change.removed, change.removed_examples);
+    else if (order > 0)
+      tell(after[a++], change.added, change.added_examples);
+    else
+      ++b, ++a;
+  }
+}
+
+} // namespace
+
+std::string flow_text(const FlowV4 &flow) { return flow_line(flow); }
+std::string flow_text(const FlowV6 &flow) { return flow_line(flow); }
+
+FlowChange flow_change(const FlowBody &before, const FlowBody &after) {
+  FlowChange change{
+      .before = before.size(), .after = after.size(), .added_examples = {}, .removed_examples = {}};
+  collect_changes(before.v4, after.v4, change);
+  collect_changes(before.v6, after.v6, change);
+  return change;
+}
+
 bool add_flow(FlowBody &to, std::string_view bytes) {
   if (bytes.empty()) return false;
   const char family = bytes.front();

@@ -49,6 +49,17 @@ struct RuleFlows {
 // A flow as the store keeps it: family, addresses, ports, protocol, all in the order of a packet.
 [[nodiscard]] std::string flow_bytes(const image::FlowV4 &flow);
 [[nodiscard]] std::string flow_bytes(const image::FlowV6 &flow);
+// As a line of a file: "tcp 192.0.2.1:443 198.51.100.7:51000".
+[[nodiscard]] std::string flow_text(const image::FlowV4 &flow);
+[[nodiscard]] std::string flow_text(const image::FlowV6 &flow);
+
+// From one file of flows to another.
+struct FlowChange {
+  std::uint64_t before = 0, after = 0, added = 0, removed = 0;
+  std::vector<std::string> added_examples, removed_examples; // as lines; at most three each
+};
+[[nodiscard]] FlowChange flow_change(const FlowBody &before, const FlowBody &after);
+
 // False: no such bytes.
 [[nodiscard]] bool add_flow(FlowBody &to, std::string_view bytes);
 

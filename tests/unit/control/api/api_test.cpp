@@ -307,6 +307,33 @@ TEST_F(ApiTest, generations_are_compared_with_each_other_and_with_the_rules_in_f
   EXPECT_EQ(ask({{"verb", "diff"}, {"from", 1}, {"config", "x"}})["code"], "usage");
 }
 
+TEST_F(ApiTest, a_diff_shows_flows_of_a_rules_file_that_come_and_go) {
+  const std::string with = std::string(rules) + "rules:\n- {name: flows, action: drop, file: flows.txt}\n";
+  const auto diff = [&](const Json &request) {
+    const Json answer = ask(request);
+    EXPECT_EQ(answer["ok"], true) << answer;
+    return answer["rules"];
+  };
+  bench.write_list("flows.txt", "tcp 192.0.2.1:1 192.0.2.2:2\nicmp 192.0.2.1 192.0.2.2\n");
+  bench.configure(with);
+  const Json first = diff({{"verb", "diff"}});
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0]["name"], "flows");
+  EXPECT_EQ(first[0]["added"], 2);
+  ASSERT_EQ(ask({{"verb", "apply"}})["generation"], 2);
+  EXPECT_EQ(diff({{"verb", "diff"}}), Json::array()) << "nothing differs";
+  bench.write_list("flows.txt", "icmp 192.0.2.1 192.0.2.2\nicmp 192.0.2.1 192.0.2.3\n");
+  const Json changed = diff({{"verb", "diff"}});
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_EQ(changed[0]["examples"],
+            Json::array({"+icmp 192.0.2.1 192.0.2.3", "-tcp 192.0.2.1:1 192.0.2.2:2"}));
+  bench.configure(rules);
+  ASSERT_EQ(ask({{"verb", "apply"}})["generation"], 3);
+  const Json gone = diff({{"verb", "diff"}, {"from", 2}, {"to", 3}});
+  ASSERT_EQ(gone.size(), 1u);
+  EXPECT_EQ(gone[0]["removed"], 2);
+}
+
 TEST_F(ApiTest, explain_asks_rules_that_are_not_in_force) {
   ASSERT_EQ(ask({{"verb", "list_add"}, {"list", "bans"}, {"entries", {"10.0.0.9"}}})["ok"], true);
   bench.write_list("next.txt", "192.0.2.0/24 # one\n");

@@ -265,6 +265,10 @@ TEST(CliRender, a_diff_shows_entries_and_lines_of_the_configuration) {
                                  "configuration\n"
                                  "  -  default: pass\n"
                                  "  +  default: drop\n");
+  EXPECT_EQ(render_diff(Json::parse(R"json({"lists": [], "rules": [{"name": "flows", "added": 1, "removed": 2,
+    "examples": ["+tcp 192.0.2.1:1 192.0.2.2:2"]}]})json")),
+            "FLOWS OF RULE  ADDED  REMOVED  EXAMPLES\n"
+            "flows              1        2  +tcp 192.0.2.1:1 192.0.2.2:2\n");
   EXPECT_EQ(render_diff({{"from", 1}, {"to", 2}, {"lists", Json::array()}, {"settings", Json::array()}}),
             "nothing differs\n");
   EXPECT_EQ(render_diff({{"lists", Json::array()}}), "nothing would change\n");

@@ -21,6 +21,29 @@ TEST(Flows, are_read_of_both_families_with_and_without_ports) {
   EXPECT_EQ(body->duplicates, 1u);
 }
 
+TEST(Flows, a_change_names_those_that_come_and_go_as_lines) {
+  const auto body = [](const char *text) { return parse_flows(text, "flows.txt").value(); };
+  const FlowBody before = body("tcp 192.0.2.1:443 198.51.100.7:51000\nicmp 192.0.2.1 198.51.100.7\n"
+                               "udp [2001:db8::1]:53 [2001:db8::2]:4000\n"),
+                 after = body("icmp 192.0.2.1 198.51.100.7\n99 192.0.2.1 198.51.100.8\n"
+                              "udp [2001:db8::1]:53 [2001:db8::2]:4001\n");
+  const FlowChange change = flow_change(before, after);
+  EXPECT_EQ(change.before, 3u);
+  EXPECT_EQ(change.after, 3u);
+  EXPECT_EQ(change.added, 2u);
+  EXPECT_EQ(change.removed, 2u);
+  EXPECT_EQ(change.added_examples, (std::vector<std::string>{"99 192.0.2.1 198.51.100.8",
+                                                             "udp [2001:db8::1]:53 [2001:db8::2]:4001"}));
+  EXPECT_EQ(change.removed_examples, (std::vector<std::string>{"tcp 192.0.2.1:443 198.51.100.7:51000",
+                                                               "udp [2001:db8::1]:53 [2001:db8::2]:4000"}));
+  EXPECT_EQ(flow_change(after, after).added + flow_change(after, after).removed, 0u);
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "tcp 192.0.2.1:443 198.51.100.7:" + std::to_string(1000 + i) + '\n';
+  const FlowChange all = flow_change({}, body(many.c_str()));
+  EXPECT_EQ(all.added, 100u);
+  EXPECT_EQ(all.added_examples.size(), 3u);
+}
+
 struct Fault {
   const char *line, *said;
 };

@@ -190,6 +190,55 @@ TEST_F(Rights, groups_say_who_may_look_and_who_may_change_and_the_log_says_who_d
               ::testing::ContainsRegex("list_add bans, 1 entry by uid 54322, gid 54322, pid [0-9]+: done"));
 }
 
+// A dataplane and a control of two users, with one group in common, which the run folder belongs to.
+TEST_F(Rights, dataplane_sock_is_shared_with_the_group_of_the_run_folder_and_with_nobody_else) {
+  const gid_t shared = getgrnam(writer.group)->gr_gid;
+  const User packets{54330, writer.group};
+  fs::copy_file(program("weir-dataplane"), folder_ / "weir-dataplane");
+  own_folder("packets", packets);
+  const fs::path socket = folder_ / "run/dataplane.sock";
+  write_text(folder_ / "packets.yaml",
+             fmt::format(
+                 "version: 1\neal: {{hugepages: no, vdevs: [\"net_null0,no-rx=1\", \"net_null1,no-rx=1\"]}}\n"
+                 "ports:\n- {{name: wan, device: net_null0, peer: lan}}\n- {{name: lan, device: net_null1, "
+                 "peer: wan}}\npaths: {{run: {0}/run, state: {0}/packets}}\n",
+                 folder_.path().string()));
+  chmod((folder_ / "packets.yaml").c_str(), 0644);
+  const auto connects = [&](const User &user) {
+    std::vector<std::string> command = as(user);
+    command.insert(command.end(), {"/usr/bin/python3", "-c",
+                                   "import socket, sys; socket.socket(socket.AF_UNIX, "
+                                   "socket.SOCK_SEQPACKET).connect(sys.argv[1])",
+                                   socket});
+    return run(command).ok();
+  };
+  for (const bool of_the_folder : {true, false}) { // is the dataplane's group that of the run folder?
+    const gid_t folders = of_the_folder ? shared : getgrnam(reader.group)->gr_gid;
+    ASSERT_EQ(chown((folder_ / "run").c_str(), daemon_user.uid, folders), 0);
+    ASSERT_EQ(chmod((folder_ / "run").c_str(), of_the_folder ? 0775 : 0777), 0);
+    std::vector<std::string> command{"setpriv",
+                                     fmt::format("--reuid={}", packets.uid),
+                                     fmt::format("--regid={}", shared),
+                                     "--clear-groups",
+                                     folder_ / "weir-dataplane",
+                                     "-c",
+                                     folder_ / "packets.yaml"};
+    Child dataplane({.arguments = command, .output = folder_ / "dataplane.log"});
+    ASSERT_TRUE(wait_until([&] { return !dataplane.running() || fs::exists(socket); }, 60s));
+    ASSERT_TRUE(wait_until([&] { return !dataplane.running() || connects(packets); }, 20s));
+    ASSERT_TRUE(dataplane.running()) << read_text(folder_ / "dataplane.log");
+    struct stat about{};
+    ASSERT_EQ(stat(socket.c_str(), &about), 0);
+    EXPECT_EQ(about.st_uid, packets.uid);
+    EXPECT_EQ(about.st_gid, shared);
+    EXPECT_EQ(about.st_mode & 0777, of_the_folder ? 0660u : 0600u);
+    EXPECT_EQ(connects(writer), of_the_folder) << "of the group";
+    EXPECT_FALSE(connects(reader));
+    EXPECT_FALSE(connects(stranger));
+    EXPECT_TRUE(dataplane.stop(SIGTERM, 20s));
+  }
+}
+
 TEST_F(Rights, a_fault_in_the_daemons_own_files_is_told_to_who_may_change_them) {
   ASSERT_NO_FATAL_FAILURE(start_control());
   configure("10.0.0.0/8\nnot for everybody\n");

@@ -413,6 +413,42 @@ TEST_F(WorkerTest, shows_dropped_packets_to_who_asks) {
   EXPECT_NEAR(packets[0].at("at_ns").get<double>(), static_cast<double>(now.count()), 60e9);
 }
 
+TEST_F(WorkerTest, copies_of_dropped_packets_keep_to_their_cap_and_tell_of_the_others) {
+  enforce({});
+  DataplaneClient control(gate_->socket());
+  std::uint64_t from = 0, copies = 0, left_out = 0;
+  const auto ask = [&] {
+    const Json answer = Json::parse(control.query(R"({"what":"drops","from":)" + std::to_string(from) + "}"));
+    from = answer.at("next");
+    EXPECT_EQ(answer.at("overwritten"), 0);
+    for (const Json &packet : answer.at("packets")) left_out += packet.at("left_out").get<std::uint64_t>();
+    copies += answer.at("packets").size();
+    return answer.at("packets").size();
+  };
+  ask();
+  const std::vector<std::uint8_t> denied = from_to("10.0.0.1", "192.0.2.1").frame().bytes;
+  constexpr std::uint64_t flood = 60'000, at_once = 256, a_second = 20'000;
+  const std::uint64_t before = gate_->judged();
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < flood; ++i) {
+    while (!gate_->offer(wan, denied)) std::this_thread::yield();
+    if (i % 8192 == 0) ask();
+  }
+  for (int i = 0; i < 20'000 && gate_->judged() < before + flood; ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  ASSERT_EQ(gate_->judged(), before + flood);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(50)); // one that is due again tells of those before it
+  expect(wan, from_to("10.0.0.1", "192.0.2.1"), Verdict::drop, Reason::deny);
+  for (unsigned i = 0; i < 500 && copies + left_out < flood + 1; ++i)
+    if (ask() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(copies + left_out, flood + 1) << "each is copied, or told of by the next copy";
+  EXPECT_GE(copies, at_once);
+  EXPECT_LE(static_cast<double>(copies), at_once + 2 + seconds * a_second);
+  EXPECT_GT(left_out, 0u) << flood << " in " << seconds << " s";
+}
+
 TEST_F(WorkerTest, explains_a_packet_as_it_judges_it) {
   DataplaneClient control(gate_->socket());
   const auto query = [&](const Frame &frame, const std::string &port) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <iostream>
 #include <sstream>
@@ -59,7 +60,11 @@ Json Reply::json() const {
   return value.is_object() ? value : Json::object();
 }
 
-WeirPair::WeirPair(PairSetup setup) : setup_(std::move(setup)) { write_config(setup_.lists, setup_.more); }
+WeirPair::WeirPair(PairSetup setup) : setup_(std::move(setup)) {
+  static std::atomic<unsigned> made{0};
+  prefix_ = fmt::format("weir{}_{}", getpid(), made++);
+  write_config(setup_.lists, setup_.more);
+}
 
 WeirPair::~WeirPair() {
   for (Child *child : {&control_, &dataplane_}) {
@@ -74,7 +79,7 @@ WeirPair::~WeirPair() {
 void WeirPair::write_config(const std::string &lists, const std::string &more) const {
   const auto device = [](const std::string &vdev) { return vdev.substr(0, vdev.find(',')); };
   std::string text = "version: 1\n";
-  text += fmt::format("eal: {{file_prefix: weir{}, hugepages: {}, vdevs: [\"{}\"]}}\n", getpid(),
+  text += fmt::format("eal: {{file_prefix: {}, hugepages: {}, vdevs: [\"{}\"]}}\n", prefix_,
                       setup_.hugepages ? "auto" : "no", fmt::join(setup_.vdevs, "\", \""));
   const std::string of_ports = setup_.of_ports.empty() ? "" : ", " + setup_.of_ports;
   text += fmt::format("ports:\n- {{name: wan, device: {0}, side: outside, peer: lan{2}}}\n"

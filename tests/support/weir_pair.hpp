@@ -67,6 +67,7 @@ public:
 
 private:
   PairSetup setup_;
+  std::string prefix_; // of EAL, so that two can run beside each other
   TempDir folder_;
   Child dataplane_, control_;
 };

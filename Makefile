@@ -646,11 +646,12 @@ STACK_TIMES := $(addprefix build/lab/stack_,queries.dat cost.dat share.dat build
 LSM_DATA := $(addprefix build/lab/lsm_,latency.dat zipf.dat)
 CHAINED_DATA := $(addprefix build/lab/chained_,membership.dat dictionary.dat)
 PREDICTOR_ERRORS := $(addprefix build/lab/predictor_,rounds.dat space.dat churn.dat)
+SLBF_DATA := $(addprefix build/lab/slbf_,model.dat errors.dat settings.dat stream.dat)
 PREDICTOR_TIMES := build/lab/predictor_times.dat
 
 .PHONY: figures-now
 figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_ERRORS) $(PREDICTOR_TIMES) \
-             $(LEARNED_RATES) $(LEARNED_TIMES) build/lab/huffman.dat build/lab/performance.dat
+             $(LEARNED_RATES) $(LEARNED_TIMES) $(SLBF_DATA) build/lab/huffman.dat build/lab/performance.dat
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -670,7 +671,7 @@ $(STACK_RATES) &: | $(BIN)/weir-lab
 	@mkdir -p build/lab
 	$(Q)tests/figures/stacked.py rates $(BIN)/weir-lab build/lab
 
-$(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(PREDICTOR_ERRORS) $(LEARNED_RATES)
+$(STACK_TIMES) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(PREDICTOR_ERRORS) $(LEARNED_RATES) $(SLBF_DATA)
 	$(Q)tests/figures/stacked.py times $(BIN)/weir-lab build/lab
 
 $(LSM_DATA) &: | $(BIN)/weir-lab $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES)
@@ -685,6 +686,10 @@ $(PREDICTOR_ERRORS) &: | $(BIN)/weir-lab
 
 $(PREDICTOR_TIMES): | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA)
 	$(Q)tests/figures/predictor.py times $(BIN)/weir-lab build/lab
+
+$(SLBF_DATA) &: | $(BIN)/weir-lab
+	@mkdir -p build/lab
+	$(Q)tests/figures/slbf.py $(BIN)/weir-lab build/lab
 
 $(LEARNED_TIMES): | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_TIMES)
 	$(Q)tests/figures/learned.py times $(BIN)/weir-lab build/lab

@@ -25,3 +25,4 @@ draw predictor predictor
 draw learned_space learned_space
 draw learned_rival learned_rival
 draw huffman huffman
+for part in model errors settings stream; do draw "slbf_$part" "slbf_$part"; done

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 namespace weir::test::weir_lab_slbf_test {
 namespace {
@@ -163,6 +165,55 @@ TEST(WeirLabSlbf, repeats_itself_for_the_same_seed_and_times_every_filter) {
   };
   EXPECT_EQ(errors("3"), errors("3"));
   EXPECT_NE(errors("3"), errors("4"));
+}
+
+// [SLBF figure 2], by eq. (3): what the classifier accepts, and what a Bloom filter sized for a few keys does.
+TEST(WeirLabSlbf, fills_a_learned_bloom_filter_up_that_was_sized_for_fewer_keys) {
+  const Json json = slbf({"--bits", "9850", "--planned", "1000", "--cut", "0.9", "--insertions", "40000",
+                          "--groups", "10", "--no-timing"},
+                         "2000");
+  const std::vector<std::uint64_t> after = json.at("looked_after");
+  const Json &lbf = named(json.at("filters"), "lbf"), &groups = json.at("groups");
+  const std::vector<double> rates = lbf.at("fpr_by_look");
+  ASSERT_EQ(after.size(), rates.size());
+  EXPECT_EQ(after.back(), 40'000u);
+  const double accepted = groups.back().at("p"), seen = 1 - groups.back().at("q").get<double>();
+  constexpr double functions = 7; // of 9.85 bits a key
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const double set = 1 - std::exp(-functions * seen * static_cast<double>(after[i]) / 9850);
+    EXPECT_NEAR(rates[i], accepted + (1 - accepted) * std::pow(set, functions), 0.03) << after[i];
+  }
+  EXPECT_GT(rates.back(), 0.95);
+  for (const char *name : {"rotating", "rotating_learned"})
+    EXPECT_LT(named(json.at("filters"), name).at("fpr_most"), 0.065) << name;
+}
+
+// [SLBF figures 6, 7].
+TEST(WeirLabSlbf, draws_curves_that_fulfil_the_formulas) {
+  const Outcome outcome =
+      run({program("weir-lab").string(), "slbf-model", "--cells", "100000", "--hashes", "4"});
+  ASSERT_TRUE(outcome.ok()) << outcome.err;
+  const Json json = Json::parse(outcome.out), &convergence = json.at("equal_convergence");
+  const auto speed = [](double cells, double insertions) { // both sides of (8)
+    return std::log(4 / cells) + insertions * std::log1p(-4 / cells);
+  };
+  for (const Json &row : convergence.at("rows"))
+    for (std::size_t i = 0; i < row.at("cells").size(); ++i) {
+      const double insertions = convergence.at("insertions").at(i), wanted = speed(1e5, insertions);
+      EXPECT_NEAR(speed(row.at("cells").at(i), insertions * row.at("false_negatives").get<double>()), wanted,
+                  1e-6 * std::abs(wanted))
+          << row;
+    }
+  ASSERT_EQ(json.at("example4").at("groups").size(), 3u);
+  for (const Json &group : json.at("example4").at("groups")) {
+    const Json &missed = group.at("fnr_by_hashes");
+    const std::vector<double> solved = missed.at("solved");
+    EXPECT_LT(solved[3], solved[5]) << "four functions miss less than the paper's six: " << group;
+    for (std::size_t k = 0; k < solved.size(); ++k) {
+      EXPECT_LT(missed.at("own_gap").at(k), solved[k]) << group;
+      EXPECT_GE(missed.at("printed").at(k), solved[k]) << group;
+    }
+  }
 }
 
 TEST(WeirLabSlbf, refuses_what_it_cannot_do) {

@@ -12,6 +12,7 @@
 #include "tests/lab/performance.hpp"
 #include "tests/lab/predictor.hpp"
 #include "tests/lab/slbf.hpp"
+#include "tests/lab/slbf_model.hpp"
 #include "tests/lab/stacked.hpp"
 #include "weir/base/result.hpp"
 
@@ -112,7 +113,8 @@ struct CommandLine {
     learned,
     learned_rival,
     huffman,
-    slbf
+    slbf,
+    slbf_model
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
@@ -126,6 +128,7 @@ struct CommandLine {
   RivalTask rival;
   HuffmanTask huffman;
   SlbfTask slbf;
+  StableModelTask slbf_model;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

@@ -34,6 +34,9 @@ int main(int argc, char **argv) {
   case slbf: return show(weir::lab::run_slbf(line.slbf));
   case learned: return show(weir::lab::run_learned(line.learned));
   case huffman: return show(weir::lab::run_huffman(line.huffman));
+  case slbf_model:
+    fmt::print("{}\n", weir::lab::json_of(weir::lab::run_stable_model(line.slbf_model)));
+    return 0;
   case stacking: fmt::print("{}\n", weir::lab::stacking_json(line.stacking_parts)); return 0;
   }
   return 2;

@@ -233,6 +233,8 @@ CommandLine read_command_line(int argc, char **argv) {
   CLI::App &slbf =
       *app.add_subcommand("slbf", "filters of an endless stream, stable ones and pairs that take turns");
   add_slbf(slbf, line.slbf);
+  CLI::App &slbf_model = *app.add_subcommand("slbf-model", "stable filters: curves of the formulas alone");
+  add_slbf_model(slbf_model, line.slbf_model);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()       ? CommandLine::Experiment::stacked
@@ -247,6 +249,7 @@ CommandLine read_command_line(int argc, char **argv) {
                       : rival.parsed()       ? CommandLine::Experiment::learned_rival
                       : huffman.parsed()     ? CommandLine::Experiment::huffman
                       : slbf.parsed()        ? CommandLine::Experiment::slbf
+                      : slbf_model.parsed()  ? CommandLine::Experiment::slbf_model
                                              : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

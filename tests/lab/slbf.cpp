@@ -28,6 +28,8 @@ std::uint64_t accepted(const F &filter, const ScoredKeysOf &keys, std::size_t fr
   return sum;
 }
 
+bool is_look(std::size_t at, std::size_t count) { return (at + 1) * looks / count != at * looks / count; }
+
 // The stream goes by once. Settled: its second half.
 template <class F>
 void watch(F &filter, const SlbfTask &task, const ScoredStream &stream, bool fills_up, SlbfFilter &out) {
@@ -42,7 +44,7 @@ void watch(F &filter, const SlbfTask &task, const ScoredStream &stream, bool fil
       ++asked;
       missed += filter.contains(stream.told.keys[i - task.gap], stream.told.scores[i - task.gap]) ? 0 : 1;
     }
-    if ((i + 1) * looks / count == i * looks / count) continue;
+    if (!is_look(i, count)) continue;
     if (next + ask > stream.others.keys.size()) next = 0;
     const double rate =
         static_cast<double>(accepted(filter, stream.others, next, ask)) / static_cast<double>(ask);
@@ -113,6 +115,8 @@ Result<SlbfReport> run_slbf(const SlbfTask &given) {
   for (const auto setting : {build::Setting::printed, build::Setting::corrected, build::Setting::best})
     report.settings.push_back(model_of(setting, report.estimated, task.rate, bits_a_gap));
 
+  for (std::size_t i = 0; i < stream.told.keys.size(); ++i)
+    if (is_look(i, stream.told.keys.size())) report.looked_after.push_back(i + 1);
   auto contenders = TRY(make_contenders(task, stream, report.least));
   for (StreamContender &one : contenders) {
     SlbfFilter out;

@@ -7,6 +7,7 @@
 #include "weir/build/score_groups_model.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct SlbfTask {
   std::uint64_t bits =
       0; // of each filter, its classifier's included; 0: what each needs for `rate` and `missed`
   std::uint64_t gap = 20'000;
+  std::uint64_t planned = 0; // keys that bf and the Bloom filter of lbf are sized for; 0: those of the stream
+  std::optional<float> cut;  // lbf accepts scores above it; nothing: the best one for the stream
   std::uint64_t model_bits = 0;                  // the classifier's
   build::Setting setting = build::Setting::best; // of g-SLBF
   bool timing = true;
@@ -58,6 +61,7 @@ struct SlbfReport {
   double model_mops = 0; // of the trees; 0: there are none
   unsigned groups = 0;
   std::vector<build::ScoreGroup> estimated;
+  std::vector<std::uint64_t> looked_after; // insertions before each look
   std::vector<SlbfFilter> filters;
   std::vector<SlbfSetting> settings;
   SlbfLeast least;

@@ -128,8 +128,8 @@ std::vector<ScoreGroup> two_groups(const ScoredStream &stream, float threshold) 
   return build::estimate_groups(thresholds, stream.sample_told, stream.sample_others);
 }
 
-// What a Bloom filter lets through at the end of the stream, behind the best cut.
-Result<StreamContender> learned_bloom(const ScoredStream &stream, double bits) {
+// What a Bloom filter lets through at the end of the stream, behind the best cut or the one asked for.
+Result<StreamContender> learned_bloom(const SlbfTask &task, const ScoredStream &stream, double bits) {
   const auto told = static_cast<double>(stream.told.keys.size());
   std::optional<filter::BloomShape> shape;
   StreamContender best{.name = "lbf",
@@ -138,11 +138,11 @@ Result<StreamContender> learned_bloom(const ScoredStream &stream, double bits) {
                        .fills_up = true,
                        .predicted = {2, 0}};
   float threshold = 1;
-  for (int i = 1; i <= 200; ++i) {
-    const float cut = static_cast<float>(i) / 200;
+  for (int i = 1; i <= (task.cut ? 1 : 200); ++i) {
+    const float cut = task.cut.value_or(static_cast<float>(i) / 200);
     const Sides side = below(stream, cut);
-    const auto next =
-        filter::Bloom::shape_for(std::max(side.told * told, 1.0), static_cast<std::uint64_t>(bits));
+    const double planned = task.planned != 0 ? static_cast<double>(task.planned) : side.told * told;
+    const auto next = filter::Bloom::shape_for(std::max(planned, 1.0), static_cast<std::uint64_t>(bits));
     if (!next) continue;
     const double fpr = 1 - side.other + side.other * filter::Bloom::rate(*next, side.told * told);
     if (fpr < best.predicted.fpr) best.predicted.fpr = fpr, shape = next, threshold = cut;
@@ -221,13 +221,14 @@ Result<std::vector<StreamContender>> make_contenders(const SlbfTask &task, const
   const std::uint64_t seed = task.stream.seed;
   std::vector<StreamContender> out;
 
-  const auto bloom = filter::Bloom::shape_for(told, static_cast<std::uint64_t>(bits(least.stable, 0)));
+  const auto bloom = filter::Bloom::shape_for(task.planned != 0 ? static_cast<double>(task.planned) : told,
+                                              static_cast<std::uint64_t>(bits(least.stable, 0)));
   if (!bloom) return fail(Errc::usage, "so few bits hold no Bloom filter");
   out.push_back({.name = "bf",
                  .filter = TRY(bloom_groups({}, *bloom)),
                  .fills_up = true,
                  .predicted = {filter::Bloom::rate(*bloom, told), 0}});
-  out.push_back(TRY(learned_bloom(stream, bits(least.stable, model))));
+  out.push_back(TRY(learned_bloom(task, stream, bits(least.stable, model))));
 
   const auto add_stable = [&](const char *name, std::vector<float> thresholds,
                               std::span<const build::GroupSetting> settings,

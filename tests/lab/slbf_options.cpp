@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char *footer = R"(
 Filters that remember an endless stream [SLBF]. Every key told is asked for again after --gap others (fnr), other keys are asked for at
-37 looks while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
+37 looks (looked_after) while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
 filter takes what its model says it needs for --epsilon and --missed; with --bits all take as much, the classifier's --model-bits included.
 Synthetic scores are those of the best classifier there can be with an AUC of --auc; a file has a label (1: told) and a score between
 0 and 1 a line, and every fifth line is a sample to estimate p and q from. Rates are without the classifier's time, but for those
@@ -20,6 +20,16 @@ Examples:
   weir-lab slbf --groups auto --epsilon 0.01 --auc 0.82
   weir-lab slbf --bits 600000 --printed
   weir-lab slbf --data addresses --gap 200000 --insertions 2000000
+)";
+
+constexpr const char *model_footer = R"(
+What formulas say, with no filter built. equal_convergence: cells of a filter that sees the share false_negatives of the insertions
+and settles as fast as one of --cells that sees all, eq. (8). example4: what each group of [SLBF example 4] misses with 1 to 10
+functions in --group-cells cells of one bit, with a_j of (18) and P of (19) (printed) or of eq. (6) (solved), and with a_j = e / (g p_j)
+at the gap that the group sees itself (own_gap).
+
+Example:
+  weir-lab slbf-model
 )";
 
 template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
@@ -71,6 +81,12 @@ void add_slbf(CLI::App &app, SlbfTask &t) {
   app.add_option("--samples", t.stream.samples, "of either side, to estimate p and q from")
       ->check(between<std::uint64_t>(100, std::uint64_t{1} << 24))
       ->capture_default_str();
+  app.add_option("--planned", t.planned,
+                 "keys that bf and the Bloom filter of lbf are sized for; 0: those of the stream")
+      ->check(between<std::uint64_t>(0, std::uint64_t{1} << 32))
+      ->capture_default_str();
+  app.add_option("--cut", t.cut, "lbf accepts scores above it; the best one for the stream if left out")
+      ->check(between(0.0f, 1.0f));
   auto *printed = app.add_flag_callback(
       "--printed", [&t] { t.setting = build::Setting::printed; },
       "g-slbf by equations (18) to (20) as printed");
@@ -83,6 +99,23 @@ void add_slbf(CLI::App &app, SlbfTask &t) {
     if (app.count("--insertions") == 0) t.stream.insertions = 30 * t.gap;
   });
   app.footer(footer);
+}
+
+void add_slbf_model(CLI::App &app, StableModelTask &t) {
+  app.add_option("--cells", t.cells, "of the filter without a classifier, eq. (8)")
+      ->check(between(100.0, 1e12))
+      ->capture_default_str();
+  app.add_option("--hashes", t.hashes, "of both, K")->check(between(1u, 32u))->capture_default_str();
+  app.add_option("--group-cells", t.group_cells, "of each group of example 4")
+      ->check(between(100.0, 1e12))
+      ->capture_default_str();
+  app.add_option("--gap", t.gap, "insertions between telling and asking")
+      ->check(between(1.0, 1e9))
+      ->capture_default_str();
+  app.add_option("--epsilon", t.epsilon, "share of other keys that may be accepted")
+      ->check(between(1e-5, 0.5))
+      ->capture_default_str();
+  app.footer(model_footer);
 }
 
 } // namespace weir::lab

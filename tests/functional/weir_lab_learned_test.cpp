@@ -70,6 +70,35 @@ TEST(WeirLabLearned, takes_no_more_with_trees_than_without_and_less_where_they_p
   EXPECT_EQ(without.at("chained").at("bits"), json.at("plain_chained_bits"));
 }
 
+// [SLBF Table 3].
+TEST(WeirLabLearned, sets_classifiers_of_traffic_beside_the_law_that_made_it) {
+  const auto classifiers = [](const char *auc, const char *seed) {
+    const Outcome outcome =
+        run({program("weir-lab").string(), "classifiers", "--auc", auc, "--members", "30000", "--others",
+             "30000", "--trees", "100", "--rounds", "1", "--seed", seed});
+    EXPECT_TRUE(outcome.ok()) << outcome.err;
+    return Json::parse(outcome.out, nullptr, false);
+  };
+  for (const char *auc : {"0.82", "0.92"}) {
+    const Json json = classifiers(auc, "1");
+    const double possible = json.at("auc_possible"), trees = json.at("classifiers").at(0).at("auc");
+    EXPECT_NEAR(possible, std::stod(auc), 0.015);
+    EXPECT_LT(trees, possible);
+    EXPECT_GT(trees, possible - 0.04);
+    for (std::size_t i = 1; i < 3; ++i) {
+      const Json &linear = json.at("classifiers").at(i);
+      EXPECT_LT(linear.at("auc"), trees - 0.05) << "classes are no numbers";
+      EXPECT_GT(linear.at("auc"), 0.5);
+      EXPECT_EQ(linear.at("bits"), 32 * (15 + 1));
+      EXPECT_GT(linear.at("training_seconds"), 0);
+    }
+  }
+  EXPECT_EQ(classifiers("0.9", "2").at("classifiers").at(0).at("auc"),
+            classifiers("0.9", "2").at("classifiers").at(0).at("auc"));
+  EXPECT_NE(classifiers("0.9", "2").at("classifiers").at(0).at("auc"),
+            classifiers("0.9", "3").at("classifiers").at(0).at("auc"));
+}
+
 TEST(WeirLabLearned, sets_linear_classifiers_beside_the_trees) {
   const Json json = learned(small({"--auc", "0.95", "--shares", "0"}));
   ASSERT_EQ(json.at("classifiers").size(), 3u);

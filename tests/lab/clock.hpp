@@ -11,4 +11,10 @@ namespace weir::lab {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
+template <class Work> [[nodiscard]] double seconds(Work work) {
+  const double start = cpu_ns();
+  work();
+  return (cpu_ns() - start) / 1e9;
+}
+
 } // namespace weir::lab

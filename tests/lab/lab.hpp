@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/lab/building.hpp"
+#include "tests/lab/classifiers.hpp"
 #include "tests/lab/dictionary.hpp"
 #include "tests/lab/huffman.hpp"
 #include "tests/lab/keys.hpp"
@@ -114,7 +115,8 @@ struct CommandLine {
     learned_rival,
     huffman,
     slbf,
-    slbf_model
+    slbf_model,
+    classifiers
   } experiment{};
   SeesawTask task; // of the experiment named, this one or one of those below
   StackedTask stacked;
@@ -129,6 +131,7 @@ struct CommandLine {
   HuffmanTask huffman;
   SlbfTask slbf;
   StableModelTask slbf_model;
+  ClassifiersTask classifiers;
   std::vector<std::string> stacking_parts; // empty: all
 };
 [[nodiscard]] CommandLine read_command_line(int argc, char **argv);

@@ -1,6 +1,7 @@
 #include "tests/lab/learnable.hpp"
 
 #include "tests/lab/words.hpp"
+#include "weir/image/offenders.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <iterator>
 #include <numbers>
+#include <span>
 
 namespace weir::lab {
 namespace {
@@ -34,37 +36,76 @@ std::vector<double> effects(unsigned values, std::uint64_t seed) {
 // Parts of a key: which value each has, and what they add up to.
 constexpr std::array<unsigned, 8> url_parts{32, 32, 16, 8, 8, 32, 32, 4}; // values of each
 constexpr std::array<unsigned, 3> address_parts{4, 8, 12};                // leading bits
+// Port class, TTL class, length, flags; then leading bits of the address.
+constexpr std::array<unsigned, 4> trait_parts{24, 32, 8, 8};
+constexpr std::array<unsigned, 2> traffic_nets{4, 8};
+
+std::size_t parts_of(LearnableKind kind) {
+  switch (kind) {
+  case LearnableKind::urls: return url_parts.size();
+  case LearnableKind::addresses: return address_parts.size();
+  case LearnableKind::traffic: return trait_parts.size() + traffic_nets.size();
+  }
+  return 1;
+}
+unsigned features_of(LearnableKind kind) {
+  switch (kind) {
+  case LearnableKind::urls: return url_features;
+  case LearnableKind::addresses: return address_features;
+  case LearnableKind::traffic: return image::offender_features(OffenderElement::header);
+  }
+  return 0;
+}
 
 class Law {
 public:
   explicit Law(const LearnableTask &task)
       : kind_(task.kind), seed_(remix({task.seed}, 0x1EA12)),
-        scale_(strength_for(task.auc) /
-               std::sqrt(static_cast<double>(kind_ == LearnableKind::urls ? url_parts.size()
-                                                                          : address_parts.size()))) {
-    if (kind_ == LearnableKind::urls)
-      for (const unsigned values : url_parts) effects_.push_back(effects(values, seed_ + effects_.size()));
-    else
-      for (const unsigned bits : address_parts) effects_.push_back(effects(1u << bits, seed_ + bits));
+        scale_(strength_for(task.auc) / std::sqrt(static_cast<double>(parts_of(kind_)))) {
+    const auto add = [&](std::span<const unsigned> values) {
+      for (const unsigned count : values) effects_.push_back(effects(count, seed_ + effects_.size()));
+    };
+    const auto add_nets = [&](std::span<const unsigned> nets) {
+      for (const unsigned bits : nets) effects_.push_back(effects(1u << bits, seed_ + bits));
+    };
+    switch (kind_) {
+    case LearnableKind::urls: add(url_parts); break;
+    case LearnableKind::addresses: add_nets(address_parts); break;
+    case LearnableKind::traffic: add(trait_parts), add_nets(traffic_nets); break;
+    }
   }
 
   // The key's 64 random bits: parts of a URL, or the address in the lower half.
   [[nodiscard]] std::uint64_t bits(std::uint64_t number) const {
-    return kind_ == LearnableKind::urls ? remix({number}, seed_) : address(number);
+    switch (kind_) {
+    case LearnableKind::urls: return remix({number}, seed_);
+    case LearnableKind::addresses: return address(number);
+    case LearnableKind::traffic: return remix({number}, seed_) << 32 | address(number);
+    }
+    return 0;
   }
   [[nodiscard]] double sum(std::uint64_t bits) const {
     double sum = 0;
     if (kind_ == LearnableKind::urls)
       for (std::size_t p = 0; p < url_parts.size(); ++p) sum += effects_[p][part(bits, p)];
-    else
+    else if (kind_ == LearnableKind::addresses)
       for (std::size_t p = 0; p < address_parts.size(); ++p)
         sum += effects_[p][bits >> (32 - address_parts[p])];
+    else {
+      for (std::size_t p = 0; p < trait_parts.size(); ++p) sum += effects_[p][trait(bits, p)];
+      for (std::size_t p = 0; p < traffic_nets.size(); ++p)
+        sum += effects_[trait_parts.size() + p][(bits & 0xFFFFFFFF) >> (32 - traffic_nets[p])];
+    }
     return scale_ * sum;
   }
   void write_url(fmt::memory_buffer &out, std::uint64_t bits, std::uint64_t number) const {
     fmt::format_to(std::back_inserter(out), "http://www.{}{}{}.{}/{}{}-{}{:010}{}", words[part(bits, 0)],
                    words[part(bits, 1)], part(bits, 2), domains[part(bits, 3)], folders[part(bits, 4)],
                    words[part(bits, 5)], words[part(bits, 6)], address(number), endings[part(bits, 7)]);
+  }
+
+  [[nodiscard]] static std::size_t trait(std::uint64_t bits, std::size_t p) {
+    return (bits >> (32 + 8 * p) & 0xFF) * trait_parts[p] >> 8;
   }
 
 private:
@@ -96,6 +137,17 @@ void take(const Law &law, const LearnableTask &task, std::uint64_t number, std::
     law.write_url(text, bits, number);
     features_of_url({text.data(), text.size()}, to.samples.bytes.data() + at);
     to.keys.push_back({XXH3_64bits_withSeed(text.data(), text.size(), task.seed)});
+  } else if (task.kind == LearnableKind::traffic) {
+    const auto byte = [&](std::size_t p) { return static_cast<std::uint8_t>(Law::trait(bits, p)); };
+    const Traits traits{.protocol = 6,
+                        .port = byte(0),
+                        .ttl = byte(1),
+                        .length = static_cast<std::uint8_t>(5 + byte(2)),
+                        .flags = static_cast<std::uint8_t>(2 * byte(3))};
+    const Address address = Address::from_host(static_cast<std::uint32_t>(bits));
+    std::ranges::copy(image::offender_features_of(address, traits, 0),
+                      to.samples.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    to.keys.push_back(image::offender_key(OffenderElement::header, address, traits, task.seed));
   } else {
     const auto address = static_cast<std::uint32_t>(bits);
     features_of_address(address, to.samples.bytes.data() + at);
@@ -160,8 +212,7 @@ LearnableSet make_learnable(const LearnableTask &task) {
   const std::array<std::array<std::uint64_t, 2>, 2> wanted{
       {{task.members, task.unseen}, {task.others, task.unseen}}};
   for (const auto &side : sides)
-    for (LearnableKeys *keys : side)
-      keys->samples.features = task.kind == LearnableKind::urls ? url_features : address_features;
+    for (LearnableKeys *keys : side) keys->samples.features = features_of(task.kind);
   const auto missing = [&](std::size_t side) -> LearnableKeys * {
     for (std::size_t i = 0; i < 2; ++i)
       if (sides[side][i]->count() < wanted[side][i]) return sides[side][i];

@@ -1,6 +1,6 @@
-// Keys of both sides that differ by a law of stated strength, as URL-like strings or addresses.
+// Keys of both sides that differ by a law of stated strength, as URL-like strings, addresses, or addresses with traits of a packet.
 //
-//   effects   every part of a key (a word of the host, a folder, an ending; the first 4, 8 and 12 bits of an address) adds an
+//   effects   every part of a key (a word of the host, a folder, an ending; the first 4, 8 and 12 bits of an address; classes of port, TTL, length, flags) adds an
 //             effect drawn once for the data set: their sum L has variance s^2
 //   sides     a key is a member with probability 1 / (1 + exp(-L)), so that L is the logarithm of the ratio of both sides'
 //             densities, and nothing that looks at a key can separate the sides better than L does
@@ -20,7 +20,15 @@
 
 namespace weir::lab {
 
-enum class LearnableKind : std::uint8_t { urls, addresses };
+enum class LearnableKind : std::uint8_t { urls, addresses, traffic };
+[[nodiscard]] constexpr const char *name_of(LearnableKind kind) noexcept {
+  switch (kind) {
+  case LearnableKind::urls: return "urls";
+  case LearnableKind::addresses: return "addresses";
+  case LearnableKind::traffic: return "traffic";
+  }
+  return "unknown";
+}
 
 struct LearnableTask {
   LearnableKind kind = LearnableKind::urls;
@@ -52,7 +60,7 @@ struct LearnableSet {
 [[nodiscard]] double strength_for(double auc);
 [[nodiscard]] double auc_of_strength(double strength);
 
-// What classifiers see. 96 bytes of a URL, 8 of an address in host order.
+// What classifiers see. 96 bytes of a URL, 8 of an address in host order; of traffic what the dataplane's classifier sees (image/offenders.hpp).
 inline constexpr unsigned url_features = 96, address_features = 8;
 void features_of_url(std::string_view url, std::uint8_t *features) noexcept;
 void features_of_address(std::uint32_t address, std::uint8_t *features) noexcept;

@@ -2,7 +2,6 @@
 
 #include "tests/lab/clock.hpp"
 #include "tests/lab/learned_model.hpp"
-#include "tests/lab/linear.hpp"
 #include "tests/support/standings.hpp"
 #include "weir/build/chained_and_builder.hpp"
 #include "weir/filter/bloom.hpp"
@@ -95,12 +94,6 @@ Result<std::vector<LearnedFilter>> three_filters(const LearnedTask &task, const 
   return out;
 }
 
-template <class Work> double seconds(Work work) {
-  const double start = cpu_ns();
-  work();
-  return (cpu_ns() - start) / 1e9;
-}
-
 // Prefixes of the trees that are tried: powers of two, three quarters of them, and all.
 std::vector<unsigned> prefixes(unsigned most) {
   std::vector<unsigned> out;
@@ -149,66 +142,6 @@ Result<LearnedRow> row_of(const LearnedTask &task, const LearnableSet &set, doub
   return row;
 }
 
-// ---- classifiers beside one another --------------------------------------------------------------------
-
-volatile float scored_last; // keeps the predictions from being left out
-
-// Predictions of ready features, a median over rounds. `score(at)` scores from sample `at` on and says how many.
-template <class Score> double mops_of(unsigned rounds, std::size_t count, Score score) {
-  std::vector<double> samples;
-  for (unsigned round = 0; round < rounds; ++round)
-    samples.push_back(static_cast<double>(count) / (1e6 * seconds([&] {
-                                                      for (std::size_t at = 0; at < count;) at += score(at);
-                                                    })));
-  return bench::figure_of(samples).median;
-}
-
-// A few bursts, which stay in cache, as those of a worker do.
-std::vector<std::vector<learn::FeatureRow>> bursts_of(const learn::Samples &samples) {
-  std::vector<std::vector<learn::FeatureRow>> bursts;
-  for (std::size_t i = 0; i < std::min<std::size_t>(samples.count(), 4 * learn::burst_samples); ++i) {
-    if (i % learn::burst_samples == 0) bursts.emplace_back(samples.features);
-    for (unsigned f = 0; f < samples.features; ++f)
-      bursts.back()[f].of[i % learn::burst_samples] = samples.sample(i)[f];
-  }
-  return bursts;
-}
-
-Result<std::vector<Classifier>> compare_classifiers(const LearnedTask &task, const LearnableSet &set) {
-  const learn::Samples training = training_of(set, set.members.count() / 2, set.others.count() / 2);
-  const learn::Samples &asked = set.unseen_others.samples;
-  std::vector<Classifier> out;
-  {
-    std::optional<Result<learn::BoostedTrees>> boosted;
-    const double took = seconds([&] { boosted.emplace(learn::BoostedTrees::train(training, task.trees)); });
-    if (!*boosted) return std::unexpected((*boosted).error());
-    const learn::Trees trees = TRY((*boosted)->flatten());
-    const auto bursts = bursts_of(asked);
-    const double mops = mops_of(
-        task.rounds, asked.count() / learn::burst_samples * learn::burst_samples, [&](std::size_t at) {
-          learn::Margins margins;
-          trees.view().score(bursts[at / learn::burst_samples % bursts.size()], margins);
-          scored_last = margins[0];
-          return std::size_t{learn::burst_samples};
-        });
-    out.push_back({"trees", trees.bits(),
-                   auc_of(learn::margins_of(trees.view(), set.unseen_members.samples),
-                          learn::margins_of(trees.view(), asked)),
-                   took, mops});
-  }
-  for (const LinearLoss loss : {LinearLoss::logistic, LinearLoss::hinge}) {
-    LinearModel model;
-    const double took = seconds([&] { model = train_linear(training, loss, task.keys.seed); });
-    const double mops = mops_of(task.rounds, asked.count(), [&](std::size_t) {
-      scored_last = model.scores(asked)[0];
-      return asked.count();
-    });
-    out.push_back({loss == LinearLoss::logistic ? "logistic_regression" : "linear_svm", model.bits(),
-                   auc_of(model.scores(set.unseen_members.samples), model.scores(asked)), took, mops});
-  }
-  return out;
-}
-
 } // namespace
 
 Result<LearnedReport> run_learned(const LearnedTask &task) {
@@ -224,7 +157,10 @@ Result<LearnedReport> run_learned(const LearnedTask &task) {
   report.plain_chained_bits =
       TRY(build::ChainedAnd<4>::build(set.members.keys, set.others.keys, 1, task.keys.seed)).bits();
   for (const double share : task.shares) report.rows.push_back(TRY(row_of(task, set, share)));
-  if (task.classifiers) report.classifiers = TRY(compare_classifiers(task, set));
+  if (task.classifiers)
+    report.classifiers = TRY(compare_classifiers(
+        training_of(set, set.members.count() / 2, set.others.count() / 2), set.unseen_members.samples,
+        set.unseen_others.samples, {.trees = task.trees, .rounds = task.rounds, .seed = task.keys.seed}));
   return report;
 }
 

@@ -10,6 +10,7 @@
 // it smallest, none among them; one that does not count it, as the paper's figure reads, takes all.
 #pragma once
 
+#include "tests/lab/classifiers.hpp"
 #include "tests/lab/learnable.hpp"
 #include "weir/base/result.hpp"
 
@@ -44,20 +45,13 @@ struct LearnedRow {
   std::vector<LearnedFilter> uncounted, counted; // Bloom, Bloomier, chained
 };
 
-// At half of the keys, asked about unseen ones.
-struct Classifier {
-  std::string name;
-  std::uint64_t bits = 0;
-  double auc = 0, training_seconds = 0, mops = 0; // mops: million predictions a second of ready features
-};
-
 struct LearnedReport {
   LearnedTask task;
   double auc_possible = 0;
   double lower_bound_bits = 0; // n f(error, lambda), which knows of no law
   std::uint64_t plain_bloom_bits = 0, plain_chained_bits = 0;
   std::vector<LearnedRow> rows;
-  std::vector<Classifier> classifiers;
+  std::vector<Classifier> classifiers; // at half of the keys, asked about unseen ones
 };
 
 // Errors: those of training and building.

@@ -31,6 +31,17 @@ Examples:
   weir-lab learned-rival --efpr 0.01 --swapped 0.03
 )";
 
+constexpr const char *classifiers_footer = R"(
+Classifiers trained with --members and --others keys whose law allows an AUC of --auc, and asked about --unseen others of either side
+[SLBF §5.1, Table 3]. `auc_possible` is that of who knows the law. Traffic has the features of the dataplane's classifier: address, port
+class, TTL class, length and flags. Linear classifiers see the same bytes as numbers. Training is by the clock of one thread's
+processor time, `mops` are million predictions a second of ready features.
+
+Examples:
+  weir-lab classifiers                                       traffic, AUC 0.91
+  weir-lab classifiers --data urls --auc 0.87 --trees 226
+)";
+
 template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low, high).description(""); }
 
 } // namespace
@@ -84,6 +95,46 @@ void add_learned(CLI::App &app, LearnedTask &t) {
          "of keys, training and filters")
       ->default_str("1");
   app.footer(footer);
+}
+
+void add_classifiers(CLI::App &app, ClassifiersTask &t) {
+  const auto most = std::uint64_t{1} << 23;
+  app.add_option_function<std::string>(
+         "--data",
+         [&t](const std::string &name) {
+           for (const auto kind : {LearnableKind::urls, LearnableKind::addresses, LearnableKind::traffic})
+             if (name == name_of(kind)) t.keys.kind = kind;
+         },
+         "traffic, urls or addresses")
+      ->check(CLI::IsMember({"traffic", "urls", "addresses"}).description(""))
+      ->default_str("traffic");
+  app.add_option("--auc", t.keys.auc, "that the best of all classifiers has")
+      ->check(between(0.5, 0.9999))
+      ->capture_default_str();
+  app.add_option("--members", t.keys.members, "to train with")
+      ->check(between<std::uint64_t>(100, most))
+      ->capture_default_str();
+  app.add_option("--others", t.keys.others, "to train with")
+      ->check(between<std::uint64_t>(100, most))
+      ->capture_default_str();
+  app.add_option("--unseen", t.keys.unseen, "keys of each side to ask about")
+      ->check(between<std::uint64_t>(1'000, most))
+      ->capture_default_str();
+  app.add_option("--trees", t.comparison.trees.trees, "of the boosted ones")
+      ->check(between(1u, learn::trees_max))
+      ->capture_default_str();
+  app.add_option("--depth", t.comparison.trees.depth, "of the trees")
+      ->check(between(1u, learn::tree_depth_max))
+      ->capture_default_str();
+  app.add_option("--rounds", t.comparison.rounds, "of timing")
+      ->check(between(1u, 1'000u))
+      ->capture_default_str();
+  app.add_option_function<std::uint64_t>(
+         "--seed",
+         [&t](std::uint64_t seed) { t.keys.seed = t.comparison.seed = t.comparison.trees.seed = seed; },
+         "of keys and training")
+      ->default_str("1");
+  app.footer(classifiers_footer);
 }
 
 void add_rival(CLI::App &app, RivalTask &t) {

@@ -9,6 +9,8 @@ class App;
 
 namespace weir::lab {
 
+// Of `weir-lab classifiers`.
+void add_classifiers(CLI::App &app, ClassifiersTask &task);
 void add_learned(CLI::App &app, LearnedTask &task);
 void add_rival(CLI::App &app, RivalTask &task);
 

@@ -37,7 +37,7 @@ Json json_of(const std::vector<LearnedFilter> &filters, bool model_counted) {
 std::string json_of(const LearnedReport &report) {
   const LearnedTask &task = report.task;
   Json json;
-  json["keyset"] = task.keys.kind == LearnableKind::urls ? "urls" : "addresses";
+  json["keyset"] = name_of(task.keys.kind);
   json["seed"] = task.keys.seed;
   json["members"] = task.keys.members;
   json["others"] = task.keys.others;

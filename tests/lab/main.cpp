@@ -32,6 +32,7 @@ int main(int argc, char **argv) {
   case predictor: return show(weir::lab::run_predictor(line.predictor));
   case learned_rival: return show(weir::lab::run_rival(line.rival));
   case slbf: return show(weir::lab::run_slbf(line.slbf));
+  case classifiers: return show(weir::lab::run_classifiers(line.classifiers));
   case learned: return show(weir::lab::run_learned(line.learned));
   case huffman: return show(weir::lab::run_huffman(line.huffman));
   case slbf_model:

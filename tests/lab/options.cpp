@@ -235,6 +235,9 @@ CommandLine read_command_line(int argc, char **argv) {
   add_slbf(slbf, line.slbf);
   CLI::App &slbf_model = *app.add_subcommand("slbf-model", "stable filters: curves of the formulas alone");
   add_slbf_model(slbf_model, line.slbf_model);
+  CLI::App &classifiers =
+      *app.add_subcommand("classifiers", "boosted trees, logistic regression and a linear SVM");
+  add_classifiers(classifiers, line.classifiers);
   try {
     app.parse(argc, argv);
     line.experiment = stacked.parsed()       ? CommandLine::Experiment::stacked
@@ -250,6 +253,7 @@ CommandLine read_command_line(int argc, char **argv) {
                       : huffman.parsed()     ? CommandLine::Experiment::huffman
                       : slbf.parsed()        ? CommandLine::Experiment::slbf
                       : slbf_model.parsed()  ? CommandLine::Experiment::slbf_model
+                      : classifiers.parsed() ? CommandLine::Experiment::classifiers
                                              : CommandLine::Experiment::seesaw;
   } catch (const CLI::ParseError &error) {
     line.exit_code = app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;

@@ -231,7 +231,7 @@ bench: deps-bench ## measure beside DPDK's tables and the memory limit; BENCH_QU
 	$(again) PROFILE=release bench-now
 
 .PHONY: figures
-figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (30 min)
+figures: deps-figures ## draw docs/figures from the last `make bench` and build/lab; measure first what is not there (35 min)
 	$(again) PROFILE=release figures-now
 
 .PHONY: bench-docs

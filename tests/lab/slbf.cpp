@@ -103,6 +103,7 @@ Result<SlbfReport> run_slbf(const SlbfTask &given) {
   SlbfReport report;
   report.task = task;
   report.auc = stream.auc;
+  report.capture = stream.capture;
   report.model_mops = stream.model_mops;
   const auto thresholds = thresholds_of(task, stream);
   report.groups = static_cast<unsigned>(thresholds.size() + 1);

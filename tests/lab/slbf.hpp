@@ -57,7 +57,8 @@ struct SlbfLeast {
 
 struct SlbfReport {
   SlbfTask task;
-  double auc = 0;        // measured
+  double auc = 0; // measured
+  std::optional<CaptureCounts> capture;
   double model_mops = 0; // of the trees; 0: there are none
   unsigned groups = 0;
   std::vector<build::ScoreGroup> estimated;

@@ -2,11 +2,14 @@
 
 #include "tests/lab/clock.hpp"
 #include "tests/lab/learned_model.hpp"
+#include "weir/image/offenders.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <numbers>
+#include <optional>
 #include <utility>
 
 namespace weir::lab {
@@ -81,6 +84,12 @@ Result<ScoredStream> read_stream(const StreamTask &task) {
   return stream;
 }
 
+std::optional<LearnableKind> kind_of(std::string_view data) {
+  for (const auto kind : {LearnableKind::urls, LearnableKind::addresses, LearnableKind::traffic})
+    if (data == name_of(kind)) return kind;
+  return {};
+}
+
 constexpr std::uint64_t trained_with = 50'000; // of either side
 
 // The first `samples` keys, then those of the stream.
@@ -99,13 +108,12 @@ void take_scored(const learn::TreesView &trees, const LearnableKeys &keys, std::
 }
 
 Result<ScoredStream> trained_stream(const StreamTask &task) {
-  const LearnableSet set =
-      make_learnable({.kind = task.data == "urls" ? LearnableKind::urls : LearnableKind::addresses,
-                      .auc = task.auc,
-                      .members = trained_with,
-                      .others = trained_with,
-                      .unseen = task.samples + std::max(task.insertions, task.others),
-                      .seed = task.seed});
+  const LearnableSet set = make_learnable({.kind = *kind_of(task.data),
+                                           .auc = task.auc,
+                                           .members = trained_with,
+                                           .others = trained_with,
+                                           .unseen = task.samples + std::max(task.insertions, task.others),
+                                           .seed = task.seed});
   const auto boosted = TRY(learn::BoostedTrees::train(training_of(set, trained_with, trained_with),
                                                       {.trees = task.trees, .seed = task.seed}));
   const learn::Trees trees = TRY(boosted.flatten());
@@ -116,6 +124,53 @@ Result<ScoredStream> trained_stream(const StreamTask &task) {
   const auto scored = static_cast<double>(set.unseen_members.count() + set.unseen_others.count());
   stream.model_mops = scored / (cpu_ns() - start) * 1e3;
   stream.model_bits = trees.bits();
+  return stream;
+}
+
+// Trees are trained with the elements of a third of the sources, p and q are estimated from another third, the last is the stream.
+Result<ScoredStream> captured_stream(const StreamTask &task) {
+  const CapturedElements captured = TRY(read_captured(task.data, task.labels, task.seed));
+  std::array<std::array<learn::Samples, 2>, 3> parts; // by part and side
+  std::array<std::vector<KeyHash>, 2> keys;           // of the stream
+  for (auto &part : parts)
+    for (learn::Samples &side : part) side.features = image::offender_features(OffenderElement::header);
+  for (const CapturedElement &element : captured.elements) {
+    const std::size_t part = remix({XXH3_64bits(element.address.bytes.data(), 16)}, task.seed ^ 0x7A1) % 3;
+    learn::Samples &side = parts[part][element.told ? 1 : 0];
+    const auto features = image::offender_features_of(element.address, element.traits, 0);
+    side.bytes.insert(side.bytes.end(), features.begin(), features.end());
+    side.labels.push_back(element.told ? 1 : 0);
+    if (part == 2) keys[element.told ? 1 : 0].push_back(element.key);
+  }
+  for (const auto &part : parts)
+    for (const learn::Samples &side : part)
+      if (side.count() < 20)
+        return fail(
+            Errc::parse,
+            task.data + ": " + std::to_string(captured.elements.size()) +
+                " elements (sources with traits) of labelled sources do not leave 20 of either label for "
+                "each of training, estimates and stream; record more traffic of either label");
+  learn::Samples &training = parts[0][1];
+  training.bytes.insert(training.bytes.end(), parts[0][0].bytes.begin(), parts[0][0].bytes.end());
+  training.labels.insert(training.labels.end(), parts[0][0].labels.begin(), parts[0][0].labels.end());
+  const auto boosted = TRY(learn::BoostedTrees::train(
+      training, {.trees = task.trees, .step = 0.2, .min_weight = 4, .seed = task.seed}));
+  const learn::Trees trees = TRY(boosted.flatten());
+  ScoredStream stream;
+  stream.model_bits = trees.bits();
+  stream.capture = captured.counts;
+  const auto scores = [&](const learn::Samples &samples) {
+    std::vector<float> out;
+    for (const float margin : learn::margins_of(trees.view(), samples))
+      out.push_back(1 / (1 + std::exp(-margin)));
+    return out;
+  };
+  stream.sample_told = scores(parts[1][1]);
+  stream.sample_others = scores(parts[1][0]);
+  const double start = cpu_ns();
+  stream.told = {.keys = keys[1], .scores = scores(parts[2][1])};
+  stream.others = {.keys = keys[0], .scores = scores(parts[2][0])};
+  stream.model_mops = static_cast<double>(keys[0].size() + keys[1].size()) / (cpu_ns() - start) * 1e3;
   return stream;
 }
 
@@ -131,7 +186,9 @@ void flip(ScoredStream &stream, double share, std::uint64_t seed) {
 
 Result<ScoredStream> make_stream(const StreamTask &task) {
   ScoredStream stream;
-  if (task.data == "urls" || task.data == "addresses") {
+  if (!task.labels.empty()) {
+    stream = TRY(captured_stream(task));
+  } else if (kind_of(task.data)) {
     stream = TRY(trained_stream(task));
   } else if (task.data != "synthetic") {
     stream = TRY(read_stream(task));

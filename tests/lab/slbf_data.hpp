@@ -1,10 +1,12 @@
 // Keys of an endless stream with a classifier's score each.
 #pragma once
 
+#include "tests/lab/captured.hpp"
 #include "weir/base/hash.hpp"
 #include "weir/base/result.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +14,9 @@ namespace weir::lab {
 
 struct StreamTask {
   std::string data =
-      "synthetic";   // urls, addresses: trees; or a file with a label (1: told) and a score a line
-  double auc = 0.91; // of synthetic scores; that the best of all classifiers has, in front of trees
+      "synthetic";    // urls, addresses, traffic: trees; or a file with a label (1: told) and a score a line
+  std::string labels; // of the sources of the capture that `data` then names
+  double auc = 0.91;  // of synthetic scores; that the best of all classifiers has, in front of trees
   unsigned trees = 128;
   double flipped = 0; // share of the stream that changes sides, but not of the samples [SLBF appendix E]
   std::uint64_t insertions = 600'000, others = 400'000,
@@ -32,6 +35,7 @@ struct ScoredStream {
   double auc = 0;               // of the samples
   std::uint64_t model_bits = 0; // of the trees
   double model_mops = 0;        // million predictions a second, features at hand; 0: no trees
+  std::optional<CaptureCounts> capture;
 };
 
 // Synthetic scores are what a calibrated classifier says of a binormal feature: its log odds are normal with variance d^2, around

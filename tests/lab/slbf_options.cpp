@@ -12,7 +12,8 @@ Filters that remember an endless stream [SLBF]. Every key told is asked for agai
 37 looks (looked_after) while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
 filter takes what its model says it needs for --epsilon and --missed; with --bits all take as much, the classifier's --model-bits included.
 Synthetic scores are those of the best classifier there can be with an AUC of --auc; a file has a label (1: told) and a score between
-0 and 1 a line, and every fifth line is a sample to estimate p and q from. Rates are without the classifier's time, but for those
+0 and 1 a line, and every fifth line is a sample to estimate p and q from. Of a capture the elements are a source's address with the traits that the
+dataplane's classifier sees; a third of the sources trains the trees, another gives the samples, the last is the stream. Rates are without the classifier's time, but for those
 "with_model", where trees score the keys first.
 
 Examples:
@@ -20,6 +21,7 @@ Examples:
   weir-lab slbf --groups auto --epsilon 0.01 --auc 0.82
   weir-lab slbf --bits 600000 --printed
   weir-lab slbf --data addresses --gap 200000 --insertions 2000000
+  weir-lab slbf --data build/lab/traffic.pcap --labels build/lab/traffic.labels --gap 200
 )";
 
 constexpr const char *model_footer = R"(
@@ -38,8 +40,11 @@ template <class T> CLI::Validator between(T low, T high) { return CLI::Range(low
 
 void add_slbf(CLI::App &app, SlbfTask &t) {
   app.add_option("--data", t.stream.data,
-                 "synthetic; urls or addresses, scored by trees; or a file of labels and scores")
+                 "synthetic; urls, addresses or traffic, scored by trees; a file of labels and scores; with "
+                 "--labels a capture")
       ->capture_default_str();
+  app.add_option("--labels", t.stream.labels,
+                 "of the sources of a capture: lines of an address and 1 (misbehaves) or 0");
   app.add_option("--auc", t.stream.auc, "of synthetic scores; with trees: of the best of all classifiers")
       ->check(between(0.5001, 0.9999))
       ->capture_default_str();
@@ -63,7 +68,7 @@ void add_slbf(CLI::App &app, SlbfTask &t) {
   app.add_option("--model-bits", t.model_bits, "of the classifier; trees count theirs themselves")
       ->check(between<std::uint64_t>(0, std::uint64_t{1} << 33))
       ->capture_default_str();
-  app.add_option("--trees", t.stream.trees, "of four levels, with urls or addresses")
+  app.add_option("--trees", t.stream.trees, "of four levels, with urls, addresses, traffic or a capture")
       ->check(between(1u, learn::trees_max))
       ->capture_default_str();
   app.add_option("--flipped", t.stream.flipped,

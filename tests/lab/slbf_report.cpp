@@ -71,11 +71,18 @@ Json json_of(const SlbfLeast &least) {
 std::string json_of(const SlbfReport &report) {
   Json json;
   json["data"] = report.task.stream.data;
+  if (report.capture)
+    json["capture"] = {{"packets", report.capture->packets},
+                       {"not_judged", report.capture->not_judged},
+                       {"unlabelled", report.capture->unlabelled},
+                       {"sources", report.capture->sources},
+                       {"told", report.capture->told},
+                       {"others", report.capture->others}};
   json["auc"] = report.auc;
   json["epsilon"] = report.task.rate;
   json["gap"] = report.task.gap;
   json["model_bits"] = report.task.model_bits;
-  if (report.model_mops > 0) json["model_mops"] = report.model_mops;
+  if (report.task.timing && report.model_mops > 0) json["model_mops"] = report.model_mops;
   json["setting"] = name_of(report.task.setting);
   json["seed"] = report.task.stream.seed;
   Json groups = Json::array();

@@ -21,7 +21,7 @@ Json huffman(std::vector<std::string> arguments) {
 
 void expect_all_decoded(const Json &json) {
   EXPECT_EQ(json.at("decode_errors"), 0);
-  for (const char *arm : {"one_for_all", "one_a_node", "shared_slots", "strawman"}) {
+  for (const char *arm : {"one_for_all", "one_a_node", "shared_slots", "ribbon", "strawman"}) {
     EXPECT_EQ(json.at(arm).at("decode_errors"), 0) << arm;
     EXPECT_GT(json.at(arm).at("decode_ns"), 0) << arm;
     EXPECT_GT(json.at(arm).at("build_ns"), 0) << arm;
@@ -32,6 +32,17 @@ void expect_all_decoded(const Json &json) {
 
 double over_entropy(const Json &json) {
   return json.at("bits_per_symbol").get<double>() - json.at("entropy").get<double>();
+}
+
+// Bumped ribbon tables waste less than fuse tables, and their bits are known beforehand.
+void expect_ribbon_below(const Json &json, double over_entropy_max) {
+  const Json &ribbon = json.at("ribbon");
+  EXPECT_LE(ribbon.at("over_entropy"), over_entropy_max);
+  EXPECT_GT(ribbon.at("over_entropy"), 0);
+  EXPECT_NEAR(ribbon.at("bits_per_symbol").get<double>() /
+                  ribbon.at("predicted_bits_per_symbol").get<double>(),
+              1, 0.002);
+  EXPECT_LT(ribbon.at("bits_per_symbol"), json.at("bits_per_symbol"));
 }
 
 // [Chained §5.2.3] at its two ends, with a million positives at omega 3, which are two million symbols.
@@ -45,6 +56,7 @@ TEST(WeirLabHuffman, keeps_to_the_bits_that_were_set_out) {
   EXPECT_LE(over_entropy(three), three.at("over_entropy_bound").get<double>() + 0.002);
   EXPECT_NEAR(three.at("bits_per_symbol").get<double>() / three.at("predicted_bits_per_symbol").get<double>(),
               1, 0.005);
+  expect_ribbon_below(three, 0.16);
 
   const Json ten = huffman({"--omega", "10", "--positives", "600000"});
   expect_all_decoded(ten);
@@ -52,6 +64,7 @@ TEST(WeirLabHuffman, keeps_to_the_bits_that_were_set_out) {
   EXPECT_GE(ten.at("saved"), 0.483);
   EXPECT_GE(ten.at("shared_slots").at("saved"), 0.392);
   EXPECT_LE(ten.at("bits_per_symbol"), ten.at("one_a_node").at("bits_per_symbol"));
+  expect_ribbon_below(ten, 0.07);
 }
 
 // Lists as an operator has them.
@@ -80,6 +93,7 @@ TEST(WeirLabHuffman, gains_nothing_where_no_symbol_is_frequent) {
   EXPECT_GT(json.at("distinct"), 100);
   EXPECT_LT(json.at("saved"), 0.01);
   EXPECT_LE(json.at("bits_per_symbol"), json.at("strawman").at("bits_per_symbol"));
+  expect_ribbon_below(json, 0.45);
 }
 
 TEST(WeirLabHuffman, refuses_what_it_cannot_do) {

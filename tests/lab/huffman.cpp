@@ -144,7 +144,7 @@ template <unsigned ways> Result<HuffmanReport> run(const HuffmanTask &task) {
   report.task = task;
   const Material m = material_of(TRY(symbols_of(task)), task.seed);
   report.symbols = m.symbols.size();
-  HuffmanSamples chained, one_for_all, one_a_node, shared, strawman;
+  HuffmanSamples chained, one_for_all, one_a_node, shared, ribbon, strawman;
   std::vector<double> sequential;
   build::HuffmanTree tree;
   for (unsigned round = 0; round < task.rounds; ++round) {
@@ -170,6 +170,7 @@ template <unsigned ways> Result<HuffmanReport> run(const HuffmanTask &task) {
         report.one_a_node, one_a_node));
     TRY(take_round(
         m, [&] { return SharedHuffman<ways>::build(m.keys, m.symbols, seed); }, report.shared, shared));
+    TRY(take_round(m, [&] { return RibbonHuffman::build(m.keys, m.symbols, seed); }, report.ribbon, ribbon));
     TRY(take_round(m, map(HuffmanTables::exact_alone), report.strawman, strawman));
     const SequentialHuffman row(tree, m.symbols);
     sequential.push_back(timed_ns(m.symbols.size(), [&] {
@@ -186,6 +187,7 @@ template <unsigned ways> Result<HuffmanReport> run(const HuffmanTask &task) {
   take_medians(one_for_all, strawman, report.one_for_all);
   take_medians(one_a_node, strawman, report.one_a_node);
   take_medians(shared, strawman, report.shared);
+  take_medians(ribbon, strawman, report.ribbon);
   take_medians(strawman, strawman, report.strawman);
   report.theorem_5_1 = 0.22;
   const double asked = report.huffman_bits * static_cast<double>(report.symbols); // bits of code
@@ -245,6 +247,8 @@ std::string json_of(const HuffmanReport &report) {
   json["one_a_node"]["saved"] = saved(report.one_a_node);
   json["shared_slots"] = json_of(report.shared, report.entropy);
   json["shared_slots"]["saved"] = saved(report.shared);
+  json["ribbon"] = json_of(report.ribbon, report.entropy);
+  json["ribbon"]["saved"] = saved(report.ribbon);
   json["strawman"] = json_of(report.strawman, report.entropy);
   json["sequential_ns"] = report.sequential_ns;
   return json.dump(2);

@@ -1,6 +1,6 @@
 // Random access Huffman coding [Chained §5.2]: symbols in a Huffman map with the tables of build/huffman_model.hpp, with one
-// ChainedFilter for all bits and with one for each node, beside the form with shared slots, one exact filter for all bits (the
-// paper's strawman), and Huffman codes in a row, which have no random access.
+// ChainedFilter for all bits and with one for each node, beside the form with shared slots, a map of bumped ribbon tables, one
+// exact filter for all bits (the paper's strawman), and Huffman codes in a row, which have no random access.
 #pragma once
 
 #include "weir/base/result.hpp"
@@ -36,7 +36,7 @@ struct HuffmanReport {
   HuffmanTask task;
   std::uint64_t symbols = 0, distinct = 0;
   double entropy = 0, huffman_bits = 0; // a symbol
-  HuffmanArm chained, one_for_all, one_a_node, shared, strawman;
+  HuffmanArm chained, one_for_all, one_a_node, shared, ribbon, strawman;
   double sequential_ns = 0; // Huffman codes in a row
   double theorem_5_1 = 0;   // bits over the entropy that the theorem allows, and its corrected form
   double corrected_bound = 0;

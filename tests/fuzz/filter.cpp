@@ -11,6 +11,8 @@
 #include "weir/build/huffman_builder.hpp"
 #include "weir/build/othello_builder.hpp"
 #include "weir/build/peeled_filter.hpp"
+#include "weir/build/retrieval_builder.hpp"
+#include "weir/build/ribbon_builder.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
@@ -31,10 +33,15 @@ std::array<KeyHash, filter::batch_max> some_keys(std::uint64_t seed) {
   return keys;
 }
 
+template <class F>
+constexpr bool has_values =
+    std::is_same_v<F, build::Othello> || std::is_same_v<F, build::Retrieval<3>> ||
+    std::is_same_v<F, build::Retrieval<4>> || std::is_same_v<F, build::RibbonRetrieval>;
+
 template <class F> std::vector<std::byte> honest_section() {
   const auto keys = some_keys(1);
   const auto bytes_of = [](const F &filter) { return fuzz::exact_copy(filter.section()); };
-  if constexpr (std::is_same_v<F, build::Othello>) { // a value with the lowest bit, as for members
+  if constexpr (has_values<F>) { // one with the lowest bit, as for members
     return bytes_of(F::build({{keys, 5}}, F::Shape::for_keys(keys.size(), 3).value(), 1).value());
   } else if constexpr (filter::StaticFilter<F>) {
     return bytes_of(F::build(keys, F::shape_for_rate(keys.size(), 0.01).value(), 1, 1).value());
@@ -91,7 +98,16 @@ template <class F> void ask(Bytes edits) {
     const filter::HitMask hits = view->contains_batch(keys);
     for (std::size_t i = 0; i < keys.size(); ++i)
       require((hits >> i & 1) == (view->contains(keys[i]) ? 1u : 0u), "a batch answers as single questions");
-    if (seed == 1 && std::ranges::equal(section, honest)) require(~hits == 0, "no present key is missed");
+    const bool present = seed == 1 && std::ranges::equal(section, honest);
+    if (present) require(~hits == 0, "no present key is missed");
+    if constexpr (has_values<F>) {
+      std::array<std::uint32_t, filter::batch_max> values;
+      view->values(keys, values.data());
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        require(values[i] == view->value(keys[i]), "a batch of values is as single ones");
+        require(!present || values[i] == 5, "every key has its value");
+      }
+    }
   }
 }
 
@@ -131,7 +147,7 @@ FUZZ_TARGET(filter, data) {
   if (data.empty()) return;
   const Bytes edits = data.subspan(1);
   if (std::to_integer<unsigned>(data[0]) >= 128) return ask_map(edits);
-  switch (std::to_integer<unsigned>(data[0]) % 11) {
+  switch (std::to_integer<unsigned>(data[0]) % 15) {
   case 0: return ask<filter::Bloom>(edits);
   case 1: return ask<filter::SplitBlockFilter>(edits);
   case 2: return ask<filter::CountingBloom>(edits);
@@ -142,6 +158,10 @@ FUZZ_TARGET(filter, data) {
   case 7: return ask<build::BinaryFuse4>(edits);
   case 8: return ask<build::Othello>(edits);
   case 9: return ask<build::ChainedFilter>(edits);
-  default: return ask<build::ChainedSharedFilter>(edits);
+  case 10: return ask<build::ChainedSharedFilter>(edits);
+  case 11: return ask<build::Retrieval<3>>(edits);
+  case 12: return ask<build::Retrieval<4>>(edits);
+  case 13: return ask<build::RibbonRetrieval>(edits);
+  default: return ask<build::RibbonFilter>(edits);
   }
 }

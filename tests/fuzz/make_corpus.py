@@ -149,8 +149,9 @@ ONES = (1 << 64) - 1
 
 def filters():
     kinds = ("bloom", "split_block", "counting", "cuckoo", "quotient", "xor", "fuse", "fuse_4", "othello",
-             "chained", "chained_shared")
-    numbers = {"fuse_4": 11, "othello": 14, "chained": 16, "chained_shared": 17}  # in headers, where they are not those of this list
+             "chained", "chained_shared", "retrieval_3", "retrieval_4", "ribbon", "ribbon_filter")
+    numbers = {"fuse_4": 11, "othello": 14, "chained": 16, "chained_shared": 17, "retrieval_3": 12, "retrieval_4": 13,
+               "ribbon": 18, "ribbon_filter": 19}  # in headers, where they are not those of this list
     for kind, name in enumerate(kinds):
         first = bytes([kind])
         yield f"{name}_honest", first

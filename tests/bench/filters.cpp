@@ -4,9 +4,14 @@
 // Keys come hashed. All filters take turns over the same questions, a stretch of its own for each round. A
 // single question may overlap with the next one, as in any loop; "add" is that of all keys into a fresh
 // filter, its memory included, and for filters that are built at once the time of that for each key.
+//
+// Then what gives a value of eight bits for each key, by the same rules: retrievals, and Othello hashing.
 #include "tests/bench/bench.hpp"
 #include "weir/build/chained_filter.hpp"
+#include "weir/build/othello_builder.hpp"
 #include "weir/build/peeled_filter.hpp"
+#include "weir/build/retrieval_builder.hpp"
+#include "weir/build/ribbon_builder.hpp"
 #include "weir/filter/bloom.hpp"
 #include "weir/filter/counting_bloom.hpp"
 #include "weir/filter/cuckoo_filter.hpp"
@@ -125,8 +130,79 @@ std::vector<std::unique_ptr<Entrant>> entrants(std::size_t keys) {
   all.push_back(std::make_unique<EntrantOf<build::XorFilter>>("XOR", keys));
   all.push_back(std::make_unique<EntrantOf<build::BinaryFuse>>("binary fuse", keys));
   all.push_back(std::make_unique<EntrantOf<build::BinaryFuse4>>("binary fuse, four-wise", keys));
+  all.push_back(std::make_unique<EntrantOf<build::RibbonFilter>>("bumped ribbon", keys));
   all.push_back(std::make_unique<EntrantOf<build::ChainedFilter>>("chained", keys));
   all.push_back(std::make_unique<EntrantOf<build::ChainedSharedFilter>>("chained, shared slots", keys));
+  return all;
+}
+
+// A table of values: key i of n has i 256 / n.
+class ValuesEntrant {
+public:
+  static constexpr std::uint32_t values = 256;
+
+  virtual ~ValuesEntrant() = default;
+  virtual void add(Keys keys) = 0;                       // into a fresh one
+  virtual void ask(Keys keys, std::uint64_t wanted) = 0; // `wanted`: the sum of their values
+
+  std::string name;
+  double bits_per_key = 0;
+  std::vector<double> add_ns, single_ns, batch_ns;
+};
+
+template <class Table> class ValuesEntrantOf : public ValuesEntrant {
+public:
+  ValuesEntrantOf(const char *called, std::size_t keys) {
+    name = called;
+    const auto shape = Table::Shape::for_keys(static_cast<double>(keys), 8);
+    if (!shape) give_up(name + " has no shape for " + std::to_string(keys) + " keys");
+    shape_ = *shape;
+    bits_per_key = static_cast<double>(shape_.bits()) / static_cast<double>(keys);
+  }
+
+  void add(Keys keys) override {
+    std::vector<build::KeysOfValue> groups;
+    const auto first = [&](std::uint32_t value) { return (value * keys.size() + values - 1) / values; };
+    for (std::uint32_t value = 0; value < values; ++value)
+      groups.push_back({keys.subspan(first(value), first(value + 1) - first(value)), value});
+    table_.reset();
+    const double start = cpu_ns();
+    auto built = Table::build(groups, shape_, 1, 1);
+    if (!built) give_up(built.error().message);
+    table_.emplace(std::move(*built));
+    add_ns.push_back((cpu_ns() - start) / static_cast<double>(keys.size()));
+  }
+
+  void ask(Keys keys, std::uint64_t wanted) override {
+    const auto view = table_->view();
+    std::array<std::uint32_t, filter::batch_max> found{};
+    const double start = cpu_ns();
+    std::uint64_t sum = 0;
+    for (const KeyHash key : keys) sum += view.value(key);
+    const double between = cpu_ns();
+    std::uint64_t sum_of_batches = 0;
+    for (std::size_t at = 0; at < keys.size(); at += found.size()) {
+      const std::size_t count = std::min(found.size(), keys.size() - at);
+      view.values(keys.subspan(at, count), found.data());
+      for (std::size_t i = 0; i < count; ++i) sum_of_batches += found[i];
+    }
+    const double end = cpu_ns();
+    if (sum != wanted || sum_of_batches != wanted) give_up(name + " has a wrong value");
+    single_ns.push_back((between - start) / static_cast<double>(keys.size()));
+    batch_ns.push_back((end - between) / static_cast<double>(keys.size()));
+  }
+
+private:
+  typename Table::Shape shape_;
+  std::optional<Table> table_;
+};
+
+std::vector<std::unique_ptr<ValuesEntrant>> values_entrants(std::size_t keys) {
+  std::vector<std::unique_ptr<ValuesEntrant>> all;
+  all.push_back(std::make_unique<ValuesEntrantOf<build::Retrieval<3>>>("retrieval, three-wise", keys));
+  all.push_back(std::make_unique<ValuesEntrantOf<build::Retrieval<4>>>("retrieval, four-wise", keys));
+  all.push_back(std::make_unique<ValuesEntrantOf<build::RibbonRetrieval>>("retrieval, bumped ribbon", keys));
+  all.push_back(std::make_unique<ValuesEntrantOf<build::Othello>>("Othello hashing", keys));
   return all;
 }
 
@@ -194,6 +270,41 @@ void measure(const Options &options, std::size_t keys, Grid &grid, JsonLines &li
   for (const auto &entrant : all) write(*entrant, keys, grid, lines);
 }
 
+void measure_values(const Options &options, std::size_t count, Grid &grid, JsonLines &lines) {
+  const std::size_t asked = options.quick ? 1u << 17 : 1u << 19;
+  std::vector<KeyHash> keys;
+  for (std::size_t i = 0; i < count; ++i) keys.push_back(key_of(i));
+  auto all = values_entrants(count);
+  for (unsigned fill = 0; fill < (options.quick ? 2 : 5); ++fill)
+    for (const auto &entrant : all) entrant->add(keys);
+  for (unsigned round = 0; round <= options.rounds(); ++round) {
+    std::vector<KeyHash> questions;
+    std::uint64_t wanted = 0;
+    for (std::size_t i = 0; i < asked; ++i) {
+      const std::size_t at = remix({round * asked + i}, 3) % count;
+      questions.push_back(keys[at]);
+      wanted += at * ValuesEntrant::values / count;
+    }
+    for (const auto &entrant : all) {
+      entrant->ask(questions, wanted);
+      if (round != 0) continue; // warms up
+      entrant->single_ns.clear();
+      entrant->batch_ns.clear();
+    }
+  }
+  for (const auto &e : all) {
+    grid.rows.push_back({count_words(count), e->name, fmt::format("{:.2f}", e->bits_per_key), ns(e->add_ns),
+                         ns(e->single_ns), ns(e->batch_ns)});
+    lines.line({{"bench", "retrieval"},
+                {"filter", e->name},
+                {"keys", std::uint64_t{count}},
+                {"bits_per_key", e->bits_per_key},
+                {"add_ns", figure_of(e->add_ns).median},
+                {"value_ns", figure_of(e->single_ns).median},
+                {"value_batch_ns", figure_of(e->batch_ns).median}});
+  }
+}
+
 void bench_filters(const Options &options, std::vector<Standing> &) {
   JsonLines lines(options, "filters");
   Grid grid{{"keys", "filter", "bits a key", "rate %", "expected %", "add ns", "absent ns", "in batches",
@@ -202,6 +313,10 @@ void bench_filters(const Options &options, std::vector<Standing> &) {
   measure(options, 1'000'000, grid, lines);
   if (!options.quick) measure(options, 10'000'000, grid, lines);
   show(options, "filters", "base filters, each made for one wrong answer in 256", grid);
+  Grid values{{"keys", "table", "bits a key", "add ns", "value ns", "in batches"}, {}};
+  measure_values(options, 1'000'000, values, lines);
+  if (!options.quick) measure_values(options, 10'000'000, values, lines);
+  show(options, "retrieval", "tables of a value of eight bits for each key", values);
 }
 
 const Benchmark filters_benchmark{18, "filters", bench_filters};

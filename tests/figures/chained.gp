@@ -26,13 +26,15 @@ tint(i) = word('#1b5e9e #2ca02c #777777', i)
 set yrange [0:20]
 set title "Static dictionary, a million positives\nthe paper: 64 % less than the exact filter at 16" offset 0, -0.6
 plot for [i = 1:3] data using 1:i + 1 with linespoints pt 7 ps 0.4 lw 2 lc rgb tint(i) title arm(i), \
-     data using 1:11 with lines dt 3 lw 2 lc rgb '#000000' title 'the bound'
+     data using 1:11 with lines dt 3 lw 2 lc rgb '#000000' title 'the bound', \
+     data using 1:(1.26*$11) with lines dt 2 lw 1.5 lc rgb '#000000' title 'the bound and 26 %'
 set ylabel 'million keys of the universe a second'
 set yrange [0:45]
 set title "Construction\nthe paper at 16: 5.07 times the exact filter" offset 0, -0.6
 plot for [i = 1:3] data using 1:i + 4 with linespoints pt 7 ps 0.4 lw 2 lc rgb tint(i) title arm(i)
 set yrange [0:*]
-set title "Questions, in batches\nthe paper at 16: 2.03 times the exact filter" offset 0, -0.6
+set title "Questions, in batches (lines), one by one (dashed)\nthe paper at 16: 2.03 times the exact filter" offset 0, -0.6
 set key bottom left
-plot for [i = 1:3] data using 1:i + 7 with linespoints pt 7 ps 0.4 lw 2 lc rgb tint(i) title arm(i)
+plot for [i = 1:3] data using 1:i + 7 with linespoints pt 7 ps 0.4 lw 2 lc rgb tint(i) title arm(i), \
+     for [i = 1:3] data using 1:i + 11 with lines dt 2 lw 1.5 lc rgb tint(i) title ''
 unset multiplot

@@ -5,7 +5,7 @@ usage: huffman.py WEIR_LAB OUT_FOLDER
 
 huffman.dat: a row for each omega from 3 to 10: bits a symbol of the entropy, Huffman codes, four-wise and three-wise maps,
 shared slots, the strawman; then nanoseconds a symbol in batches of the map, shared slots and the strawman, and of codes
-in a row. A quarter of a million positives, where the paper has a million; one run at a time."""
+in a row. A million positives, as in the paper; one run at a time."""
 import json
 import subprocess
 import sys
@@ -14,7 +14,7 @@ ARMS = ("shared_slots", "strawman")
 
 
 def run(lab, omega, ways, rounds):
-    done = subprocess.run([lab, "huffman", "--omega", str(omega), "--positives", "250000", "--rounds", str(rounds),
+    done = subprocess.run([lab, "huffman", "--omega", str(omega), "--positives", "1000000", "--rounds", str(rounds),
                            "--ways", str(ways)], capture_output=True, check=True)
     return json.loads(done.stdout)
 

@@ -33,7 +33,7 @@ set yrange [0:45]
 set title "Construction\nthe paper at 16: 5.07 times the exact filter" offset 0, -0.6
 plot for [i = 1:3] data using 1:i + 4 with linespoints pt 7 ps 0.4 lw 2 lc rgb tint(i) title arm(i)
 set yrange [0:*]
-set title "Questions, in batches (lines), one by one (dashed)\nthe paper at 16: 2.03 times the exact filter" offset 0, -0.6
+set title "Questions in batches; dashed: one by one\nthe paper at 16: 2.03 times the exact filter" offset 0, -0.6
 set key bottom left
 plot for [i = 1:3] data using 1:i + 7 with linespoints pt 7 ps 0.4 lw 2 lc rgb tint(i) title arm(i), \
      for [i = 1:3] data using 1:i + 11 with lines dt 2 lw 1.5 lc rgb tint(i) title ''

@@ -67,6 +67,39 @@ TEST(WeirLabDictionary, has_and_not_beside_it_in_the_bits_of_its_model) {
   }
 }
 
+TEST(WeirLabDictionary, has_every_form_in_the_bits_of_its_model) {
+  for (const char *lambda : {"1.5", "5", "16"}) {
+    SCOPED_TRACE(lambda);
+    const Json json = dictionary({"--lambda", lambda, "--rounds", "1", "--positives", "200000"});
+    for (const char *form : {"shared_slots", "ribbon"}) {
+      EXPECT_EQ(json.at(form).at("errors"), 0) << form;
+      EXPECT_NEAR(json.at(form).at("bits_per_positive").get<double>() /
+                      json.at(form).at("predicted_bits_per_positive").get<double>(),
+                  1, 0.01)
+          << form;
+    }
+  }
+}
+
+// [Chained Alg. 2]: a smaller delta has fewer layers of more bits. Rates of 1/4 / 8 and 1/16 are whole bits of fingerprint.
+TEST(WeirLabDictionary, takes_the_delta_of_and_not_from_the_command_line) {
+  const auto of = [](const char *delta) {
+    const Json json =
+        dictionary({"--lambda", "8", "--rounds", "1", "--positives", "200000", "--delta", delta});
+    const Json &and_not = json.at("and_not");
+    EXPECT_EQ(and_not.at("errors"), 0) << delta;
+    EXPECT_NEAR(and_not.at("bits_per_positive").get<double>() /
+                    and_not.at("predicted_bits_per_positive").get<double>(),
+                1, 0.05)
+        << delta;
+    return and_not;
+  };
+  const Json half = of("0.5"), quarter = of("0.25");
+  EXPECT_LT(quarter.at("layers"), half.at("layers"));
+  EXPECT_GT(quarter.at("bits_per_positive"), half.at("bits_per_positive"));
+  EXPECT_FALSE(quarter.contains("bits_per_positive_max"));
+}
+
 TEST(WeirLabDictionary, refuses_what_it_cannot_do) {
   const Outcome outcome = run({program("weir-lab").string(), "dictionary", "--ways", "5"});
   EXPECT_EQ(outcome.code, 2);

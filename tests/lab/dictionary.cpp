@@ -96,6 +96,8 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
   DictionaryReport report{
       .task = task, .chained = {}, .shared = {}, .ribbon = {}, .bloomier = {}, .and_not = {}};
   DictionarySamples chained, shared, ribbon, bloomier, and_not;
+  build::ChainedAndNotPlan plan;
+  plan.delta = task.delta;
   for (unsigned round = 0; round < task.rounds; ++round) {
     const std::uint64_t seed = task.seed + round;
     TRY(take_round(
@@ -125,7 +127,7 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
     TRY(take_round(
         universe,
         [&](std::uint64_t s) {
-          auto built = AndNot<ways>::build(universe.positives, universe.negatives, {}, 1, s);
+          auto built = AndNot<ways>::build(universe.positives, universe.negatives, plan, 1, s);
           if (built) report.and_not_layers = built->layers().size();
           return built;
         },
@@ -156,8 +158,14 @@ template <unsigned ways> Result<DictionaryReport> run(const DictionaryTask &task
   };
   report.predicted_bits =
       build::chained_and_bits(task.lambda, slots_per_key(n), slots_per_key(report.second_keys * n));
+  report.shared_predicted_bits = slots_per_key(n) * (std::ceil(std::log2(std::max(task.lambda, 2.0))) + 2);
+  const auto ribbon_slots = [](double keys, unsigned bits) {
+    return static_cast<double>(build::RibbonFilter::Shape::for_keys(keys, bits)->bits()) / keys;
+  };
+  report.ribbon_predicted_bits = (report.first_bits == 0 ? 0 : ribbon_slots(n, report.first_bits)) +
+                                 report.second_keys * ribbon_slots(report.second_keys * n, 1);
   report.lower_bound = build::membership_bound(0, task.lambda);
-  report.and_not_predicted_bits = build::chained_and_not_bits(task.lambda, 0.5, slots_per_key(n));
+  report.and_not_predicted_bits = build::chained_and_not_bits(task.lambda, task.delta, slots_per_key(n));
   report.and_not_bits_max = build::chained_and_not_half_bits(task.lambda, slots_per_key(n));
   report.and_not_infimum = build::chained_and_not_infimum(task.lambda, slots_per_key(n));
   return report;
@@ -183,6 +191,7 @@ std::string json_of(const DictionaryReport &report) {
   json["positives"] = report.task.positives;
   json["lambda"] = report.task.lambda;
   json["ways"] = report.task.ways;
+  json["delta"] = report.task.delta;
   json["seed"] = report.task.seed;
   json.update(json_of(report.chained));
   json["lower_bound"] = report.lower_bound;
@@ -191,7 +200,9 @@ std::string json_of(const DictionaryReport &report) {
   json["first_stage_bits"] = report.first_bits;
   json["second_stage_keys_per_positive"] = report.second_keys;
   json["shared_slots"] = json_of(report.shared);
+  json["shared_slots"]["predicted_bits_per_positive"] = report.shared_predicted_bits;
   json["ribbon"] = json_of(report.ribbon);
+  json["ribbon"]["predicted_bits_per_positive"] = report.ribbon_predicted_bits;
   json["ribbon"]["overhead"] = report.ribbon.bits_per_positive / report.lower_bound - 1;
   json["ribbon"]["build_speedup"] = report.ribbon_build_speedup;
   json["ribbon"]["query_speedup"] = report.ribbon_query_speedup;
@@ -200,7 +211,7 @@ std::string json_of(const DictionaryReport &report) {
   json["and_not"] = json_of(report.and_not);
   json["and_not"]["layers"] = report.and_not_layers;
   json["and_not"]["predicted_bits_per_positive"] = report.and_not_predicted_bits;
-  json["and_not"]["bits_per_positive_max"] = report.and_not_bits_max;
+  if (report.task.delta == 0.5) json["and_not"]["bits_per_positive_max"] = report.and_not_bits_max;
   json["and_not"]["infimum"] = report.and_not_infimum;
   json["and_not"]["overhead"] = report.and_not.bits_per_positive / report.lower_bound - 1;
   json["and_not"]["build_speedup"] = report.and_not_build_speedup;

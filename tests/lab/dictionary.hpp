@@ -11,8 +11,9 @@ namespace weir::lab {
 
 struct DictionaryTask {
   std::uint64_t positives = 1'000'000;
-  double lambda = 8; // negatives a positive
-  unsigned ways = 4; // of the fuse tables, 3 or 4
+  double lambda = 8;  // negatives a positive
+  double delta = 0.5; // of `& ~`
+  unsigned ways = 4;  // of the fuse tables, 3 or 4
   unsigned rounds = 5;
   std::uint64_t seed = 1;
 };
@@ -28,11 +29,11 @@ struct DictionaryFilter {
 struct DictionaryReport {
   DictionaryTask task;
   DictionaryFilter chained, shared, ribbon, bloomier; // shared: both stages in the same slots
-  DictionaryFilter and_not;                           // of fuse layers, delta = 1/2
+  DictionaryFilter and_not;                           // of fuse layers
   unsigned first_bits = 0;                            // of the first stage
   double second_keys = 0;                             // a positive
-  double predicted_bits = 0, lower_bound = 0;
-  // Of `& ~`: by its model, at most with whole bits, and the infimum over delta, each with the slots a key of a layer of all
+  double predicted_bits = 0, shared_predicted_bits = 0, ribbon_predicted_bits = 0, lower_bound = 0;
+  // Of `& ~`: by its model, at most with whole bits at delta = 1/2, and the infimum over delta, each with the slots a key of a layer of all
   // positives.
   double and_not_predicted_bits = 0, and_not_bits_max = 0, and_not_infimum = 0;
   std::size_t and_not_layers = 0;

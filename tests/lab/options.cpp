@@ -126,6 +126,9 @@ void add_dictionary(CLI::App &app, DictionaryTask &t) {
   app.add_option("--lambda", t.lambda, "negatives a positive")
       ->check(between(0.0, 64.0))
       ->capture_default_str();
+  app.add_option("--delta", t.delta, "of `& ~`: its first layer has the rate delta / lambda, others delta^2")
+      ->check(between(0.01, 0.9))
+      ->capture_default_str();
   app.add_option("--ways", t.ways, "slots of a key in the fuse tables, 3 or 4")
       ->check(between(3u, 4u))
       ->capture_default_str();

@@ -1,4 +1,5 @@
-// Builds ChainedFilter with `& ~` [Chained Alg. 2], from any base filter: the stack builder that goes on until nobody is left.
+// Builds ChainedFilter with `& ~` [Chained Alg. 2], from any base filter: the loop of the stack builder, which goes on until nobody
+// is left, with an even number of layers or an odd one, and on request with an exact last stage.
 //
 // The first layer has the rate delta / lambda, all others delta^2, each sized when its keys are known. A layer of few keys gets
 // a lower rate: it costs next to nothing, and the chain is shorter by several layers.
@@ -34,21 +35,24 @@ public:
     if (!(plan.delta > 0 && plan.delta < 1))
       return fail(Errc::usage, fmt::format("`& ~`: delta lies between 0 and 1, not at {}", plan.delta));
     ChainedAndNot made;
-    std::vector<KeyHash> own(positives.begin(), positives.end()), others(negatives.begin(), negatives.end());
-    for (std::size_t stage = 0; stage == 0 || !own.empty(); ++stage) {
+    using Keys = std::span<const KeyHash>;
+    const auto goes_on = [&](std::size_t number, Keys own, Keys) {
+      return number == 1 || (!own.empty() && !made.exact_);
+    };
+    const auto put = [&](std::size_t number, Keys own, Keys others) -> Result<std::vector<KeyHash>> {
+      const std::size_t stage = number - 1;
       if (stage == filter::stack_layers_max) return not_settled(positives, negatives);
-      if (stage > 0 && own.size() + others.size() < plan.exact_below) {
-        made.keys_.push_back(own.size() + others.size());
-        made.exact_.emplace(
-            TRY(Exact::build({{own, 1}, {others, 0}}, *Exact::Shape::for_keys(count(own) + count(others), 1),
-                             layer + stage, seed)));
-        break;
+      const bool exact = stage > 0 && own.size() + others.size() < plan.exact_below;
+      made.keys_.push_back(own.size() + (exact ? others.size() : 0));
+      if (exact) {
+        const auto shape = Exact::Shape::for_keys(count(own) + count(others), 1);
+        made.exact_.emplace(TRY(Exact::build({{own, 1}, {others, 0}}, *shape, layer + stage, seed)));
+        return std::vector<KeyHash>();
       }
-      made.keys_.push_back(own.size());
       TRY(made.add_layer(own, rate_of(plan, stage, own, others), layer + stage, seed));
-      others = accepted_by(made.layers_.back(), others);
-      std::swap(own, others); // the next layer is of the other side
-    }
+      return accepted_by(made.layers_.back(), others);
+    };
+    TRY(chain_layers(positives, negatives, goes_on, put));
     return made;
   }
 

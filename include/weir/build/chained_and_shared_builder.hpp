@@ -116,7 +116,7 @@ private:
       const auto rest = std::ranges::unique(keys);
       keys.erase(rest.begin(), rest.end());
     }
-    return peel(Places{table_}, keys);
+    return peel(Places{table_}, std::move(keys));
   }
 
   void add(std::uint64_t h, std::vector<std::uint64_t> (&columns)[2]) const {

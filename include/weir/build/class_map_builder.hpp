@@ -31,7 +31,7 @@ namespace weir::build {
 // What build_class_map() holds besides: the hosts, and of each table in turn its keys and what peels them.
 [[nodiscard]] inline std::uint64_t class_map_scratch_bytes(const SideInput &deny) {
   const HuffmanPlan plan = plan_huffman<4>(hosts_by_list(deny));
-  constexpr double host = sizeof(KeyHash) + sizeof(std::uint32_t), peeled = sizeof(KeyHash) + 16 + 9 * 1.1;
+  constexpr double host = sizeof(KeyHash) + sizeof(std::uint32_t), peeled = sizeof(KeyHash) + 12 + 9 * 1.1;
   double most = 0, first_keys = 0;
   for (const HuffmanPlan::First &first : plan.firsts) first_keys += static_cast<double>(first.keys);
   for (const double keys : plan.seconds) most = std::max(most, keys * peeled);

@@ -6,7 +6,7 @@
 // settled and settles the one that it was given. Whether all keys come off depends on the seed; with the
 // slots of Shape::for_keys() nearly every one serves, and another is tried otherwise.
 //
-//   memory while building: 16 bytes a key, 9 bytes a slot, and the filter
+//   memory while building: 12 bytes a key, 9 bytes a slot, and the filter
 //
 // A key given twice would never come off: when keys are left over, repeated ones are put out first.
 #pragma once
@@ -26,9 +26,10 @@ struct Peeling {
   std::vector<std::uint32_t> slots;
 };
 
-// Nothing when some keys do not come off. `mixed` in the order of their slots is fastest.
+// Nothing when some keys do not come off. `mixed` in the order of their slots is fastest; the order in which they come off
+// takes its place in memory.
 template <class Shape>
-[[nodiscard]] std::optional<Peeling> peel(const Shape &shape, std::span<const std::uint64_t> mixed) {
+[[nodiscard]] std::optional<Peeling> peel(const Shape &shape, std::vector<std::uint64_t> mixed) {
   const auto slots = static_cast<std::uint32_t>(shape.slots());
   std::vector<std::uint64_t> users(slots); // hashes of the keys that use a slot, xor-ed
   std::vector<std::uint8_t> degree(slots); // how many they are
@@ -37,9 +38,11 @@ template <class Shape>
       users[slot] ^= h;
       if (++degree[slot] == 0) return std::nullopt; // one key over and over
     }
+  const std::size_t keys = mixed.size();
   Peeling order;
-  order.mixed.reserve(mixed.size());
-  order.slots.reserve(mixed.size());
+  order.mixed = std::move(mixed);
+  order.mixed.clear(); // which keeps its memory
+  order.slots.reserve(keys);
   std::vector<std::uint32_t> open;
   for (std::uint32_t next = 0; next < slots; ++next) {
     if (degree[next] == 1) open.push_back(next);
@@ -56,7 +59,7 @@ template <class Shape>
       }
     }
   }
-  if (order.mixed.size() != mixed.size()) return std::nullopt;
+  if (order.mixed.size() != keys) return std::nullopt;
   return order;
 }
 

@@ -1,5 +1,5 @@
 // Builds retrievals (filter/retrieval.hpp) by peeling, as binary fuse filters are built (peeled_filter.hpp): the value
-// of a key rides in the lowest bits of its mixed hash, so that building takes 16 bytes a key and 9 bytes a slot
+// of a key rides in the lowest bits of its mixed hash, so that building takes 12 bytes a key and 9 bytes a slot
 // here too, in linear time.
 #pragma once
 

@@ -8,6 +8,9 @@
 // come so far is a matter of chance, and a layer that is a little too full lets too many through to the
 // layer after the next, which is fuller still: deep stacks of fixed shapes end with useless layers.
 //
+// A stack of fixed depth has an odd number of layers: behind an even one, positives that it accepts would be missed. The chain
+// that goes on until nobody is left may end with either (chained_and_not_builder.hpp).
+//
 // A base filter that changes has make(shape, layer) and insert(); one that does not has
 // build(keys, shape, layer, seed). Layers are numbered from 1, which gives each its own hash functions.
 //
@@ -106,6 +109,22 @@ template <class Filter>
   return fail(error.code, "layer " + std::to_string(layer) + ": " + error.message);
 }
 
+// The loop of every chain with `& ~` [Stacked Alg. 1] [Chained Alg. 2]. put(layer, own, others) makes layer 1, 2, ... of `own`,
+// positives and negatives in turn, and returns those of `others` that the layer accepts: they are the next one's own.
+// Goes on while goes_on(layer, own, others) says so. Errors: those of put().
+template <class GoesOn, class Put>
+[[nodiscard]] Status chain_layers(std::span<const KeyHash> positives, std::span<const KeyHash> negatives,
+                                  GoesOn goes_on, Put put) {
+  std::vector<KeyHash> left[2]; // unused while the spans are what the caller gave
+  std::span<const KeyHash> own = positives, others = negatives;
+  for (std::size_t layer = 1; goes_on(layer, own, others); ++layer) {
+    std::vector<KeyHash> accepted = TRY(put(layer, own, others));
+    others = own;
+    own = left[layer % 2] = std::move(accepted);
+  }
+  return {};
+}
+
 template <class Filter, class ShapeOf>
 [[nodiscard]] Status stack_layer(std::size_t layer, ShapeOf &shape_of, std::vector<Filter> &layers,
                                  std::span<const KeyHash> keys, std::uint64_t seed, std::uint64_t &used) {
@@ -133,24 +152,23 @@ build_stack(unsigned depth, ShapeOf shape_of, std::span<const KeyHash> positives
   StackCounts counts;
   counts.known = known.size();
   std::uint64_t used = 8 * filter::stack_layers_offset(depth); // bits of the section
-  std::vector<KeyHash> positives_left, known_left; // unused while the spans are what the caller gave
-  for (std::size_t layer = 1; layer <= depth; ++layer) {
-    counts.keys.push_back(layer % 2 == 1 ? positives.size() : known.size());
-    if (layer % 2 == 1) {
-      TRY(stack_layer(layer, shape_of, odd, positives, seed, used));
-      counts.positive_inserts += positives.size();
-      counts.known_lookups += known.size();
-      known_left = accepted_by(odd.back(), known);
-      known = known_left;
-    } else {
-      TRY(stack_layer(layer, shape_of, even, known, seed, used));
-      counts.known_inserts += known.size();
-      counts.positive_lookups += positives.size();
-      positives_left = accepted_by(even.back(), positives);
-      positives = positives_left;
-    }
-  }
-  counts.known_left = known.size();
+  using Accepted = Result<std::vector<KeyHash>>;
+  const auto put = [&](std::size_t layer, std::span<const KeyHash> own,
+                       std::span<const KeyHash> others) -> Accepted {
+    const bool of_positives = layer % 2 == 1;
+    counts.keys.push_back(own.size());
+    (of_positives ? counts.positive_inserts : counts.known_inserts) += own.size();
+    (of_positives ? counts.known_lookups : counts.positive_lookups) += others.size();
+    const auto in = [&](auto &layers) -> Accepted {
+      TRY(stack_layer(layer, shape_of, layers, own, seed, used));
+      return accepted_by(layers.back(), others);
+    };
+    Accepted accepted = of_positives ? in(odd) : in(even);
+    if (accepted && of_positives) counts.known_left = accepted->size();
+    return accepted;
+  };
+  const auto goes_on = [&](std::size_t layer, const auto &, const auto &) { return layer <= depth; };
+  TRY(chain_layers(positives, known, goes_on, put));
   auto stack = TRY(filter::Stacked<Odd, Even>::of(std::move(odd), std::move(even)));
   return BuiltStack<Odd, Even>{std::move(stack), std::move(counts)};
 }

@@ -3,10 +3,13 @@
 #include "control/api/judged.hpp"
 #include "control/base/answers.hpp"
 
+#include "weir/image/lists.hpp"
 #include "weir/key/text.hpp"
 #include "weir/wire/counters.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace weir::control {
 
@@ -30,6 +33,19 @@ Json stages_in(const Json &report) {
       row[wire::stage_name(id)] = static_cast<double>(counted[id]) / packets;
   }
   return rows;
+}
+
+// What the judge of compact mode denied in error has no list: packets go from the list that the class map named to `compact`.
+void count_errors_apart(Json &rows, const std::string &list, double in_error) {
+  const auto row_of = [&rows](std::string_view name) {
+    return std::ranges::find_if(rows, [&](const Json &row) { return row.at("name") == name; });
+  };
+  const auto from = row_of(list), to = row_of(image::compact_list_name);
+  if (from == rows.end() || to == rows.end() || from == to) return;
+  const auto hits = push::count_in(*from, "hits");
+  const auto moved = std::min(hits, static_cast<std::uint64_t>(in_error));
+  (*from)["hits"] = hits - moved;
+  (*to)["hits"] = push::count_in(*to, "hits") + moved;
 }
 
 // {name: {packets, passed, dropped}} as rows.
@@ -79,6 +95,8 @@ Json Api::in_rows(const Json &report) const {
     generations.push_back(
         {{"generation", number > 0 ? Json(number) : Json(generation)}, {"packets", packets}});
   }
+  for (const auto &[list, in_error] : engine_.relief().denied_in_error())
+    count_errors_apart(lists, list_name(list), in_error);
   answer["lists"] = std::move(lists);
   answer["rules"] = rule_rows(report);
   answer["generations"] = std::move(generations);

@@ -50,7 +50,8 @@ void Relief::take(std::span<const wire::Sample> samples) {
     if ((sample.flags & wire::sample_by_default) != 0) around_.watch.negative(address);
     if (sample.kind != wire::SampleKind::denied || !is_of_judge(sample)) continue;
     const double weight = std::max<double>(sample.one_in, 1);
-    if (!waiting_.add({.address = address, .flags = sample.flags, .weight = weight}))
+    if (!waiting_.add(
+            {.address = address, .flags = sample.flags, .weight = weight, .list = ListId(sample.list)}))
       left_out_.add(address, now);
   }
   check();
@@ -112,13 +113,23 @@ bool Relief::take_verdict(const CheckedAddress &one) {
     // errs; the others tell of the traffic, too.
     if ((sample.flags & wire::sample_again) != 0)
       again = true;
-    else if ((sample.flags & wire::sample_by_stack) != 0)
+    else if ((sample.flags & wire::sample_by_stack) != 0) {
       around_.watch.denied(!one.denied, sample.weight);
-    else if (!one.denied)
+      if (!one.denied) count_in_error(sample);
+    } else if (!one.denied)
       around_.watch.negative(one.address);
     if (!one.denied) again |= wrong_once_.again(one.address);
   }
   return again && !one.denied;
+}
+
+// A dataplane that has started again counts from nothing.
+void Relief::count_in_error(const SampleToCheck &sample) {
+  if (const std::uint32_t process = around_.pusher.channel().hello().process; process != in_error_of_) {
+    in_error_.clear();
+    in_error_of_ = process;
+  }
+  in_error_[sample.list] += sample.weight;
 }
 
 // At once, and again should it still be denied a while later: another dataplane, another image.

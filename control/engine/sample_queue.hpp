@@ -3,6 +3,7 @@
 // is beyond the bounds is left out and counted: an address that keeps sending is sampled again.
 #pragma once
 
+#include "weir/base/number.hpp"
 #include "weir/key/address.hpp"
 #include "weir/wire/messages.hpp"
 
@@ -20,6 +21,7 @@ struct SampleToCheck {
   Address address;
   std::uint16_t flags = 0; // of the sample
   double weight = 1;       // packets that it stands for
+  ListId list{};           // that it was counted under
 };
 
 struct CheckedAddress {

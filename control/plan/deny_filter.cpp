@@ -144,6 +144,17 @@ TablesBehind tables_behind(const build::SideInput &deny) {
   return {family, sizes_of(family, std::max(deny.v4.size(), deny.v6.size()))};
 }
 
+// What a lookup costs with a planned stack in front of the tables, and beside it with a chained filter.
+void cost_front(DenyFilterPlan &plan, const DenyFilterTask &task) {
+  const auto [family, sizes] = tables_behind(task.input.deny);
+  plan.ns = front_stack_ns(plan.stack, family, sizes, task.hit_ratio, task.calibration);
+  show_chained_front(plan, task, family, sizes);
+}
+void take_none(std::vector<DenyFilterPlan::Tried> &tried, const char *why_not) {
+  for (DenyFilterPlan::Tried &form : tried)
+    if (std::exchange(form.chosen, false)) form.why_not = why_not;
+}
+
 } // namespace
 
 Result<DenyFilterPlan> plan_deny_filter(const DenyFilterTask &task) {
@@ -152,11 +163,7 @@ Result<DenyFilterPlan> plan_deny_filter(const DenyFilterTask &task) {
   auto plan = plan_front(task);
   if (plan && plan->stacks()) {
     plan->chosen = "stacked", plan->why = "the configuration says so";
-    if (task.input.target() == build::Target::cpp) {
-      const auto [family, sizes] = tables_behind(task.input.deny);
-      plan->ns = front_stack_ns(plan->stack, family, sizes, task.hit_ratio, task.calibration);
-      show_chained_front(*plan, task, family, sizes);
-    }
+    if (task.input.target() == build::Target::cpp) cost_front(*plan, task);
   }
   return plan;
 }
@@ -205,6 +212,11 @@ DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen)
     none.samples = task.negatives.total;
     none.why = fmt::format("too few samples of what nothing denies: {:.0f}, and {} say something",
                            task.negatives.total, workload_samples_min);
+    if (auto shown = plan_front(task); shown && shown->stacks()) {
+      cost_front(*shown, task);
+      none.tried = std::move(shown->tried);
+      take_none(none.tried, "too few samples to tell what it would save");
+    }
     return none;
   }
   auto plan = plan_front(task);
@@ -212,9 +224,7 @@ DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen)
     none.why = plan ? plan->why : plan.error().message;
     return none;
   }
-  const auto [family, sizes] = tables_behind(task.input.deny);
-  plan->ns = front_stack_ns(plan->stack, family, sizes, task.hit_ratio, task.calibration);
-  show_chained_front(*plan, task, family, sizes);
+  cost_front(*plan, task);
   const bool instead_of_another = chosen.option.front_filter != FrontFilter::none;
   const double wanted = instead_of_another ? saving_min : front_saving_min;
   if (plan->ns < chosen.ns * (1 - wanted)) {
@@ -229,8 +239,7 @@ DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen)
                           plan->ns, chosen.ns, name_of(chosen.option.front_filter), percent(plan->stack.efpr),
                           plan->ns < chosen.ns ? fmt::format("{} at least is to be saved", percent(wanted))
                                                : "each reads several lines of the layers");
-  for (DenyFilterPlan::Tried &tried : plan->tried)
-    if (std::exchange(tried.chosen, false)) tried.why_not = "it saves too little, or nothing";
+  take_none(plan->tried, "it saves too little, or nothing");
   plan->stack = {};
   plan->known.clear();
   plan->known_cost.clear();

@@ -249,7 +249,15 @@ TEST(DenyFilter, is_weighed_against_the_cost_of_tables_and_says_both) {
   const auto weigh = [&](const Cost &cost) {
     return weigh_front_stack({in, c.config, c.negatives, c.calibration}, cost);
   };
-  EXPECT_NE(weigh(none).why.find("too few samples"), std::string::npos);
+  const DenyFilterPlan early = weigh(none);
+  EXPECT_NE(early.why.find("too few samples"), std::string::npos);
+  EXPECT_FALSE(early.stacks());
+  ASSERT_EQ(early.tried.size(), 2u) << "what they would cost is shown all the same";
+  for (const DenyFilterPlan::Tried &tried : early.tried) {
+    EXPECT_FALSE(tried.chosen);
+    EXPECT_FALSE(tried.why_not.empty());
+  }
+  EXPECT_GT(early.tried[0].ns, 0);
   c.zipf(5'000, 1e6);
   const DenyFilterPlan dear = weigh(none);
   EXPECT_FALSE(dear.stacks());

@@ -118,14 +118,7 @@ void Sampler::offender(std::uint16_t flag, const Address &address, const Traits 
   sample.one_in = 1;
   sample.address = address.bytes;
   sample.traits = traits.bytes();
-  if (flag == wire::sample_offender_other) {
-    if (others_until_next_ != 0) {
-      --others_until_next_;
-      return;
-    }
-    others_until_next_ = others_one_in - 1;
-    sample.one_in = others_one_in;
-  }
+  if (flag == wire::sample_offender_other) sample.one_in = others_one_in;
   // A flood of new sources is sampled as far as control keeps up; nothing is lost that anybody waits for.
   if (flag != wire::sample_offender_met && rte_ring_count(ring(SampleSort::offenders)) > ring_samples / 2)
     return;

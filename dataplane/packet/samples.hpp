@@ -36,6 +36,15 @@ public:
   // The packets of a burst that has been judged.
   void take(const Burst &burst, const JudgeDenials &denials, WorkerCounters &counters) noexcept;
 
+  // Is the next packet that no memory knows to be sampled, as sample_offender_other?
+  [[nodiscard]] bool other_is_due() noexcept {
+    if (others_until_next_ == 0) {
+      others_until_next_ = others_one_in - 1;
+      return true;
+    }
+    --others_until_next_;
+    return false;
+  }
   // `flag`: sample_offender_...
   void offender(std::uint16_t flag, const Address &address, const Traits &traits,
                 WorkerCounters &counters) noexcept;

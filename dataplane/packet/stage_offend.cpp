@@ -135,9 +135,12 @@ private:
       ++spared;
     }
     if (spared != 0) counters_[CounterId::offender_spared].add(spared);
-    for (unsigned i = 0; i < e_.asked; ++i)
-      if ((met >> i & 1) == 0 && (told_ >> i & 1) == 0)
-        sampler_.offender(wire::sample_offender_other, e_.address[i], e_.traits[i], counters_);
+    for (PacketMask rest = ~(met | told_) & (~PacketMask{0} >> (burst_packets_max - e_.asked)); rest != 0;
+         rest &= rest - 1) {
+      if (!sampler_.other_is_due()) continue;
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      sampler_.offender(wire::sample_offender_other, e_.address[i], e_.traits[i], counters_);
+    }
     if (met != 0) act(met);
   }
 

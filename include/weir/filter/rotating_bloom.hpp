@@ -83,15 +83,14 @@ public:
   }
   // Bit i: key i is accepted. At most batch_max keys.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    for (const KeyHash key : keys) prefetch(key);
+    for (const KeyHash key : keys) prefetch_to_ask(key);
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(keys[i])} << i;
     return hits;
   }
-  void prefetch(KeyHash key) const noexcept {
-    Positions positions(key, salt_);
-    for (unsigned i = 0; i < shape_.hashes; ++i) __builtin_prefetch(&words_[place(positions.next()).pair]);
-  }
+  void prefetch(KeyHash key) const noexcept { prefetch_lines(key, shape_.hashes); }
+  // The first two lines: an absent key rarely reads more.
+  void prefetch_to_ask(KeyHash key) const noexcept { prefetch_lines(key, std::min(shape_.hashes, 2u)); }
 
   void insert(KeyHash key) noexcept {
     if (const std::uint64_t before = __atomic_fetch_add(&told_, 1, __ATOMIC_RELAXED);
@@ -150,6 +149,10 @@ private:
   RotatingBloom(const Shape &shape, std::uint64_t layer)
       : shape_(shape), salt_(remix({layer}, own_view)), words_(std::size_t{shape.words} * 2) {}
 
+  void prefetch_lines(KeyHash key, unsigned lines) const noexcept {
+    Positions positions(key, salt_);
+    for (unsigned i = 0; i < lines; ++i) __builtin_prefetch(&words_[place(positions.next()).pair]);
+  }
   [[nodiscard]] unsigned young_now() const noexcept { return __atomic_load_n(&young_, __ATOMIC_RELAXED) & 1; }
   [[nodiscard]] Place place(std::uint64_t uniform) const noexcept {
     __extension__ using Wide = unsigned __int128;

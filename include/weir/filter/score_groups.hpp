@@ -75,7 +75,12 @@ public:
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys,
                                        std::span<const float> scores) const noexcept {
     std::array<std::uint8_t, batch_max> in;
-    look_up(keys, scores, in);
+    look_up(keys, scores, in, [](const F &filter, KeyHash key) {
+      if constexpr (requires { filter.prefetch_to_ask(key); })
+        filter.prefetch_to_ask(key);
+      else if constexpr (requires { filter.prefetch(key); })
+        filter.prefetch(key);
+    });
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{ask(groups_[in[i]], keys[i])} << i;
     return hits;
@@ -83,7 +88,9 @@ public:
   // One after the other, as insert() would; lines are prefetched. At most batch_max keys.
   void insert_batch(std::span<const KeyHash> keys, std::span<const float> scores) noexcept {
     std::array<std::uint8_t, batch_max> in;
-    look_up(keys, scores, in);
+    look_up(keys, scores, in, [](const F &filter, KeyHash key) {
+      if constexpr (requires { filter.prefetch(key); }) filter.prefetch(key);
+    });
     for (std::size_t i = 0; i < keys.size(); ++i) tell(groups_[in[i]], keys[i]);
   }
 
@@ -97,13 +104,13 @@ private:
   static void tell(Group &group, KeyHash key) noexcept {
     if (group.filter) group.filter->insert(key);
   }
+  template <class Prefetch>
   void look_up(std::span<const KeyHash> keys, std::span<const float> scores,
-               std::array<std::uint8_t, batch_max> &in) const noexcept {
+               std::array<std::uint8_t, batch_max> &in, Prefetch prefetch) const noexcept {
     assert(keys.size() <= batch_max && keys.size() == scores.size());
     for (std::size_t i = 0; i < keys.size(); ++i) {
       in[i] = static_cast<std::uint8_t>(group_of(scores[i]));
-      if constexpr (requires(const F &f) { f.prefetch(keys[i]); })
-        if (const Group &group = groups_[in[i]]; group.filter) group.filter->prefetch(keys[i]);
+      if (const Group &group = groups_[in[i]]; group.filter) prefetch(*group.filter, keys[i]);
     }
   }
 

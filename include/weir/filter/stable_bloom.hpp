@@ -83,16 +83,14 @@ public:
   }
   // Bit i: key i is accepted. At most batch_max keys.
   [[nodiscard]] HitMask contains_batch(std::span<const KeyHash> keys) const noexcept {
-    for (const KeyHash key : keys) prefetch(key);
+    for (const KeyHash key : keys) prefetch_to_ask(key);
     HitMask hits = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) hits |= HitMask{contains(keys[i])} << i;
     return hits;
   }
-  void prefetch(KeyHash key) const noexcept {
-    Positions positions(key, salt_);
-    for (unsigned i = 0; i < shape_.hashes; ++i)
-      __builtin_prefetch(&words_[cells_.place(positions.next()).word]);
-  }
+  void prefetch(KeyHash key) const noexcept { prefetch_lines(key, shape_.hashes); }
+  // The first two lines: an absent key rarely reads more.
+  void prefetch_to_ask(KeyHash key) const noexcept { prefetch_lines(key, std::min(shape_.hashes, 2u)); }
 
   void insert(KeyHash key) noexcept {
     decrement_run();
@@ -140,6 +138,10 @@ private:
     for (std::uint32_t i = 0; i < cells_.per_word; ++i) ones_ |= std::uint64_t{1} << (i * cells_.width);
   }
 
+  void prefetch_lines(KeyHash key, unsigned lines) const noexcept {
+    Positions positions(key, salt_);
+    for (unsigned i = 0; i < lines; ++i) __builtin_prefetch(&words_[cells_.place(positions.next()).word]);
+  }
   [[nodiscard]] std::uint32_t count_in(CellPlace place) const noexcept {
     return load_cell(words_.data(), place) & cells_.mask();
   }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "tests/fuzz/fuzz.hpp"
+#include "weir/build/class_map_builder.hpp"
 #include "weir/build/deny_filter_builder.hpp"
 #include "weir/build/flow_table_builder.hpp"
 #include "weir/build/image_builder.hpp"
+#include "weir/build/offenders_builder.hpp"
 #include "weir/build/packet_rules_builder.hpp"
 #include "weir/build/seesaw_builder.hpp"
 #include "weir/image/reader.hpp"
@@ -37,9 +39,9 @@ struct Buffer {
 
 inline constexpr std::uint32_t test_hosts[] = {0, 0x0A000001, 0x0A000002, 0xC0000201, 0xFFFFFFFF};
 
-// Where denied IPv4 hosts stand: in tables behind a front filter, nowhere since a stacked filter judges them, or in words; or
-// with packet rules, flows and actions of lists beside them.
-enum class Honest : std::uint8_t { front, stack, words, rules };
+// Where denied IPv4 hosts stand: in tables behind a front filter, nowhere since a stacked filter judges them, or in words; with
+// packet rules, flows and actions of lists beside them; or nowhere since a chained filter judges them, with a class map and a memory of offenders.
+enum class Honest : std::uint8_t { front, stack, words, rules, chained };
 
 inline std::vector<std::byte> honest_packet_rules() {
   const std::vector<image::RuleEntry> rules{build::rule_entry("telnet", RuleAction::drop),
@@ -85,8 +87,17 @@ inline std::vector<std::byte> honest_list_actions() {
   return image::list_actions_section(entries);
 }
 
+inline std::vector<std::byte> honest_offenders() {
+  static constexpr std::array<build::ScoreGroup, 1> all{{{1, 1}}};
+  build::OffendersInput in;
+  in.targets = {.accepted = 0.05, .missed = 0.1, .gap = 200};
+  in.plan = build::plan_rotating_offenders({}, all, in.targets).value();
+  in.seed = 5;
+  return build::build_offenders(in).value();
+}
+
 inline Buffer make_honest_image(Honest kind) {
-  const bool stack = kind == Honest::stack;
+  const bool stack = kind == Honest::stack, chained = kind == Honest::chained;
   std::vector<build::EntryV4> v4;
   for (const std::uint32_t host : test_hosts) v4.push_back({.host = host, .length = 32, .list = 1});
   v4.push_back({.host = 0x0A000000, .length = 8, .list = 1});
@@ -129,12 +140,24 @@ inline Buffer make_honest_image(Honest kind) {
   plan.layers = {{.keys = 1, .bits = 6}, {.digits = 4}, {.keys = 1, .bits = 6}};
   plan.known = known;
   plan.spared = spared;
+  if (chained) {
+    plan.base = filter::FilterKind::chained_and_shared;
+    plan.fuse_below = false;
+    plan.layers = {{.digits = 6}, {.digits = 1}};
+  }
   build::DenyFilter section;
-  if (stack) {
+  std::vector<std::byte> class_map, offenders;
+  if (stack || chained) {
     auto made = build::build_deny_filter(input.deny, plan, input.seed);
     require(made.has_value(), "the honest stack is built");
     section = std::move(*made);
     input.deny_filter = section.input();
+  }
+  if (chained) {
+    class_map = build::build_class_map(input.deny, input.seed).value();
+    offenders = honest_offenders();
+    input.deny_filter.class_map = class_map;
+    input.offenders = offenders;
   }
   Buffer bytes(std::vector<std::byte>(build::image_bytes(input)));
   require(build::build_image(input, bytes.all()).has_value(), "the honest image is built");
@@ -143,7 +166,8 @@ inline Buffer make_honest_image(Honest kind) {
 }
 inline const Buffer &honest_image(Honest kind = Honest::front) {
   static const Buffer images[] = {make_honest_image(Honest::front), make_honest_image(Honest::stack),
-                                  make_honest_image(Honest::words), make_honest_image(Honest::rules)};
+                                  make_honest_image(Honest::words), make_honest_image(Honest::rules),
+                                  make_honest_image(Honest::chained)};
   return images[static_cast<std::size_t>(kind)];
 }
 

@@ -3,7 +3,8 @@
 //
 //   byte 0    bit 0: repair checksums; bit 1: the rest is an image as it stands, no edits; bit 2: the honest
 //             image is one whose denied hosts are judged by a stacked filter; else bit 3: whose denied IPv4 hosts stand in
-//             words; else bit 4: one with packet rules and flows
+//             words; else bit 4: one with packet rules and flows; else bit 5: one that a chained filter judges, with a class map
+//             and a memory of offenders
 //   then      [kind 1][place 4, little-endian][value 8] each
 //     kind 0  header and section table     1  the first 64 bytes of section place / 64
 //     kind 2  anywhere                      3  cut to place % size bytes
@@ -102,7 +103,35 @@ void ask_packet_rules(const image::ImageView &view) {
     }
 }
 
+// Whatever its tables hold, a class map names a list that denies something, alone and in a batch.
+void ask_class_map(const image::ImageView &view) {
+  if (view.class_map.empty()) return;
+  std::array<KeyHash, filter::batch_max> hosts;
+  std::array<std::uint32_t, filter::batch_max> numbers{};
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    hosts[i] = hash_v4(byteswap32(0x51000000 + static_cast<std::uint32_t>(i) * 7919), view.seeds_v4[32]);
+  view.class_map.numbers_of(hosts, numbers.data());
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const ListId list = view.class_map.list_of(hosts[i]);
+    require(image::ClassMapView::list_at(numbers[i]) == list, "a batch names the list that one host has");
+    require(std::ranges::any_of(view.lists, [&](const image::ListEntry &l) { return l.number == list; }),
+            "a class map names a list of the image");
+  }
+}
+
+void ask_offenders(const image::ImageView &view) {
+  if (view.offenders.empty()) return;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    const Address address = Address::from_host(0x0A000000 + i);
+    const float score = view.offenders.score_of(address, {});
+    require(view.offenders.group_of(score) < view.offenders.groups().size(), "a score has a group");
+    (void)view.offenders.spares(address);
+  }
+}
+
 void ask_everything(const image::ImageView &view) {
+  ask_class_map(view);
+  ask_offenders(view);
   ask_packet_rules(view);
   for (std::uint16_t list = 0; list < 5; ++list)
     if (const auto *const action = view.list_actions.of(ListId(list)); action != nullptr)
@@ -168,6 +197,7 @@ FUZZ_TARGET(image, data) {
   const fuzz::Honest kind = (flags & 4) != 0    ? fuzz::Honest::stack
                             : (flags & 8) != 0  ? fuzz::Honest::words
                             : (flags & 16) != 0 ? fuzz::Honest::rules
+                            : (flags & 32) != 0 ? fuzz::Honest::chained
                                                 : fuzz::Honest::front;
   Buffer image(raw ? data.subspan(1) : Bytes(honest_image(kind).all()));
   if (!raw) edit(image, data.subspan(1));

@@ -82,7 +82,7 @@ def frames():
 
 # ---- image: edits to an honest image, see image.cpp -------------------------------------------------
 
-REPAIR, RAW, STACK, WORDS, PACKET_RULES = 1, 2, 4, 8, 16
+REPAIR, RAW, STACK, WORDS, PACKET_RULES, CHAINED = 1, 2, 4, 8, 16, 32
 HEADER, SECTION, ANYWHERE, CUT = range(4)
 
 

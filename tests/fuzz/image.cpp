@@ -6,7 +6,7 @@
 //             words; else bit 4: one with packet rules and flows; else bit 5: one that a chained filter judges, with a class map
 //             and a memory of offenders
 //   then      [kind 1][place 4, little-endian][value 8] each
-//     kind 0  header and section table     1  the first 64 bytes of section place / 64
+//     kind 0  header and section table     1  byte place % 128 of section place / 128
 //     kind 2  anywhere                      3  cut to place % size bytes
 //
 // What attach() accepts is asked and changed; the sanitizers watch the borders. Without repair, any
@@ -44,19 +44,21 @@ void edit(Buffer &image, Bytes edits) {
   for (; edits.size() >= edit_bytes; edits = edits.subspan(edit_bytes)) {
     const auto place = load_unaligned<std::uint32_t>(edits.data() + 1);
     std::size_t offset = 0, room = image.bytes;
+    std::size_t at = place;
     const auto sections = sections_of(image.all());
     switch (static_cast<unsigned>(edits[0]) % 4) {
     case 0: room = std::min(room, sizeof(image::ImageHeader) + sections.size_bytes()); break;
     case 1:
       if (sections.empty()) continue;
-      offset = sections[place / 64 % sections.size()].offset;
-      room = 64;
+      offset = sections[place / 128 % sections.size()].offset;
+      room = std::min<std::size_t>(sections[place / 128 % sections.size()].bytes, 128);
+      at = std::min<std::size_t>(place % 128, room - std::min<std::size_t>(room, 8));
       break;
     case 2: break;
     case 3: image.bytes = place % (image.bytes + 1); continue;
     }
     if (room < 8 || offset > image.bytes || image.bytes - offset < room) continue;
-    std::copy_n(edits.data() + 5, 8, image.data.get() + offset + place % (room - 7));
+    std::copy_n(edits.data() + 5, 8, image.data.get() + offset + at % (room - 7));
   }
 }
 

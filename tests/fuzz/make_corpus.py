@@ -106,17 +106,17 @@ def images():
         yield f"section_{section}_outside", bytes([REPAIR]) + edit(HEADER, entry + 8, 1 << 30)
         yield f"section_{section}_overflow", bytes([REPAIR]) + edit(HEADER, entry + 16, (1 << 64) - 64)
         yield f"section_{section}_longer", bytes([REPAIR]) + edit(HEADER, entry + 16, 1 << 20)
-        yield f"section_{section}_zeroed", bytes([REPAIR]) + edit(SECTION, section * 64)
-        yield f"section_{section}_huge", bytes([REPAIR]) + edit(SECTION, section * 64, 0xFFFFFFFF_FFFFFFFF)
-        yield f"section_{section}_stash", bytes([REPAIR]) + edit(SECTION, section * 64 + 8, 0xFFFFFFFF << 32)
+        yield f"section_{section}_zeroed", bytes([REPAIR]) + edit(SECTION, section * 128)
+        yield f"section_{section}_huge", bytes([REPAIR]) + edit(SECTION, section * 128, 0xFFFFFFFF_FFFFFFFF)
+        yield f"section_{section}_stash", bytes([REPAIR]) + edit(SECTION, section * 128 + 8, 0xFFFFFFFF << 32)
     yield "stack_honest", bytes([STACK])
-    stack = 16 * 64  # of deny_judge among the sections
+    stack = 16 * 128  # of deny_judge among the sections
     for name, place, value in (("reserved0", 0, 2), ("rate", 24, 1 << 63), ("ranges", 40, 0xFFFFFFFF),
                                ("ranges_one_more", 40, 2), ("reserved", 56, 1 << 40)):
         yield "stack_" + name, bytes([REPAIR | STACK]) + edit(SECTION, stack + place, value)
         yield f"stack_{name}_unrepaired", bytes([STACK]) + edit(SECTION, stack + place, value)
     yield "words_honest", bytes([WORDS])
-    words = 5 * 64  # of deny_v4_hosts among the sections
+    words = 5 * 128  # of deny_v4_hosts among the sections
     for name, place, value in (("form", 0, 2 | 16 << 32), ("no_lines", 0, 1), ("few_lines", 0, 1 | 3 << 32),
                                ("many_lines", 0, 1 | 0xFFFFFFFF << 32), ("reserved", 24, 1)):
         yield "words_" + name, bytes([REPAIR | WORDS]) + edit(SECTION, words + place, value)
@@ -124,18 +124,30 @@ def images():
     yield "words_as_optional", bytes([REPAIR | WORDS]) + edit(HEADER, 192 + 32 * 5, 52 | 3 << 32)
     yield "words_elsewhere", bytes([REPAIR | WORDS]) + edit(HEADER, 192 + 32 * 5, 53 | 1 << 32)
     yield "rules_honest", bytes([PACKET_RULES])
-    rules, flows = 16 * 64, 17 * 64  # packet_rules and flow_table among the sections
+    rules, flows = 16 * 128, 17 * 128  # packet_rules and flow_table among the sections
     for name, place, value in (("no_rules", rules, 0), ("many_patterns", rules, 2 | 0xFFFFFFFF << 32),
                                ("many_ports", rules + 8, 0xFFFFFFFF), ("flows_seed", flows, 1),
                                ("flows_fewer", flows + 8, 19), ("flows_buckets", flows + 24, 0xFFFFFFFF_FFFFFFFF)):
         yield "rules_" + name, bytes([REPAIR | PACKET_RULES]) + edit(SECTION, place, value)
         yield f"rules_{name}_unrepaired", bytes([PACKET_RULES]) + edit(SECTION, place, value)
-    actions = 18 * 64  # list_actions among the sections
+    actions = 18 * 128  # list_actions among the sections
     for name, place, value in (("none", 0, 0), ("many", 0, 0xFFFFFFFF), ("reserved", 8, 1), ("allow_list", 64, 4 << 16),
                                ("no_list", 64, 9 | 4 << 16), ("pass", 64, 1 | 1 << 16), ("same_list", 80, 1 | 2 << 16),
                                ("rate", 84, 0), ("unknown_per", 80, 2 | 3 << 16 | 2 << 24)):
         yield "actions_" + name, bytes([REPAIR | PACKET_RULES]) + edit(SECTION, actions + place, value)
         yield f"actions_{name}_unrepaired", bytes([PACKET_RULES]) + edit(SECTION, actions + place, value)
+    yield "chained_honest", bytes([CHAINED])
+    judge, class_map, offenders = 16 * 128, 17 * 128, 18 * 128  # deny_judge, deny_class_map and offenders among the sections
+    for name, place, value in (("slots", judge + 64 + 16, 0xFFFFFFFF), ("map_nodes", class_map + 16, 0xFFFFFFFF),
+                               ("map_no_nodes", class_map + 16, 0), ("map_loop", class_map + 64, 0),
+                               ("map_other_list", class_map + 64, (1 << 31 | 5) | (1 << 31 | 5) << 32),
+                               ("map_allow_list", class_map + 64, 1 << 31 | 1 << 63), ("map_tables", class_map + 72, 0xFFFFFFFF_FFFFFFFF),
+                               ("map_value_bits", class_map + 80, 2), ("offenders_magic", offenders, 0),
+                               ("offenders_groups", offenders + 12, 0xFF | 200 << 32), ("offenders_no_groups", offenders + 12, 200 << 32),
+                               ("offenders_turn", offenders + 24, 0), ("offenders_trees", offenders + 72, 1 << 40),
+                               ("offenders_neighbours", offenders + 68, 77)):
+        yield "chained_" + name, bytes([REPAIR | CHAINED]) + edit(SECTION, place, value)
+        yield f"chained_{name}_unrepaired", bytes([CHAINED]) + edit(SECTION, place, value)
     for size in (0, 100, 191, 192, 700, 4096, 600_000):
         yield f"cut_{size}", bytes([REPAIR]) + edit(CUT, size)
     yield "raw", bytes([RAW]) + b"WEIRIMG1" + bytes(300)

@@ -2,6 +2,7 @@
 // list denies, and of packets beyond a rate, are told to it. An element is told once in some seconds, so that a flood from few
 // sources wears nothing else down.
 #include "dataplane/packet/burst_time.hpp"
+#include "dataplane/packet/offender_rows.hpp"
 #include "dataplane/packet/samples.hpp"
 #include "dataplane/packet/stages.hpp"
 #include "dataplane/sources/offender_memory.hpp"
@@ -58,11 +59,8 @@ void score(const OffendersView &view, Elements &e) noexcept {
     for (unsigned i = 0; i < e.count; ++i) e.score[i] = view.score_of(e.address[i], e.traits[i]);
     return;
   }
-  std::array<learn::FeatureRow, image::offender_feature_names.size()> rows;
-  for (unsigned i = 0; i < e.count; ++i) {
-    const image::OffenderFeatures features = view.features_of(e.address[i], e.traits[i]);
-    for (unsigned f = 0; f < rows.size(); ++f) rows[f].of[i] = features[f];
-  }
+  OffenderRows rows;
+  fill_rows(view, std::span(e.address).first(e.count), std::span(e.traits).first(e.count), rows);
   learn::Margins margins;
   view.trees().score(rows, margins);
   std::copy_n(margins.begin(), e.count, e.score.begin());

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t sources = 5'000, strangers = 2'000'000;
 constexpr double psi_of_sources = 0.9; // of the questions that nothing denies; others ask the rest
-constexpr double kept = 1.25;          // times a budget: what a measured rate may be off by chance
+constexpr double kept = 1.25;          // times a budget: what a built filter may be off from its plan
 
 struct Point {
   std::uint32_t hosts;
@@ -29,6 +30,7 @@ struct Point {
 struct Judged {
   std::string name;
   double bits_per_key = 0, efpr = 0, efpb = 0, known = 0, predicted_ns = 0;
+  double asked = 1; // strangers
   std::unique_ptr<Region> region;
   std::unique_ptr<WeirLookup> lookup;
   std::vector<double> mlookups;
@@ -84,6 +86,7 @@ private:
     std::uint64_t wrong = 0;
     const auto asked = static_cast<std::uint32_t>(std::min<std::size_t>(deny_.size(), strangers));
     for (std::uint32_t i = 0; i < asked; ++i) wrong += denies(stranger(i));
+    judged.asked = asked;
     judged.efpb = static_cast<double>(wrong) / asked;
     double cost = 0;
     for (const workload::HotSource &hot : negatives_.hottest) cost += denies(hot.address) ? hot.cost : 0;
@@ -119,7 +122,9 @@ std::string percent(double share) { return short_number(100 * share) + " %"; }
 // How many times as much as the best the chosen one takes, or errs.
 double regret_of(const Point &point, const std::vector<Judged> &all, std::size_t chosen) {
   const auto keeps = [&](const Judged &j) {
-    return j.efpr <= kept * point.budget && j.efpb <= kept * point.unknown_budget;
+    // Of few strangers so many more may be denied by chance, but for one time in seven hundred.
+    const auto most = [&](double budget) { return kept * budget + 3 * std::sqrt(budget / j.asked); };
+    return j.efpr <= most(point.budget) && j.efpb <= most(point.unknown_budget);
   };
   const bool any_keeps = std::ranges::any_of(all, keeps);
   if (any_keeps && !keeps(all[chosen])) return std::numeric_limits<double>::infinity();

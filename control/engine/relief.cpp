@@ -44,6 +44,11 @@ bool Relief::is_denied(const Address &address) const {
 
 void Relief::take(std::span<const wire::Sample> samples) {
   const auto now = push::Clock::now();
+  // A dataplane that has started again counts from nothing.
+  if (const std::uint32_t process = around_.pusher.channel().hello().process; process != in_error_of_) {
+    in_error_.clear();
+    in_error_of_ = process;
+  }
   for (const wire::Sample &sample : samples) {
     if (around_.live == nullptr) break;
     const Address address = address_in(sample);
@@ -123,14 +128,7 @@ bool Relief::take_verdict(const CheckedAddress &one) {
   return again && !one.denied;
 }
 
-// A dataplane that has started again counts from nothing.
-void Relief::count_in_error(const SampleToCheck &sample) {
-  if (const std::uint32_t process = around_.pusher.channel().hello().process; process != in_error_of_) {
-    in_error_.clear();
-    in_error_of_ = process;
-  }
-  in_error_[sample.list] += sample.weight;
-}
+void Relief::count_in_error(const SampleToCheck &sample) { in_error_[sample.list] += sample.weight; }
 
 // At once, and again should it still be denied a while later: another dataplane, another image.
 void Relief::relieve(const std::vector<Address> &addresses) {

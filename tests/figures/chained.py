@@ -14,20 +14,14 @@ import json
 import subprocess
 import sys
 
+from blocks import write
+
 RATES = [0, 0.001, 0.01, 0.05]
 
 
 def run(program, *arguments):
     done = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
-
-
-def write(path, blocks):
-    with open(path, "w", encoding="utf-8") as file:
-        for rows in blocks:
-            for row in rows:
-                print(*("-" if cell is None else cell for cell in row), file=file)
-            print("\n", file=file)
 
 
 def membership(report):

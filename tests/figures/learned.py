@@ -19,6 +19,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from blocks import write
+
 SHARES = [0, 0.05, 0.1, 0.25, 0.5, 0.75, 1]
 # Trees that can learn the keys by heart, as the paper's network can; ten others a member.
 SETTINGS = [["--members", 30000, "--others", 30000, "--auc", 0.99, "--trees", 400, "--depth", 6],
@@ -94,14 +96,6 @@ def times(program):
     return [[[b] + ns(b) for b in BITS]] + [[[b] + costs(b, 0.75, iops, 0) + costs(b, 1.0, iops, 0) for b in BITS]
                                             for iops in (1000, 40000)] \
         + [[[100 * share] + costs(10, 1.0, 1000, share) for share in shares]]
-
-
-def write(path, blocks):
-    with open(path, "w", encoding="utf-8") as file:
-        for rows in blocks:
-            for row in rows:
-                print(*("-" if cell is None else cell for cell in row), file=file)
-            print("\n", file=file)
 
 
 def main(kind, program, out):

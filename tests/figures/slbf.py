@@ -19,6 +19,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from blocks import write
+
 FILTERS = ["bf", "lbf", "sbf", "s-slbf", "g-slbf", "rotating", "rotating_learned"]
 FORGETFUL = FILTERS[2:]
 # AUC of [SLBF Table 3] and keys told, four fifths of [SLBF Table 2].
@@ -96,14 +98,6 @@ def stream(lab):
     return [decay, looks([(run, "g-slbf") for run in settling] + pairs[2:])] \
         + [[[gap] + [percent(named(run)[name]["fnr"]) for name in FORGETFUL] for gap, run in of.items()] for of in by_gap] \
         + [[[100 * share] + [percent(named(run)[name]["fpr"]) for name in FILTERS] for share, run in of.items()] for of in flipped]
-
-
-def write(path, blocks):
-    with open(path, "w", encoding="utf-8") as file:
-        for rows in blocks:
-            for row in rows:
-                print(*("-" if cell is None else cell for cell in row), file=file)
-            print("\n", file=file)
 
 
 def main(program, out):

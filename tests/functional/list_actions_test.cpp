@@ -1,8 +1,8 @@
 // Deny lists that do not just drop, through the real programs: from weir.yaml to verdicts, over a swap.
 #include "tests/support/capture_file.hpp"
 #include "tests/support/packets.hpp"
-#include "tests/support/process.hpp"
 #include "tests/support/replay_run.hpp"
+#include "tests/support/with_weirctl.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,25 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-class ListActions : public testing::Test {
-protected:
-  ListActions() { std::filesystem::create_directories(dir_ / "tmp"); }
-
-  int run(const std::vector<std::string> &arguments) {
-    std::vector<std::string> command{program("weirctl")};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    Child::Setup setup{
-        .arguments = command, .output = dir_ / "out", .errors = dir_ / "err", .directory = dir_.path()};
-    setup.environment.emplace_back("TMPDIR", dir_ / "tmp");
-    Child child(setup);
-    const auto code = child.wait(120s);
-    said = read_text(dir_ / "out") + read_text(dir_ / "err");
-    return code.value_or(-1);
-  }
-
-  TempDir dir_;
-  std::string said;
-};
+class ListActions : public WithWeirctl {};
 
 std::string lists(const std::string &on_match) {
   return "version: 1\nlists:\n"

@@ -1,7 +1,7 @@
 // Packet rules through the real programs: from weir.yaml and a file of flows to verdicts, over swaps.
-#include "tests/support/process.hpp"
 #include "tests/support/random_packet_rules.hpp"
 #include "tests/support/replay_run.hpp"
+#include "tests/support/with_weirctl.hpp"
 #include "weir/key/text.hpp"
 
 #include <gmock/gmock.h>
@@ -65,25 +65,7 @@ std::string yaml(const RuleSet &lists, const PacketRuleSet &rules) {
   return text;
 }
 
-class PacketRules : public testing::Test {
-protected:
-  PacketRules() { std::filesystem::create_directories(dir_ / "tmp"); }
-
-  int run(const std::vector<std::string> &arguments) {
-    std::vector<std::string> command{program("weirctl")};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    Child::Setup setup{
-        .arguments = command, .output = dir_ / "out", .errors = dir_ / "err", .directory = dir_.path()};
-    setup.environment.emplace_back("TMPDIR", dir_ / "tmp");
-    Child child(setup);
-    const auto code = child.wait(120s);
-    said = read_text(dir_ / "out") + read_text(dir_ / "err");
-    return code.value_or(-1);
-  }
-
-  TempDir dir_;
-  std::string said;
-};
+class PacketRules : public WithWeirctl {};
 
 TEST_F(PacketRules, judge_a_capture_as_the_oracle_does_under_one_configuration_after_the_other) {
   constexpr std::uint64_t generations = 4, loops = 20;

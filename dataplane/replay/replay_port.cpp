@@ -27,7 +27,7 @@ struct FreePool {
 using Ring = std::unique_ptr<rte_ring, FreeRing>;
 using Pool = std::unique_ptr<rte_mempool, FreePool>;
 
-constexpr unsigned ring_slots = 8192; // a ring holds one less: all mbufs of the pool
+constexpr unsigned ring_slots = 4096; // a ring holds one less: all mbufs of the pool
 
 std::string because(const char *what) {
   return std::string("replay: cannot make ") + what + ": " + rte_strerror(rte_errno);
@@ -122,7 +122,7 @@ Result<std::unique_ptr<ReplayPort>> ReplayPort::create(const ReplayOptions &opti
   parts->note_offset = TRY(note_field());
   parts->pool.reset(rte_pktmbuf_pool_create("weir_replay", pool_mbufs_count, 0, 0,
                                             RTE_PKTMBUF_HEADROOM + segment_bytes, SOCKET_ID_ANY));
-  if (!parts->pool) return fail(Errc::no_memory, because("the pool for 8191 packets (20 MiB)"));
+  if (!parts->pool) return fail(Errc::no_memory, because("the pool for 4095 packets (10 MiB)"));
 
   auto rx = make_ring("weir_replay_rx", RING_F_SP_ENQ | RING_F_SC_DEQ);
   auto tx = make_ring("weir_replay_tx", RING_F_SC_DEQ);

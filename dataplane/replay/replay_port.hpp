@@ -72,7 +72,7 @@ using ListNameOf = std::function<std::string(Reason reason, CounterSlot slot)>;
 
 class ReplayPort {
 public:
-  static constexpr unsigned pool_mbufs_count = 8191;
+  static constexpr unsigned pool_mbufs_count = 4095;
   static constexpr unsigned segment_bytes = 2048;
   static constexpr std::uint32_t frame_bytes_max = 262'144;
 

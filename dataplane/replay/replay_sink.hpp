@@ -34,7 +34,7 @@ public:
   [[nodiscard]] Status close();
 
 private:
-  static constexpr unsigned window_packets = 8192; // more than the pool can have under way
+  static constexpr unsigned window_packets = 4096; // more than the pool can have under way
   static_assert(window_packets > ReplayPort::pool_mbufs_count &&
                 (window_packets & (window_packets - 1)) == 0);
   static constexpr unsigned burst_packets_max = 64;

@@ -46,7 +46,7 @@ struct Stage {
     note_offset = rte_mbuf_dynfield_register(&field);
     pool = rte_pktmbuf_pool_create("fuzz", ReplayPort::pool_mbufs_count, 0, 0,
                                    RTE_PKTMBUF_HEADROOM + ReplayPort::segment_bytes, SOCKET_ID_ANY);
-    ring = rte_ring_create("fuzz", 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    ring = rte_ring_create("fuzz", 4096, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     require(note_offset >= 0 && pool != nullptr && ring != nullptr, "there is memory for packets");
   }
   std::unique_ptr<Eal> eal;

@@ -249,6 +249,7 @@ void Channel::hello(PeerId id) {
     hello.live.sequence = live->sequence;
   }
   hello.process = static_cast<std::uint32_t>(getpid());
+  hello.began = began_;
   send({id, 0}, wire::Type::hello, bytes_of(hello));
 }
 

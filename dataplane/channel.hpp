@@ -12,6 +12,7 @@
 #include "weir/wire/messages.hpp"
 
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -88,6 +89,7 @@ private:
   Answerer answer_;
   std::filesystem::path socket_;
   int listener_ = -1;
+  const std::uint32_t began_ = static_cast<std::uint32_t>(std::time(nullptr));
   PeerId last_peer_ = 0;
   std::map<PeerId, Peer> peers_;
   PeerId stager_ = 0;         // whose image is staged

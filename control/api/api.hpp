@@ -225,6 +225,7 @@ private:
   [[nodiscard]] Reply in_time(Reply reply);
   void look_after_entries();
   [[nodiscard]] Json in_rows(const Json &report) const;
+  [[nodiscard]] Json hits_of_lists(const Json &report) const;
   [[nodiscard]] std::string list_name(ListId number) const;
   [[nodiscard]] std::string list_of(const SampleTable::Row &row) const;
   [[nodiscard]] Engine::OnChange change_reply(Reply reply, std::string list = {});

@@ -35,19 +35,6 @@ Json stages_in(const Json &report) {
   return rows;
 }
 
-// What the judge of compact mode denied in error has no list: packets go from the list that the class map named to `compact`.
-void count_errors_apart(Json &rows, const std::string &list, double in_error) {
-  const auto row_of = [&rows](std::string_view name) {
-    return std::ranges::find_if(rows, [&](const Json &row) { return row.at("name") == name; });
-  };
-  const auto from = row_of(list), to = row_of(image::compact_list_name);
-  if (from == rows.end() || to == rows.end() || from == to) return;
-  const auto hits = push::count_in(*from, "hits");
-  const auto moved = std::min(hits, static_cast<std::uint64_t>(in_error));
-  (*from)["hits"] = hits - moved;
-  (*to)["hits"] = push::count_in(*to, "hits") + moved;
-}
-
 // {name: {packets, passed, dropped}} as rows.
 Json rule_rows(const Json &report) {
   Json rows = Json::array();
@@ -68,6 +55,23 @@ std::string Api::list_of(const SampleTable::Row &row) const {
   return no_list ? std::string(image::compact_list_name) : list_name(row.list);
 }
 
+// Of each list by its name. What the judge of compact mode denied in error has no list: it goes from the list that the
+// class map named to `compact`.
+Json Api::hits_of_lists(const Json &report) const {
+  Json hits = section_of(report, "lists");
+  const std::string none(image::compact_list_name);
+  if (!hits.contains(none)) return hits;
+  for (const auto &[list, in_error] : engine_.relief().denied_in_error()) {
+    const std::string name = list_name(list);
+    if (name == none || !hits.contains(name)) continue;
+    const std::uint64_t before = push::count_in(hits, name.c_str());
+    const std::uint64_t moved = std::min(before, static_cast<std::uint64_t>(in_error));
+    hits[name] = before - moved;
+    hits[none] = push::count_in(hits, none.c_str()) + moved;
+  }
+  return hits;
+}
+
 void Api::stats(const Json &, const Caller &, const Reply &reply) {
   ask_stats([this, reply](const Json &report) {
     if (!report.is_object())
@@ -79,7 +83,7 @@ void Api::stats(const Json &, const Caller &, const Reply &reply) {
 // The report has lists and generations as objects by name; rows are easier for whoever draws a table.
 Json Api::in_rows(const Json &report) const {
   Json answer = report;
-  const Json all_lists = section_of(report, "lists"), all_generations = section_of(report, "generations");
+  const Json all_lists = hits_of_lists(report), all_generations = section_of(report, "generations");
   Json lists = Json::array(), generations = Json::array();
   for (const auto &[name, hits] : all_lists.items()) {
     Json &row = lists.emplace_back(Json{{"name", name}, {"hits", hits}});
@@ -95,8 +99,6 @@ Json Api::in_rows(const Json &report) const {
     generations.push_back(
         {{"generation", number > 0 ? Json(number) : Json(generation)}, {"packets", packets}});
   }
-  for (const auto &[list, in_error] : engine_.relief().denied_in_error())
-    count_errors_apart(lists, list_name(list), in_error);
   answer["lists"] = std::move(lists);
   answer["rules"] = rule_rows(report);
   answer["generations"] = std::move(generations);
@@ -112,12 +114,14 @@ void Api::drops(const Json &, const Caller &, const Reply &reply) {
     for (const auto &[reason, counts] : all_reasons.items())
       if (const std::uint64_t packets = push::count_in(counts, "drop"); packets > 0)
         reasons.push_back({{"reason", reason}, {"packets", packets}});
+    const Json hits = hits_of_lists(report);
+    const auto add = [&](const std::string &name) {
+      lists.push_back({{"name", name}, {"hits", push::count_in(hits, name.c_str())}});
+    };
     if (engine_.rules())
       for (const RuleList &list : engine_.rules()->lists)
-        if (list.definition.action == Side::deny)
-          lists.push_back(
-              {{"name", list.definition.name},
-               {"hits", push::count_in(push::child(report, "lists"), list.definition.name.c_str())}});
+        if (list.definition.action == Side::deny) add(list.definition.name);
+    if (const std::string none(image::compact_list_name); push::count_in(hits, none.c_str()) > 0) add(none);
     for (const SampleTable::Row &row : engine_.traffic().samples().top(SampleTable::rows_max))
       if (row.denied && recent.size() < 20)
         recent.push_back(

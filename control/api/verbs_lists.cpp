@@ -91,7 +91,7 @@ void Api::list_show(const Json &request, const Caller &, const Reply &reply) {
     for (const RuleList &list : rules ? std::span(rules->lists) : std::span<const RuleList>())
       if (only.empty() || list.definition.name == only)
         shown.push_back({&list, engine_.dynamic().counts(list.number)});
-    const Json &hits = push::child(report, "lists");
+    const Json hits = hits_of_lists(report);
     const auto answer = [entries = std::move(entries)](Json lists) {
       Json result{{"lists", std::move(lists)}};
       if (!entries.is_null()) result["entries"] = entries;

@@ -26,6 +26,12 @@ bool is_of_judge(const wire::Sample &sample) {
   return sample.list == compact_list || (sample.flags & judged) != 0;
 }
 
+// Which run of the dataplane answers.
+std::pair<std::uint32_t, std::uint32_t> run_of(const push::Channel &channel) {
+  const wire::Hello &hello = channel.hello();
+  return {hello.process, hello.began};
+}
+
 } // namespace
 
 struct Relief::CheckedSamples {
@@ -44,11 +50,6 @@ bool Relief::is_denied(const Address &address) const {
 
 void Relief::take(std::span<const wire::Sample> samples) {
   const auto now = push::Clock::now();
-  // A dataplane that has started again counts from nothing.
-  if (const std::uint32_t process = around_.pusher.channel().hello().process; process != in_error_of_) {
-    in_error_.clear();
-    in_error_of_ = process;
-  }
   for (const wire::Sample &sample : samples) {
     if (around_.live == nullptr) break;
     const Address address = address_in(sample);
@@ -128,7 +129,18 @@ bool Relief::take_verdict(const CheckedAddress &one) {
   return again && !one.denied;
 }
 
-void Relief::count_in_error(const SampleToCheck &sample) { in_error_[sample.list] += sample.weight; }
+// A dataplane that has started again counts from nothing.
+void Relief::count_in_error(const SampleToCheck &sample) {
+  if (const auto run = run_of(around_.pusher.channel()); run != in_error_of_) {
+    in_error_.clear();
+    in_error_of_ = run;
+  }
+  in_error_[sample.list] += sample.weight;
+}
+
+std::map<ListId, double> Relief::denied_in_error() const {
+  return run_of(around_.pusher.channel()) == in_error_of_ ? in_error_ : std::map<ListId, double>{};
+}
 
 // At once, and again should it still be denied a while later: another dataplane, another image.
 void Relief::relieve(const std::vector<Address> &addresses) {

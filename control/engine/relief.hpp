@@ -56,7 +56,7 @@ public:
   [[nodiscard]] std::uint64_t relieved() const noexcept { return relieved_; } // sources, so far
   // Packets that the judge denied in error, as samples tell, by the list whose name the class map gave them; of the
   // dataplane that runs now.
-  [[nodiscard]] const std::map<ListId, double> &denied_in_error() const noexcept { return in_error_; }
+  [[nodiscard]] std::map<ListId, double> denied_in_error() const;
   // In the last minute or two: samples that were not held against the rules, sources denied in error without
   // a place in the overlay, and where they came from.
   [[nodiscard]] workload::BusyNetworks &left_out() noexcept { return left_out_; }
@@ -85,7 +85,7 @@ private:
   workload::SecondSight<Address> wrong_once_{32'768};
   workload::BusyNetworks left_out_, no_place_;
   std::map<ListId, double> in_error_;
-  std::uint32_t in_error_of_ = 0; // the process that counts them
+  std::pair<std::uint32_t, std::uint32_t> in_error_of_{}; // the run of the dataplane that counts them
   std::map<Address, push::Clock::time_point> relieved_at_;
   std::uint64_t relieved_ = 0;
   std::pair<Generation, std::uint64_t> known_asked_at_{}; // generation and sequence

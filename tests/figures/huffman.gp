@@ -18,6 +18,7 @@ plot data using 1:7 with linespoints pt 5 ps 0.6 lw 2 lc rgb '#d95f02' title 'on
 set yrange [0:*]
 set title "ns a symbol, decoded anywhere; the paper:\n15.5 and 1.17 % slower than the strawman" offset 0, -0.6
 set ylabel 'ns a symbol'
+set offsets 0, 0, graph 0.55, 0 # for the key
 set key top right samplen 2
 plot data using 1:8 with linespoints pt 7 ps 0.6 lw 2 lc rgb '#084594' title 'ChainedFilter', \
      '' using 1:9 with linespoints pt 7 ps 0.6 lw 2 lc rgb '#9ecae1' title 'shared slots', \

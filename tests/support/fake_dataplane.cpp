@@ -328,6 +328,7 @@ Result<std::vector<std::byte>> FakeDataplane::commit(const wire::Commit &wanted)
 wire::Hello FakeDataplane::hello() const {
   wire::Hello greeting;
   greeting.process = static_cast<std::uint32_t>(getpid());
+  greeting.began = began_;
   if (!live_) return greeting;
   greeting.live.store_id = live_->store_id;
   greeting.live.generation = Generation(live_->generation);
@@ -402,6 +403,14 @@ void FakeDataplane::hang_up() {
 void FakeDataplane::forget() {
   const std::lock_guard lock(mutex_);
   live_.reset();
+}
+
+void FakeDataplane::restart() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++began_;
+  }
+  hang_up();
 }
 
 void FakeDataplane::pretend(image::StoreId store, std::uint64_t generation, std::uint64_t sequence) {

@@ -44,6 +44,7 @@ public:
   void set_hook(Hook hook);
   void hang_up(); // closes the connection, keeps listening
   void forget();  // loses its image, as after a restart without state
+  void restart(); // another process with the same pid, as in a container, and the image that it had kept
   void pretend(image::StoreId store, std::uint64_t generation,
                std::uint64_t sequence = 0); // relabels what it runs
 
@@ -96,6 +97,7 @@ private:
   int listening_ = -1, bell_ = -1;
   mutable std::mutex mutex_;
   bool stopping_ = false, hanging_up_ = false;
+  std::uint32_t began_ = 1;
   Hook hook_;
   std::unique_ptr<Attached> live_, staged_;
   std::uint64_t stages_ = 0, deltas_ = 0;

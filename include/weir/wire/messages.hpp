@@ -79,7 +79,7 @@ inline constexpr std::size_t payload_bytes_max = message_bytes_max - sizeof(Head
 struct Hello {
   image::ImageIdentity live{}; // with the last delta applied; zero when nothing is attached, bytes always
   std::uint32_t process = 0;   // pid, for people
-  std::uint32_t reserved = 0;
+  std::uint32_t began = 0;     // in seconds since 1970, modulo 2^32: a pid comes back, in a container
 };
 static_assert(sizeof(Hello) == 48);
 

@@ -107,6 +107,28 @@ TEST_F(EngineDeny,
   EXPECT_EQ(bench.engine().deny_watch().wrongly_denied(), 3u);
 }
 
+// What the class map called a packet that no rule denies; counters of a dataplane that starts again begin at nothing.
+TEST_F(EngineDeny, errors_are_counted_by_the_list_that_was_named_and_of_the_run_that_counts) {
+  const auto named_hosts = [](const char *address) {
+    wire::Sample one = sample(address, wire::sample_by_stack);
+    one.list = 0; // hosts
+    one.one_in = 64;
+    return one;
+  };
+  const auto in_error = [&] { return bench.engine().relief().denied_in_error(); };
+  EXPECT_THAT(in_error(), testing::IsEmpty());
+  dataplane.send({named_hosts("80.0.0.1"), named_hosts("80.0.0.2"), named_hosts("11.0.1.7")});
+  ASSERT_TRUE(bench.run_until([&] { return !in_error().empty(); }));
+  EXPECT_THAT(in_error(), testing::ElementsAre(testing::Pair(ListId(0), 128))) << "a rule denies 11.0.1.7";
+  dataplane.restart();
+  ASSERT_TRUE(bench.run_until([&] { return in_error().empty(); }));
+  ASSERT_TRUE(bench.run_until_live());
+  EXPECT_THAT(in_error(), testing::IsEmpty()) << "before the first sample, too";
+  dataplane.send({named_hosts("80.0.0.3")});
+  ASSERT_TRUE(bench.run_until([&] { return !in_error().empty(); }));
+  EXPECT_THAT(in_error(), testing::ElementsAre(testing::Pair(ListId(0), 64)));
+}
+
 TEST_F(EngineDeny, a_flood_of_samples_to_check_keeps_nobody_waiting) {
   const std::uint64_t seed = test::seed_or(41);
   WEIR_TRACE_SEED(seed);

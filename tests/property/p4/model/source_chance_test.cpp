@@ -3,6 +3,7 @@
 #include "tests/p4/chance.hpp"
 #include "tests/p4/model.hpp"
 #include "tests/p4/pair.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/seed.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ TEST(P4SourceByChance, goes_the_way_of_the_model_whatever_the_registers_hold) {
   WEIR_TRACE_SEED(seed);
   Random random(seed);
   std::array<unsigned, reason_count> seen{};
-  for (unsigned round = 0; round < 60; ++round) {
+  for (unsigned round = 0; round < test::rounds(60); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     P4Pair pair(random, {});
     pair.change(20);

@@ -7,6 +7,7 @@
 #include "tests/p4/pair.hpp"
 #include "tests/p4/swx_burst.hpp"
 #include "tests/support/eal.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/seed.hpp"
 
 #include <gtest/gtest.h>
@@ -83,7 +84,7 @@ TEST_F(P4Generated, goes_the_way_of_the_model_whatever_the_registers_hold) {
   const std::uint64_t seed = test::seed_or(1924);
   WEIR_TRACE_SEED(seed);
   Random random(seed);
-  for (unsigned round = 0; round < 12 && !HasFailure(); ++round) {
+  for (unsigned round = 0; round < test::rounds(12) && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     P4Pair pair(random, {});
     pair.change(20);

@@ -3,6 +3,7 @@
 #include "tests/support/allow_filter_kind.hpp"
 #include "tests/support/deny_filter_case.hpp"
 #include "tests/support/image_memory.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/seed.hpp"
 #include "weir/image/allow_filter_writer.hpp"
 #include "weir/image/writer.hpp"
@@ -262,7 +263,7 @@ TEST_P(Deltas, leave_the_image_saying_what_an_ordered_map_says) {
   ASSERT_EQ(GetParam() != Kind::few_hosts_in_ranges, tables_hosts(first.ranges_v6[Side::deny]));
   ASSERT_EQ(GetParam() == Kind::hosts_as_points,
             !first.ranges_v4[Side::deny].empty() && first.ranges_v4[Side::deny].has_points());
-  for (int round = 0; round < 3000; ++round) {
+  for (unsigned round = 0; round < test::rounds(3000); ++round) {
     for (std::uint64_t n = g.below(12); n > 0; --n) {
       const auto side = static_cast<Side>(g.below(2));
       Rules &rules = state.rules[static_cast<unsigned>(side)];

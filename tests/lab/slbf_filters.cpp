@@ -61,11 +61,11 @@ Result<filter::LearnedBloom> bloom_groups(std::vector<float> thresholds, const f
 
 Result<filter::RotatingGroups> rotating_groups(std::vector<float> thresholds, const RotatingPlan &plan) {
   Groups<filter::RotatingBloom> groups;
-  for (std::size_t j = 0; j < plan.shapes.size(); ++j)
-    if (plan.shapes[j].words == 0)
-      groups.push_back({std::nullopt, plan.rates[j] >= 1 ? GroupAnswer::accept : GroupAnswer::reject});
+  for (std::size_t j = 0; j < plan.groups.size(); ++j)
+    if (const auto &[rate, shape] = plan.groups[j]; shape.words == 0)
+      groups.push_back({std::nullopt, rate >= 1 ? GroupAnswer::accept : GroupAnswer::reject});
     else
-      groups.push_back({TRY(filter::RotatingBloom::make(plan.shapes[j], j)), GroupAnswer::reject});
+      groups.push_back({TRY(filter::RotatingBloom::make(shape, j)), GroupAnswer::reject});
   return filter::RotatingGroups(
       TRY(filter::ScoreGroups<filter::RotatingBloom>::make(std::move(thresholds), std::move(groups))),
       plan.turn);
@@ -90,13 +90,12 @@ Errors predict(const RotatingPlan &plan, std::span<const ScoreGroup> groups, dou
   Errors out;
   const auto turn = static_cast<double>(plan.turn);
   for (std::size_t j = 0; j < groups.size(); ++j) {
-    if (plan.shapes[j].words == 0) {
-      (plan.rates[j] >= 1 ? out.fpr : out.fnr) += plan.rates[j] >= 1 ? groups[j].other : groups[j].told;
+    const auto &[rate, shape] = plan.groups[j];
+    if (shape.words == 0) {
+      (rate >= 1 ? out.fpr : out.fnr) += rate >= 1 ? groups[j].other : groups[j].told;
       continue;
     }
-    const double keys = groups[j].told * turn;
-    for (int i = 0; i < 32; ++i)
-      out.fpr += groups[j].other * plan.shapes[j].rate(keys, keys * (i + 0.5) / 32) / 32;
+    out.fpr += groups[j].other * build::rotating_mean_rate(shape, groups[j].told * turn);
     out.fnr += groups[j].told * (1 - std::clamp((2 * turn - gap) / turn, 0.0, 1.0));
   }
   return out;
@@ -156,24 +155,13 @@ Result<StreamContender> learned_bloom(const SlbfTask &task, const ScoredStream &
 
 std::uint64_t RotatingPlan::bits() const {
   std::uint64_t sum = 0;
-  for (const auto &shape : shapes) sum += shape.bits();
+  for (const auto &group : groups) sum += group.shape.bits();
   return sum;
 }
 
 RotatingPlan rotating_for(std::span<const ScoreGroup> groups, double rate, double turn) {
-  RotatingPlan plan{.turn = static_cast<std::uint64_t>(std::max(turn, 1.0)),
-                    .shapes = {},
-                    .rates = build::likelihood_rates(groups, rate)};
-  for (std::size_t j = 0; j < groups.size(); ++j) {
-    filter::RotatingBloomShape shape;
-    if (const double most = plan.rates[j]; most < 1 && most > 0) {
-      const double one = -std::expm1(std::log1p(-most) / 2);
-      if (const auto bloom = filter::Bloom::shape_for_rate(std::max(groups[j].told * turn, 1.0), one))
-        shape = {.words = bloom->size, .hashes = bloom->hashes, .turn = 0};
-    }
-    plan.shapes.push_back(shape);
-  }
-  return plan;
+  return {.turn = static_cast<std::uint64_t>(std::max(turn, 1.0)),
+          .groups = build::rotating_groups(groups, rate, turn)};
 }
 
 OneCut best_cut_for_bits(const ScoredStream &stream, double rate, double bits_a_gap) {

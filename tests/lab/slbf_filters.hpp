@@ -22,8 +22,7 @@ struct StreamContender {
 // What a pair of Bloom filters behind groups is: rates by likelihood, one turn for all.
 struct RotatingPlan {
   std::uint64_t turn = 1;
-  std::vector<filter::RotatingBloomShape> shapes; // 0 words: no filter
-  std::vector<double> rates;                      // most that a group may accept
+  std::vector<build::RotatingSetting> groups;
   [[nodiscard]] std::uint64_t bits() const;
 };
 // With at most `rate` accepted at any time.

@@ -48,6 +48,17 @@ Status check_bits(double bits) {
                                " MiB, at most 1024 are possible: remember less, or allow more errors");
 }
 
+// What few cells accept strays. Aims so low that five deviations more are still within a tenth above what is wanted.
+std::vector<GroupSetting> settings_within(std::span<const ScoreGroup> groups,
+                                          const OffenderTargets &targets) {
+  constexpr double deviations = 5, above = 0.1;
+  auto settings = best_groups_for(groups, targets.accepted, targets.missed);
+  const double spread =
+      deviations * groups_rate_spread(groups, settings, static_cast<double>(targets.gap));
+  if (spread <= std::log1p(above)) return settings;
+  return best_groups_for(groups, targets.accepted * (1 + above) * std::exp(-spread), targets.missed);
+}
+
 } // namespace
 
 Result<OffenderPlan> plan_stable_offenders(std::span<const float> thresholds,
@@ -55,7 +66,7 @@ Result<OffenderPlan> plan_stable_offenders(std::span<const float> thresholds,
                                            const OffenderTargets &targets) {
   TRY(check_groups(thresholds, groups, targets));
   const auto gap = static_cast<double>(targets.gap);
-  const auto settings = best_groups_for(groups, targets.accepted, targets.missed);
+  const auto settings = settings_within(groups, targets);
   TRY(check_bits(groups_bits(settings) * gap));
   OffenderPlan plan{.filter = OffenderFilter::stable, .groups = {}};
   for (std::size_t j = 0; j < groups.size(); ++j) {
@@ -91,26 +102,22 @@ Result<OffenderPlan> plan_rotating_offenders(std::span<const float> thresholds,
   TRY(check_groups(thresholds, groups, targets));
   const auto turn = static_cast<double>(targets.gap);
   OffenderPlan plan{.filter = OffenderFilter::rotating, .turn = targets.gap, .groups = {}};
-  const auto rates = likelihood_rates(groups, targets.accepted);
-  constexpr int looks = 32; // over a turn
+  const auto settings = rotating_groups(groups, targets.accepted, turn);
   for (std::size_t j = 0; j < groups.size(); ++j) {
     image::OffenderGroup g = group_of(thresholds, j, groups[j]);
-    const double keys = std::max(groups[j].told * turn, 1.0);
-    if (rates[j] >= 1) {
+    const auto &[rate, shape] = settings[j];
+    if (rate >= 1) {
       g.answer = image::OffenderAnswer::accept;
       plan.accepted += groups[j].other;
-    } else if (rates[j] <= 0) {
+    } else if (rate <= 0) {
       plan.missed += groups[j].told;
     } else {
-      const auto bloom = filter::Bloom::shape_for_rate(keys, -std::expm1(std::log1p(-rates[j]) / 2));
-      if (!bloom) return std::unexpected(check_bits(std::numeric_limits<double>::max()).error());
-      const filter::RotatingBloomShape shape{bloom->size, bloom->hashes, 0};
+      if (shape.words == 0) return std::unexpected(check_bits(std::numeric_limits<double>::max()).error());
       g.answer = image::OffenderAnswer::filter;
       g.words = shape.words;
       g.hashes = static_cast<std::uint8_t>(shape.hashes);
       plan.cell_bits += shape.bits();
-      for (int i = 0; i < looks; ++i)
-        plan.accepted += groups[j].other * shape.rate(keys, keys * (i + 0.5) / looks) / looks;
+      plan.accepted += groups[j].other * rotating_mean_rate(shape, groups[j].told * turn);
     }
     plan.groups.push_back(g);
   }

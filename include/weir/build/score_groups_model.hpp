@@ -18,6 +18,7 @@
 #pragma once
 
 #include "weir/build/stable_bloom_model.hpp"
+#include "weir/filter/rotating_bloom.hpp"
 
 #include <vector>
 
@@ -95,6 +96,33 @@ enum class Setting : std::uint8_t { printed, corrected, best };
   return rates;
 }
 
+// A pair of Bloom filters that take turns behind a group's scores.
+struct RotatingSetting {
+  double rate = 1;                  // at most, at any time; 1: no filter, all are accepted; 0: all are rejected
+  filter::RotatingBloomShape shape; // 0 words: no filter, or none that fits
+};
+// Rates by likelihood, one turn for all; of keys that were never told at most `rate` are accepted at any time.
+[[nodiscard]] inline std::vector<RotatingSetting> rotating_groups(std::span<const ScoreGroup> groups,
+                                                                  double rate, double turn) {
+  const std::vector<double> rates = likelihood_rates(groups, rate);
+  std::vector<RotatingSetting> out;
+  for (std::size_t j = 0; j < groups.size(); ++j) {
+    out.push_back({rates[j], {}});
+    if (rates[j] >= 1 || rates[j] <= 0) continue;
+    const double one = -std::expm1(std::log1p(-rates[j]) / 2); // of either filter, when both are full
+    if (const auto bloom = filter::Bloom::shape_for_rate(std::max(groups[j].told * turn, 1.0), one))
+      out.back().shape = {.words = bloom->size, .hashes = bloom->hashes, .turn = 0};
+  }
+  return out;
+}
+// Share of absent keys accepted, mean over a turn of so many keys.
+[[nodiscard]] inline double rotating_mean_rate(const filter::RotatingBloomShape &shape, double keys) noexcept {
+  constexpr int looks = 32;
+  double sum = 0;
+  for (int i = 0; i < looks; ++i) sum += shape.rate(keys, keys * (i + 0.5) / looks) / looks;
+  return sum;
+}
+
 [[nodiscard]] inline std::vector<double> group_rates(std::span<const ScoreGroup> groups, double rate,
                                                      Setting setting) {
   if (setting == Setting::best) return likelihood_rates(groups, rate);
@@ -129,6 +157,20 @@ enum class Setting : std::uint8_t { printed, corrected, best };
                                  : 1);
   }
   return sum;
+}
+// How far the rate strays from groups_rate() as a part of it: the standard deviation over groups that stray by themselves.
+[[nodiscard]] inline double groups_rate_spread(std::span<const ScoreGroup> groups,
+                                               std::span<const GroupSetting> settings, double gap) noexcept {
+  double sum = 0;
+  for (std::size_t j = 0; j < groups.size(); ++j) {
+    if (settings[j].rate >= 1 || settings[j].bits_a_gap <= 0) continue;
+    const StableLaw &law = settings[j].law;
+    const double part = groups[j].other * stable_rate(law) *
+                        stable_rate_spread(law, settings[j].bits_a_gap * gap * stable_cells_a_bit(law.max));
+    sum += part * part;
+  }
+  const double rate = groups_rate(groups, settings);
+  return rate > 0 ? std::sqrt(sum) / rate : 0;
 }
 // As printed, eq. (15) and (16): each group at the whole gap.
 [[nodiscard]] inline double groups_missed_printed(std::span<const ScoreGroup> groups,
@@ -252,42 +294,54 @@ private:
   double told_ = 0; // share of the keys told that fall into groups with filters
 };
 
-// The best setting within so many bits an insertion of the gap.
-[[nodiscard]] inline std::vector<GroupSetting> best_groups(std::span<const ScoreGroup> groups, double rate,
-                                                           double bits) {
+// Takes groups out that get next to no bits: all with less than half a bit an insertion, else the poorest with less than two. False: none.
+[[nodiscard]] inline bool leave_out_poor(std::span<const ScoreGroup> groups,
+                                         std::span<const GroupSetting> settings, std::vector<bool> &in) {
+  bool left_out = false;
+  std::size_t poorest = groups.size();
+  double fewest = 2;
+  for (std::size_t j = 0; j < groups.size(); ++j) {
+    if (!in[j] || settings[j].rate >= 1) continue;
+    const double bits = groups[j].told > 0 ? settings[j].bits_a_gap / groups[j].told : 0;
+    if (bits < 0.5) in[j] = false, left_out = true;
+    if (bits < fewest) fewest = bits, poorest = j;
+  }
+  if (left_out || poorest == groups.size()) return left_out;
+  in[poorest] = false;
+  return true;
+}
+// The best of the settings with ever fewer groups, as long as they get better. `settle(in)`: with these; `cost(settings)`: less is better.
+template <class Settle, class Cost>
+[[nodiscard]] std::vector<GroupSetting> best_of_fewer(std::span<const ScoreGroup> groups, Settle settle,
+                                                      Cost cost) {
   std::vector<bool> in(groups.size(), true);
   std::vector<GroupSetting> best;
   for (;;) {
-    auto next = BestGroups(groups, rate, in).settings(bits);
-    bool left_out = false;
-    for (std::size_t j = 0; j < groups.size(); ++j)
-      if (in[j] && next[j].rate < 1 && next[j].bits_a_gap < 0.5 * groups[j].told)
-        in[j] = false, left_out = true;
-    if (best.empty() || groups_missed(groups, next) < groups_missed(groups, best))
-      best = std::move(next);
-    else
-      return best;
-    if (!left_out) return best;
+    std::vector<GroupSetting> next = settle(in);
+    const bool fewer = leave_out_poor(groups, next, in);
+    if (!best.empty() && !(cost(next) < cost(best))) return best;
+    best = std::move(next);
+    if (!fewer) return best;
   }
+}
+
+// The best setting within so many bits an insertion of the gap.
+[[nodiscard]] inline std::vector<GroupSetting> best_groups(std::span<const ScoreGroup> groups, double rate,
+                                                           double bits) {
+  return best_of_fewer(
+      groups, [&](const std::vector<bool> &in) { return BestGroups(groups, rate, in).settings(bits); },
+      [&](const std::vector<GroupSetting> &settings) { return groups_missed(groups, settings); });
 }
 // The best setting that misses no more, in the fewest bits. Errors of the rate are at most `rate` in either.
 [[nodiscard]] inline std::vector<GroupSetting> best_groups_for(std::span<const ScoreGroup> groups,
                                                                double rate, double missed) {
-  std::vector<bool> in(groups.size(), true);
-  std::vector<GroupSetting> best;
-  for (;;) {
-    const BestGroups with(groups, rate, in);
-    auto next = with.settings(with.bits_for(missed));
-    bool left_out = false;
-    for (std::size_t j = 0; j < groups.size(); ++j)
-      if (in[j] && next[j].rate < 1 && next[j].bits_a_gap < 0.5 * groups[j].told)
-        in[j] = false, left_out = true;
-    if (best.empty() || groups_bits(next) < groups_bits(best))
-      best = std::move(next);
-    else
-      return best;
-    if (!left_out) return best;
-  }
+  return best_of_fewer(
+      groups,
+      [&](const std::vector<bool> &in) {
+        const BestGroups with(groups, rate, in);
+        return with.settings(with.bits_for(missed));
+      },
+      [](const std::vector<GroupSetting> &settings) { return groups_bits(settings); });
 }
 
 // K_j, Max_j, P_j and bits as the paper's steps give them, printed or corrected. K_j and Max_j are chosen for equal

@@ -51,6 +51,13 @@ struct StableLaw {
   return std::pow(1 - std::pow(law.decrements / (law.decrements + law.hashes), law.max), law.hashes);
 }
 
+// How far the settled rate strays from stable_rate() while keys come, as a part of it: its standard deviation, were each of so
+// many cells zero or not by itself. Real filters stray 0.6 to 0.9 of that: a key always sets K cells, and as many are worn down.
+[[nodiscard]] inline double stable_rate_spread(const StableLaw &law, double cells) noexcept {
+  const double zero = std::pow(law.decrements / (law.decrements + law.hashes), law.max);
+  return zero < 1 && cells > 0 ? law.hashes * std::sqrt(zero / ((1 - zero) * cells)) : 0;
+}
+
 // P for a settled rate: (19) as it has to be, eq. (6) solved for P.
 [[nodiscard]] inline double stable_decrements(double rate, unsigned hashes, unsigned max) noexcept {
   const double zero = 1 - std::pow(rate, 1.0 / hashes);

@@ -80,6 +80,17 @@ Result<ClassifiersReport> run_classifiers(const ClassifiersTask &task) {
                                set.unseen_members.samples, set.unseen_others.samples, task.comparison))};
 }
 
+nlohmann::ordered_json rows_of(const std::vector<Classifier> &classifiers) {
+  nlohmann::ordered_json rows;
+  for (const Classifier &c : classifiers)
+    rows.push_back({{"name", c.name},
+                    {"auc", c.auc},
+                    {"bits", c.bits},
+                    {"training_seconds", c.training_seconds},
+                    {"mops", c.mops}});
+  return rows;
+}
+
 std::string json_of(const ClassifiersReport &report) {
   const LearnableTask &keys = report.task.keys;
   nlohmann::ordered_json json;
@@ -90,12 +101,7 @@ std::string json_of(const ClassifiersReport &report) {
   json["unseen"] = keys.unseen;
   json["auc_asked"] = keys.auc;
   json["auc_possible"] = report.auc_possible;
-  for (const Classifier &c : report.classifiers)
-    json["classifiers"].push_back({{"name", c.name},
-                                   {"auc", c.auc},
-                                   {"bits", c.bits},
-                                   {"training_seconds", c.training_seconds},
-                                   {"mops", c.mops}});
+  json["classifiers"] = rows_of(report.classifiers);
   return json.dump(2);
 }
 

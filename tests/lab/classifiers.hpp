@@ -4,6 +4,8 @@
 #include "tests/lab/learnable.hpp"
 #include "weir/base/result.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,6 +17,8 @@ struct Classifier {
   std::uint64_t bits = 0;
   double auc = 0, training_seconds = 0, mops = 0; // mops: million predictions a second of ready features
 };
+
+[[nodiscard]] nlohmann::ordered_json rows_of(const std::vector<Classifier> &classifiers);
 
 struct ComparisonTask {
   learn::TreesTask trees{.trees = 200, .depth = 4};

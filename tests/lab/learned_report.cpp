@@ -55,12 +55,7 @@ std::string json_of(const LearnedReport &report) {
                               {"auc_unseen", row.auc_unseen},
                               {"model_not_counted", json_of(row.uncounted, false)},
                               {"model_counted", json_of(row.counted, true)}});
-  for (const Classifier &c : report.classifiers)
-    json["classifiers"].push_back({{"name", c.name},
-                                   {"auc", c.auc},
-                                   {"bits", c.bits},
-                                   {"training_seconds", c.training_seconds},
-                                   {"mops", c.mops}});
+  if (!report.classifiers.empty()) json["classifiers"] = rows_of(report.classifiers);
   return json.dump(2);
 }
 

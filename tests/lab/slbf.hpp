@@ -63,6 +63,7 @@ struct SlbfReport {
   unsigned groups = 0;
   std::vector<build::ScoreGroup> estimated;
   std::vector<std::uint64_t> looked_after; // insertions before each look
+  std::uint64_t asked_a_look = 0;
   std::vector<SlbfFilter> filters;
   std::vector<SlbfSetting> settings;
   SlbfLeast least;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char *footer = R"(
 Filters that remember an endless stream [SLBF]. Every key told is asked for again after --gap others (fnr), other keys are asked for at
-37 looks (looked_after) while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
+37 looks (looked_after; asked_a_look keys each) while the stream goes by (fpr: mean of the second half, at the end for bf and lbf, which fill up). Without --bits each
 filter takes what its model says it needs for --epsilon and --missed; with --bits all take as much, the classifier's --model-bits included.
 Synthetic scores are those of the best classifier there can be with an AUC of --auc; a file has a label (1: told) and a score between
 0 and 1 a line, and every fifth line is a sample to estimate p and q from. Of a capture the elements are a source's address with the traits that the

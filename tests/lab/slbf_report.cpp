@@ -90,6 +90,7 @@ std::string json_of(const SlbfReport &report) {
     groups.push_back({{"p", group.other}, {"q", group.told}});
   json["groups"] = std::move(groups);
   json["looked_after"] = report.looked_after;
+  json["asked_a_look"] = report.asked_a_look;
   json["filters"] = Json::array();
   for (const SlbfFilter &filter : report.filters) json["filters"].push_back(json_of(filter, report));
   json["settings"] = Json::array();

@@ -34,6 +34,12 @@ struct OffenderDesk {
   SourceRates rates;
   std::array<Bucket, image::offender_groups_max> buckets;
 
+  // Beside a memory of `gap` insertions.
+  explicit OffenderDesk(std::uint64_t gap) : lately(4 * gap), rates(gap) {}
+  [[nodiscard]] static std::uint64_t bytes_for(std::uint64_t gap) noexcept {
+    return sizeof(OffenderDesk) + SeenLately::bytes_for(4 * gap) + SourceRates::bytes_for(gap);
+  }
+
   // A packet of this group now: may it pass? `limit` packets a second, `burst` at once.
   [[nodiscard]] bool takes_token(unsigned group, std::uint64_t now_ns, double limit, double burst) noexcept;
 };

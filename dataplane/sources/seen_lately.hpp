@@ -1,4 +1,4 @@
-// Addresses that a worker met lately, as 32 bits each in a table of fixed size: a tag, a time and whether
+// Addresses that a worker met lately, as 32 bits each in a table whose size is chosen once: a tag, a time and whether
 // control was told. Four places make a set, and a newcomer takes the one that was met longest ago; were there
 // but one, a host that comes all the time would hide for ever an address that shares its place with it.
 //
@@ -12,7 +12,9 @@
 
 #include "weir/base/hash.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,14 +23,19 @@ namespace weir::dataplane {
 
 class SeenLately {
 public:
-  static constexpr std::size_t places = std::size_t{1} << 20;
+  static constexpr std::size_t places = std::size_t{1} << 20, places_least = 4096;
   static constexpr std::uint32_t ways = 4; // of a set of 16 bytes, within a line
   static constexpr std::uint32_t ticks_a_second = 4;
   static constexpr std::uint32_t remembered_ticks = 120 * ticks_a_second;
   static constexpr std::uint32_t silent_ticks = 4 * ticks_a_second;
   enum class Sight : std::uint8_t { first, again, silent };
 
-  SeenLately() : table_(places / ways) {}
+  // Room for so many; a power of two up to `places`.
+  explicit SeenLately(std::uint64_t room = places)
+      : table_(bytes_for(room) / sizeof(Set)), mask_(static_cast<std::uint32_t>(table_.size() - 1)) {}
+  [[nodiscard]] static std::uint64_t bytes_for(std::uint64_t room) noexcept {
+    return std::bit_ceil(std::clamp<std::uint64_t>(room, places_least, places)) * sizeof(std::uint32_t);
+  }
 
   struct Place {
     std::uint32_t set = 0, tag = 0, way = 0; // the way is known once it has been met
@@ -40,11 +47,11 @@ public:
     return {static_cast<std::uint32_t>(key.bits % (places / ways)),
             static_cast<std::uint32_t>(key.bits >> (64 - tag_bits))};
   }
-  void prefetch(const Place &place) const noexcept { __builtin_prefetch(&table_[place.set], 1); }
+  void prefetch(const Place &place) const noexcept { __builtin_prefetch(&table_[place.set & mask_], 1); }
 
   // From now on it has been met.
   [[nodiscard]] Sight meet(Place &place, std::uint32_t tick) noexcept {
-    Set &set = table_[place.set];
+    Set &set = table_[place.set & mask_];
     std::uint32_t oldest = 0;
     for (std::uint32_t i = 0; i < ways; ++i) {
       // Of those that are equally old not the same each time.
@@ -65,7 +72,7 @@ public:
     set[place.way] = entry_of(place, tick);
     return Sight::first;
   }
-  void told(const Place &place) noexcept { table_[place.set][place.way] |= told_bit; } // behind meet()
+  void told(const Place &place) noexcept { table_[place.set & mask_][place.way] |= told_bit; } // behind meet()
 
 private:
   static constexpr unsigned tag_bits = 20, tick_bits = 10;
@@ -81,6 +88,7 @@ private:
     return place.tag << (32 - tag_bits) | in_use | (tick & tick_mask);
   }
   std::vector<Set> table_; // touched here, not in the middle of a burst
+  std::uint32_t mask_;
 };
 
 } // namespace weir::dataplane

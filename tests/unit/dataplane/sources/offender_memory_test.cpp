@@ -233,7 +233,7 @@ TEST(SourceRates, finds_who_sends_more_and_never_overstates) {
 }
 
 TEST(OffenderDesk, a_bucket_lets_its_rate_pass_and_no_more) {
-  const auto desk = std::make_unique<OffenderDesk>();
+  const auto desk = std::make_unique<OffenderDesk>(1000);
   constexpr std::uint64_t ms = 1'000'000;
   unsigned passed = 0;
   for (std::uint64_t t = 0; t < 10'000; ++t) passed += desk->takes_token(3, (5000 + t) * ms, 100, 20) ? 1 : 0;

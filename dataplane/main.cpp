@@ -62,7 +62,7 @@ Status finish_replay(Dataplane &dataplane, const Options &options) {
   auto end = dataplane.replay->finish();
   dataplane.stop_workers();
   if (!end) return std::unexpected(end.error());
-  return write_report(take_snapshot(dataplane), options.replay->report);
+  return write_report(dataplane, options.replay->report);
 }
 
 // Workers run: for how long did they not?

@@ -99,7 +99,8 @@ void Api::run(const Result<std::shared_ptr<const Json>> &fields, const Caller &c
                                                       {"offenders", &Api::offenders},
                                                       {"offender_mark", &Api::offender_mark},
                                                       {"offender_unmark", &Api::offender_mark},
-                                                      {"offender_train", &Api::offender_train}};
+                                                      {"offender_train", &Api::offender_train},
+                                                      {"offender_model", &Api::offender_model}};
   if (!fields) return answer(std::unexpected(fields.error()));
   const auto &verb = (**fields).at("verb").get_ref<const std::string &>();
   Caller admitted = caller;

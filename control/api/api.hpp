@@ -108,6 +108,8 @@
 //               done, marks
 // offender_train -
 //               what `learned` of offenders has
+// offender_model - (a memory file comes with it, for the model: control/offenders/model_file.hpp)
+//               model (its number), bytes
 // ping          -
 //               pid, generation
 // progress      -
@@ -214,6 +216,7 @@ private:
   void offenders(const Json &request, const Caller &caller, const Reply &reply);
   void offender_mark(const Json &request, const Caller &caller, const Reply &reply); // and unmark
   void offender_train(const Json &request, const Caller &caller, const Reply &reply);
+  void offender_model(const Json &request, const Caller &caller, const Reply &reply);
 
   // dataplane.cpp: the dataplane's answer to {"what": ...}, or after a while that there is none.
   void ask_dataplane(const std::string &question, std::function<void(Result<std::string>)> then);

@@ -85,6 +85,7 @@ constexpr std::array verbs{
     Verb{"offender_mark", {to_delete}},
     Verb{"offender_unmark", {to_delete}},
     Verb{"offender_train", {}},
+    Verb{"offender_model", {}},
 };
 
 constexpr Field prefix{"prefix", Type::text, true, 1, prefix_bytes_max};

@@ -1,12 +1,17 @@
 // Verbs about the memory of offenders.
 #include "control/api/api.hpp"
+#include "control/api/export.hpp"
 
 #include "weir/key/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -76,6 +81,23 @@ void Api::offender_mark(const Json &request, const Caller &caller, const Reply &
                                marked->no_room, marked->in_memory)));
         reply(Json{{"done", marked->done}, {"marks", marked->in_memory}});
       });
+}
+
+void Api::offender_model(const Json &, const Caller &caller, const Reply &reply) {
+  const auto model = engine_.offenders().model();
+  if (!model) return reply(fail(Errc::not_found, "nothing has been learned yet: there is no model to write"));
+  if (caller.fds.empty()) return reply(fail(Errc::usage, "offender_model: no memory file came with it"));
+  const int file = caller.fds.front()->get();
+  if (const Status fit = check_export_target(file); !fit) return reply(std::unexpected(fit.error()));
+  const std::string bytes = weir::offenders::model_file_of(*model);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t wrote = ::pwrite(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0)
+      return reply(fail(Errc::io, fmt::format("the model cannot be written: {}", std::strerror(errno))));
+    done += static_cast<std::size_t>(wrote);
+  }
+  reply(Json{{"model", model->number}, {"bytes", bytes.size()}});
 }
 
 void Api::offender_train(const Json &, const Caller &caller, const Reply &reply) {

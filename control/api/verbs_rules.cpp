@@ -291,7 +291,7 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
                             .build_ns_per_key = engine_.build_ns_per_key(),
                             .hot = engine_.traffic().hot_denied(),
                             .negatives = engine_.deny_watch().look(),
-                            .offender_model = engine_.offenders().model()};
+                            .offender_model = nullptr};
     // What weir-control itself holds for entries that were added by hand, whatever came before.
     const Json control{{"v4_entry_bytes", DynamicEntries::v4_bytes},
                        {"v6_entry_bytes", DynamicEntries::v6_bytes},
@@ -299,8 +299,10 @@ void Api::plan(const Json &request, const Caller &caller, const Reply &reply) {
     run_preview(engine_, request, caller, reply,
                 [now = std::move(now), control, state = engine_.options().state, live = engine_.rules(),
                  dynamic_bytes = engine_.dynamic().bytes(), came_along = !request.value("config", "").empty(),
-                 target = engine_.options().target](const Preview &seen) mutable -> Result<Json> {
+                 target = engine_.options().target,
+                 model = engine_.offenders().at_hand()](const Preview &seen) mutable -> Result<Json> {
                   const config::Config &config = seen.candidate.rules->config;
+                  now.offender_model = model.with(seen.candidate.offender_model.get());
                   const auto memory = TRY(memory_free());
                   build::BuildInput input = rules::build_input(seen.effective, config.policy);
                   input.family = family_of(target);

@@ -1,6 +1,7 @@
 #include "control/cli/check.hpp"
 
 #include "control/base/progress.hpp"
+#include "control/offenders/model_file.hpp"
 #include "control/rules/bundled_feed.hpp"
 #include "control/rules/comment.hpp"
 #include "control/rules/embedded.hpp"
@@ -93,6 +94,8 @@ Result<ReadRules> read_rules(const std::filesystem::path &file, control::Progres
         {.rule = rule.name,
          .body = std::make_shared<const rules::FlowBody>(flows ? std::move(*flows) : rules::FlowBody{})});
   }
+  if (auto model = offenders::load_model_file(read.config, nullptr); !model)
+    faults += (faults.empty() ? "" : "\n") + model.error().message;
   if (!faults.empty()) return fail(Errc::parse, faults);
   if (progress != nullptr) progress->begin(control::Progress::Phase::checking);
   auto told = check_guards(read);

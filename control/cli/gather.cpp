@@ -15,7 +15,7 @@ Status add_file(rules::BundleWriter &writer, const std::filesystem::path &file) 
 
 // A configuration that does not speak of files names none, and needs no reading here.
 Status add_lists(rules::BundleWriter &writer, const std::string &text, const std::filesystem::path &file) {
-  if (text.find("file") == std::string::npos) return {};
+  if (text.find("file") == std::string::npos && text.find("model") == std::string::npos) return {};
   const auto config = config::parse(text, file);
   if (!config) return std::unexpected(config.error());
   Error faults{Errc::io, ""};
@@ -28,6 +28,7 @@ Status add_lists(rules::BundleWriter &writer, const std::string &text, const std
   };
   for (const config::List &list : config->lists) add(list.file);
   for (const config::PacketRule &rule : config->rules) add(rule.file);
+  if (config->offenders) add(config->offenders->model);
   if (!faults.message.empty()) return std::unexpected(std::move(faults));
   return {};
 }

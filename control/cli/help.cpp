@@ -8,7 +8,7 @@ namespace weir::cli {
 
 namespace {
 
-constexpr std::array<VerbHelp, 29> verb_helps{{
+constexpr std::array<VerbHelp, 30> verb_helps{{
     {"replay", "send a capture file through a private weir and show what it decides",
      "Starts a private weir-dataplane and weir-control in a temporary folder, lets every packet of the\n"
      "capture pass the same worker that serves real ports, and prints the verdict table. Nothing is left\n"
@@ -149,8 +149,8 @@ constexpr std::array<VerbHelp, 29> verb_helps{{
      "what\n"
      "its classifier learned and looks at, groups of scores, bans. Marks are made by `weirctl offender`.",
      "weirctl offenders"},
-    {"offender", "mark and unmark offenders, train the classifier",
-     "Says of addresses that they are offenders or are not, and lets the classifier learn now.",
+    {"offender", "mark and unmark offenders, train and keep the classifier",
+     "Says of addresses that they are offenders or are not, lets the classifier learn now, and writes what it learned.",
      "weirctl offender mark 203.0.113.9"},
     {"offender mark", "say that addresses are offenders",
      "The memory takes packets of these addresses for an offender's until they are unmarked, over restarts\n"
@@ -164,6 +164,9 @@ constexpr std::array<VerbHelp, 29> verb_helps{{
      "The\n"
      "next image has it, and the memory begins empty.",
      "weirctl offender train"},
+    {"offender model", "write what the classifier learned to a file",
+     "Another gate begins with it under the key offenders.model, and needs no samples of its own.",
+     "weirctl offender model offenders.model"},
     {"doctor", "look for what is wrong here and say what to do",
      "Looks at hugepages, memory, sockets, permissions, versions, kernel features and files that a killed\n"
      "process left behind, and says a remedy for whatever is wrong. Works without a daemon. The exit code\n"

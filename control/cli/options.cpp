@@ -230,6 +230,9 @@ void CommandLine::add_offender_verbs() {
         ->add_option("ADDRESS", options.entries, "addresses, or - for standard input")
         ->required();
   verb(*offender, "offender train", Verb::offender_train);
+  verb(*offender, "offender model", Verb::offender_model)
+      ->add_option("FILE", options.file, "file to write")
+      ->required();
 }
 
 void CommandLine::add_replay() {

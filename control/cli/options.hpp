@@ -50,6 +50,7 @@ enum class Verb : std::uint8_t {
   offender_mark,
   offender_unmark,
   offender_train,
+  offender_model,
   doctor,
   completion,
 };

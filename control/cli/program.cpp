@@ -57,6 +57,7 @@ const char *request_name(Verb verb) {
   case Verb::offender_mark: return "offender_mark";
   case Verb::offender_unmark: return "offender_unmark";
   case Verb::offender_train: return "offender_train";
+  case Verb::offender_model: return "offender_model";
   default: return "status";
   }
 }
@@ -145,9 +146,12 @@ std::chrono::milliseconds patience(const Options &options) {
   }
 }
 
+// Answered with a file.
+bool writes_file(Verb verb) { return verb == Verb::list_export || verb == Verb::offender_model; }
+
 // What goes with the request: the files that it names, read here, or one that the answer is written into.
 Result<OwnedFd> passed_with(const Options &options) {
-  if (options.verb == Verb::list_export) return answer_file();
+  if (writes_file(options.verb)) return answer_file();
   if (options.verb == Verb::list_replace) return gather_list(fs::absolute(options.file));
   const bool configures = options.verb == Verb::plan || options.verb == Verb::diff ||
                           options.verb == Verb::apply || options.verb == Verb::explain;
@@ -169,7 +173,7 @@ Result<Json> asked(const Options &options, Streams streams) {
   Json answer = Json::parse(line, nullptr, false);
   if (!answer.is_object())
     return fail(Errc::parse, "weir-control answered something that is no JSON object.");
-  if (options.verb == Verb::list_export && flag_in(answer, "ok"))
+  if (writes_file(options.verb) && flag_in(answer, "ok"))
     if (auto placed = put_in_place(passed, options.file); !placed)
       return std::unexpected(std::move(placed.error()));
   return answer;

@@ -29,7 +29,8 @@ std::string render(const Options &options, const Json &answer, std::int64_t now,
   case Verb::offenders: return render_offenders(answer, now);
   case Verb::offender_mark:
   case Verb::offender_unmark:
-  case Verb::offender_train: return render_offender_change(options, answer, now);
+  case Verb::offender_train:
+  case Verb::offender_model: return render_offender_change(options, answer, now);
   case Verb::doctor: return render_doctor(answer);
   case Verb::top:
   case Verb::completion: break; // have no answer

@@ -34,6 +34,7 @@ using Json = nlohmann::json;
 [[nodiscard]] std::string render_stats(const Json &answer);
 [[nodiscard]] std::string render_drops(const Json &answer);
 [[nodiscard]] std::string render_offenders(const Json &answer, std::int64_t now);
+[[nodiscard]] std::string offenders_line(const Json &report);
 [[nodiscard]] std::string render_offender_change(const Options &options, const Json &answer,
                                                  std::int64_t now);
 

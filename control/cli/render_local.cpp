@@ -79,6 +79,7 @@ std::string generation_table(const Json &report) {
 
 std::string render_replay(const Json &report) {
   std::string text = verdict_table(report) + generation_table(report);
+  text += offenders_line(report);
   text += fmt::format("packets {}   pass {}   drop {}   lost {}   {}   memory: {}\n",
                       thousands_in(report, "packets"), thousands_in(report, "pass"),
                       thousands_in(report, "drop"), thousands_in(report, "lost"),

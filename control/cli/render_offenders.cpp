@@ -97,8 +97,24 @@ std::string render_offenders(const Json &answer, std::int64_t now) {
   return text + groups_text(answer);
 }
 
+// Of a replay: the line that says how offenders were remembered; empty: they were not.
+std::string offenders_line(const Json &report) {
+  const Json &memory = child(report, "offender_memory"), &counted = child(report, "offenders");
+  if (!memory.is_object()) return {};
+  const std::size_t groups = child(memory, "groups").size();
+  const bool stable = text_in(memory, "filter") == "stable";
+  const std::string filter = groups > 1 ? fmt::format("{}, {} groups of scores", stable ? "g-SLBF" : "rotating", groups)
+                                        : text_in(memory, "filter");
+  return fmt::format("offenders: {} in {}   told {}   asked {}   met {}   action {}\n", filter,
+                     bytes_text(count_in(memory, "cell_bits") / 8), thousands_in(counted, "told"),
+                     thousands_in(counted, "asked"), thousands_in(counted, "met"), text_in(memory, "action"));
+}
+
 std::string render_offender_change(const Options &options, const Json &answer, std::int64_t now) {
   if (options.verb == Verb::offender_train) return model_text(answer, now);
+  if (options.verb == Verb::offender_model)
+    return fmt::format("model {}, {} bytes: {}\n", text_in(answer, "model"), thousands_in(answer, "bytes"),
+                       options.file.string());
   return fmt::format("{} {}; {} marks in all\n", thousands_in(answer, "done"),
                      options.verb == Verb::offender_mark ? "marked" : "unmarked",
                      thousands_in(answer, "marks"));

@@ -253,6 +253,13 @@ Result<Candidate> read_candidate(const config::Config &config, std::string confi
     faults.code = body.error().code;
     faults.message += body.error().message;
   }
+  if (auto model = offenders::load_model_file(config, files)) {
+    candidate.offender_model = std::move(*model);
+  } else {
+    if (!faults.message.empty()) faults.message += '\n';
+    faults.code = model.error().code;
+    faults.message += model.error().message;
+  }
   if (!faults.message.empty()) return std::unexpected(std::move(faults));
   TRY(number_lists(candidate, live, store));
   find_left(candidate, live);

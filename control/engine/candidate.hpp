@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control/engine/rule_set.hpp"
+#include "control/offenders/model_file.hpp"
 #include "control/plan/plan.hpp"
 #include "control/rules/guards.hpp"
 #include "control/store/store.hpp"
@@ -48,12 +49,13 @@ struct Candidate {
   std::vector<std::size_t> unwritten_flows; // indexes in rules->flows
   std::vector<ListDiff> diffs;
   std::vector<LeftList> left;
+  std::shared_ptr<const offenders::ModelFile> offender_model; // that the configuration names; null: none
   std::vector<std::string> warnings;
 
   [[nodiscard]] bool is_written() const noexcept { return unwritten.empty() && unwritten_flows.empty(); }
 };
 
-// Reads all lists of a configuration. Lists whose content is what `live` (may be null) has keep its
+// Reads all lists of a configuration, the flows of its rules and its model of offenders. Lists whose content is what `live` (may be null) has keep its
 // version and memory, and lists that it has on the same side their number; others get a free one, which is
 // taken when the rules become live. All faults of all files come in one error.
 // The lists' files are those of `files`; without, they are opened. `progress` is told what was read.

@@ -219,7 +219,7 @@ void Engine::build_now() {
           change_->candidate.rules
               ? memory_of(change_->candidate, live_.get(), dynamic_.bytes(), false)
               : plan::ListsMemory{.lists_bytes = change_->rules->bytes_beside(nullptr) + dynamic_.bytes()},
-      .offender_model = offenders_.model(),
+      .offender_model = offenders_.at_hand().with(change_->candidate.offender_model.get()),
       .flows = change_->rules->flows,
       .offender_seed = offenders_.seed_for(change_->rules->config),
       .progress = &progress_};

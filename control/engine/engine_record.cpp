@@ -139,6 +139,7 @@ void Engine::go_live(bool in_force) {
   staged_.reset();
   if (change.record.id != 0) live_record_ = std::move(change.record);
   if (new_rules) keep_off_workers();
+  if (change.candidate.offender_model) offenders_.take_up(*change.candidate.offender_model);
   if (change.image) {
     const build::BuildReport &report = change.image->report;
     constexpr std::uint64_t keys_that_tell = 10'000;

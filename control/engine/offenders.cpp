@@ -19,7 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *seed_note = "offenders_seed", *model_note = "offenders_model";
+constexpr const char *seed_note = "offenders_seed", *model_note = "offenders_model",
+                     *file_note = "offenders_model_file";
 constexpr std::size_t first_samples = 2000; // of either side: enough for a first model
 constexpr std::uint64_t retry_s = 600;      // after a training that was refused
 constexpr std::size_t banned_max = 100'000; // that are remembered as banned
@@ -36,6 +37,7 @@ Status Offenders::resume() {
     TRY(around_.store.set_note(seed_note, std::to_string(seed_)));
   }
   samples_ = offenders::TrainingSet(seed_);
+  taken_up_ = around_.store.note(file_note);
   const std::string text = around_.store.note(model_note);
   if (text.empty()) return {};
   auto model = offenders::decode(text);
@@ -48,6 +50,15 @@ Status Offenders::resume() {
 
 const config::Offenders *Offenders::wanted() const {
   return around_.live && around_.live->config.offenders ? &*around_.live->config.offenders : nullptr;
+}
+
+void Offenders::take_up(const offenders::ModelFile &file) {
+  if (file.digest == taken_up_) return;
+  model_ = file.model;
+  taken_up_ = file.digest;
+  Status kept = around_.store.set_note(model_note, offenders::encode(*model_));
+  if (kept) kept = around_.store.set_note(file_note, taken_up_);
+  if (!kept) around_.say("offenders: the model is not kept, and a restart takes another: " + kept.error().message);
 }
 
 void Offenders::take(const wire::Sample &sample) {
@@ -71,9 +82,9 @@ void Offenders::look() {
   const bool enough = std::min(samples_.told().size(), samples_.others().size()) >=
                       std::min<std::size_t>(first_samples, of->train_samples);
   const bool due =
-      fresh ? enough : now >= model_->trained_at + static_cast<std::uint64_t>(of->train_every->count());
+      fresh || now >= model_->trained_at + static_cast<std::uint64_t>(of->train_every->count());
   const bool needs_none = of->filter == config::Offenders::Filter::stable;
-  if (!due || needs_none || now < tried_at_ + retry_s * (tried_at_ != 0 ? 1 : 0)) return;
+  if (!due || !enough || needs_none || now < tried_at_ + retry_s * (tried_at_ != 0 ? 1 : 0)) return;
   train([](const Result<std::shared_ptr<const offenders::Model>> &) {});
 }
 

@@ -2,6 +2,7 @@
 // dataplane's (dataplane/sources/offender_memory.hpp).
 //
 //   samples   -> training set -> train (a thread) -> model -> a note of the store -> an image with it
+//   a file that the configuration names           -> model, in place of what was learned before
 //             -> bans: what the memory met goes on a dynamic list, where the action says so
 //
 // A model and the seed of the memory are kept in the store, so that the bytes of the next image are those of this one and
@@ -11,7 +12,7 @@
 #include "control/engine/background.hpp"
 #include "control/engine/entry_request.hpp"
 #include "control/engine/rule_set.hpp"
-#include "control/offenders/model.hpp"
+#include "control/offenders/model_file.hpp"
 #include "control/offenders/training_set.hpp"
 #include "control/push/pusher.hpp"
 #include "control/store/store.hpp"
@@ -56,8 +57,11 @@ public:
   }
   void take(const wire::Sample &sample);
 
-  // What the next image gets; the model may be null.
+  // What was learned, or came with a configuration; null: nothing.
   [[nodiscard]] std::shared_ptr<const offenders::Model> model() const { return model_; }
+  [[nodiscard]] offenders::ModelAtHand at_hand() const { return {model_, taken_up_}; }
+  // It is that of the rules in force.
+  void take_up(const offenders::ModelFile &file);
   [[nodiscard]] std::uint64_t seed_for(const config::Config &config) const noexcept {
     return config.offenders ? config.offenders->seed.value_or(seed_) : seed_;
   }
@@ -80,6 +84,7 @@ private:
   Around around_;
   std::uint64_t seed_ = 0;
   std::shared_ptr<const offenders::Model> model_;
+  std::string taken_up_; // digest of the file
   std::vector<std::byte> neighbours_;
   offenders::TrainingSet samples_;
   OffenderElement element_{}; // of the samples

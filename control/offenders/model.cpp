@@ -22,6 +22,23 @@ std::vector<std::byte> bytes_of(const Json &json) {
   return {begin, begin + binary.size()};
 }
 
+// Most nets have no denied neighbours: two bytes of a net and one of its value, for each that has.
+constexpr std::size_t packed_bytes = 3;
+std::vector<std::byte> packed(std::span<const std::byte> neighbours) {
+  std::vector<std::byte> out;
+  for (std::size_t net = 0; net < neighbours.size(); ++net)
+    if (neighbours[net] != std::byte{0})
+      for (const std::byte part : {static_cast<std::byte>(net & 255), static_cast<std::byte>(net >> 8), neighbours[net]})
+        out.push_back(part);
+  return out;
+}
+std::vector<std::byte> unpacked(std::span<const std::byte> some) {
+  std::vector<std::byte> out(image::offender_neighbours);
+  for (; some.size() >= packed_bytes; some = some.subspan(packed_bytes))
+    out[std::to_integer<std::size_t>(some[0]) | std::to_integer<std::size_t>(some[1]) << 8] = some[2];
+  return out;
+}
+
 // What the dataplane would refuse is not kept.
 Status check(const Model &model) {
   const auto bad = [](const std::string &why) { return fail(Errc::parse, "the model of offenders: " + why); };
@@ -54,7 +71,7 @@ std::string encode(const Model &model) {
                   {"thresholds", model.thresholds},
                   {"groups", groups},
                   {"gains", model.gains},
-                  {"neighbours", binary(model.neighbours)},
+                  {"neighbours_packed", binary(packed(model.neighbours))},
                   {"trees", binary(model.trees)}};
   const std::vector<std::uint8_t> bytes = Json::to_cbor(json);
   return {bytes.begin(), bytes.end()};
@@ -74,7 +91,8 @@ Result<Model> decode(std::string_view text) {
     model.thresholds = json.at("thresholds").get<std::vector<float>>();
     for (const Json &group : json.at("groups")) model.groups.push_back({group.at(0), group.at(1)});
     model.gains = json.at("gains").get<std::vector<double>>();
-    model.neighbours = bytes_of(json.at("neighbours"));
+    model.neighbours = json.contains("neighbours") ? bytes_of(json.at("neighbours"))
+                                                   : unpacked(bytes_of(json.at("neighbours_packed")));
     model.trees = bytes_of(json.at("trees"));
   } catch (const Json::exception &error) {
     return fail(Errc::parse, std::string("the model of offenders cannot be read: ") + error.what());

@@ -180,16 +180,14 @@ private:
   }
 
   [[nodiscard]] PacketMask with_marks(PacketMask met) noexcept {
-    unsigned marked = 0;
     for (unsigned i = 0; i < e_.asked; ++i) {
       const Mark mark = memory_.marks().of(e_.address[i]);
       if (mark == Mark::forgotten) met &= ~(PacketMask{1} << i);
-      if (mark != Mark::marked) continue;
-      met |= PacketMask{1} << i;
-      ++marked;
+      if (mark == Mark::marked) marked_ |= PacketMask{1} << i;
     }
-    if (marked != 0) counters_[CounterId::offender_marked].add(marked);
-    return met;
+    if (marked_ != 0)
+      counters_[CounterId::offender_marked].add(static_cast<unsigned>(std::popcount(marked_)));
+    return met | marked_;
   }
 
   void act(PacketMask met) noexcept {
@@ -214,8 +212,10 @@ private:
       decision.reason = Reason::offender;
       burst_.special |= bit;
       burst_.dropped = verdict == Verdict::drop ? burst_.dropped | bit : burst_.dropped & ~bit;
+      // Who is marked is one to learn from, though the memory is not told.
+      const unsigned told = (marked_ >> i & 1) != 0 ? wire::sample_offender_told : 0;
       if (is_news({e_.key[i].bits ^ met_salt}))
-        sampler_.offender(wire::sample_offender_met, e_.address[i], e_.traits[i], counters_);
+        sampler_.offender(static_cast<std::uint16_t>(wire::sample_offender_met | told), e_.address[i], e_.traits[i], counters_);
     }
     counters_[CounterId::offender_met].add(static_cast<unsigned>(std::popcount(met)));
     if (limited != 0) counters_[CounterId::offender_limited].add(limited);
@@ -247,7 +247,7 @@ private:
   std::size_t workers_;
   std::uint64_t now_ns_;
   Elements e_;
-  PacketMask told_ = 0; // of elements
+  PacketMask told_ = 0, marked_ = 0; // of elements
 };
 
 } // namespace

@@ -332,8 +332,11 @@ Result<std::string> answer_query(const Dataplane &dataplane, std::string_view qu
               fmt::format("unknown query \"{}\": stats, info, offenders, explain or drops", what));
 }
 
-Status write_report(const Snapshot &snapshot, const std::filesystem::path &file) {
-  const std::string text = stats_json(snapshot) + "\n";
+Status write_report(const Dataplane &dataplane, const std::filesystem::path &file) {
+  Json report = stats(take_snapshot(dataplane));
+  if (Json memory = offenders_json(dataplane); memory.contains("cell_bits"))
+    report["offender_memory"] = std::move(memory);
+  const std::string text = report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const std::string temporary = file.string() + ".part";
   std::FILE *out = std::fopen(temporary.c_str(), "w");
   bool good = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();

@@ -18,6 +18,6 @@ namespace weir::dataplane {
 [[nodiscard]] std::string stats_json(const Snapshot &snapshot);
 
 // Writes the report beside `file` and renames it there.
-[[nodiscard]] Status write_report(const Snapshot &snapshot, const std::filesystem::path &file);
+[[nodiscard]] Status write_report(const Dataplane &dataplane, const std::filesystem::path &file);
 
 } // namespace weir::dataplane

@@ -127,6 +127,7 @@ struct Offenders {
   std::chrono::seconds ban_ttl{600};
   unsigned bans_a_minute = 60;
   std::optional<std::chrono::seconds> train_every = std::chrono::hours(1); // none: on request alone
+  std::filesystem::path model;       // a classifier to begin with; empty: none
   std::optional<std::uint64_t> seed; // of the memory; none: drawn once and kept
   unsigned train_samples = 20'000;   // of either side
   int line = 0;                      // where it stands

@@ -46,6 +46,7 @@ void read_offenders(Reader &r, const Node &node, const std::string &path) {
            {"false_positive_rate", r.budget(o.accepted)},
            {"miss_rate", r.budget(o.missed)},
            {"seed", seed(r, o.seed)},
+           {"model", r.file(o.model)},
            {"groups", r.or_word("auto", o.groups, 0u, r.number(o.groups, 2, 64))},
            {"tell", part(r, Field{"denied", r.boolean(o.tells_denied)},
                          Field{"above", r.whole(o.tells_above, 1, rate_max)})},

@@ -88,11 +88,13 @@ TEST(Access, of_a_group_that_is_not_there_says_so) {
 }
 
 TEST(Access, is_needed_for_changing_by_what_changes) {
-  for (const char *verb : {"list_add", "list_del", "list_replace", "apply", "confirm", "rollback"})
+  for (const char *verb : {"list_add", "list_del", "list_replace", "apply", "confirm", "rollback",
+                           "offender_mark", "offender_unmark", "offender_train"})
     EXPECT_EQ(right_for(verb, false), Right::change) << verb;
   for (const char *verb :
        {"status", "ping", "list_show", "list_export", "check", "plan", "diff", "generations", "log",
-        "progress", "explain", "stats", "drops", "drops_follow", "top"})
+        "progress", "explain", "stats", "drops", "drops_follow", "top",
+        "offenders", "offender_model"})
     EXPECT_EQ(right_for(verb, false), Right::read) << verb;
   EXPECT_EQ(right_for("plan", true), Right::change);
 }

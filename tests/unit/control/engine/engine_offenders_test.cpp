@@ -1,4 +1,5 @@
 // Offenders in the engine: what an image says of them, trainings from samples, marks, and bans within their budget.
+#include "control/offenders/model_file.hpp"
 #include "tests/support/engine_bench.hpp"
 #include "tests/support/fake_dataplane.hpp"
 
@@ -135,6 +136,44 @@ TEST_F(EngineOffenders, a_training_that_learns_nothing_is_refused_and_the_model_
   const auto model = train(); // by the schedule a refused one is not tried again at once
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(about().at("why_not"), "");
+}
+
+TEST_F(EngineOffenders, a_model_that_a_configuration_names_is_taken_up_once) {
+  send(2500, 2500);
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.remembers().model == 1; }));
+  ASSERT_TRUE(bench.run_until_live());
+  offenders::Model shipped = *bench.engine().offenders().model();
+  shipped.number = 7;
+  bench.write_list("shipped.model", offenders::model_file_of(shipped));
+  bench.configure(yaml("filter: slbf, false_positive_rate: 5%, model: shipped.model"));
+  ASSERT_TRUE(bench.apply(0, true));
+  EXPECT_EQ(dataplane.remembers().model, 7u);
+  EXPECT_EQ(about().at("model").at("number"), 7);
+  bench.restart();
+  ASSERT_TRUE(bench.run_until_live());
+  EXPECT_EQ(about().at("model").at("number"), 7) << "kept in the store";
+  // What is learned later stays under the same file.
+  send(2500, 2500);
+  const auto learned = train();
+  ASSERT_TRUE(learned) << learned.error().message;
+  ASSERT_TRUE(bench.run_until([&] { return dataplane.remembers().model == 8; }));
+  ASSERT_TRUE(bench.run_until_live());
+  ASSERT_TRUE(bench.apply(0, true));
+  EXPECT_EQ(dataplane.remembers().model, 8u);
+  // An apply that fails takes nothing up.
+  shipped.number = 20;
+  bench.write_list("shipped.model", offenders::model_file_of(shipped));
+  bench.configure(yaml("filter: slbf, false_positive_rate: 5%, model: shipped.model") + "nonsense: 1\n");
+  EXPECT_FALSE(bench.apply(0, true));
+  bench.configure(yaml("filter: slbf, element: header, model: shipped.model"));
+  EXPECT_FALSE(bench.apply(0, true));
+  EXPECT_EQ(about().at("model").at("number"), 8);
+}
+
+TEST_F(EngineOffenders, who_is_marked_is_one_to_learn_from) {
+  const auto both = static_cast<std::uint16_t>(wire::sample_offender_told | wire::sample_offender_met);
+  dataplane.send({sample(0xCB007109, both), sample(0xCB007109, wire::sample_offender_met)});
+  ASSERT_TRUE(bench.run_until([&] { return samples("told") == 1; }));
 }
 
 TEST_F(EngineOffenders, marks_are_the_dataplane_s_but_for_whom_nothing_may_deny) {

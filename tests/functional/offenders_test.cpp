@@ -61,5 +61,32 @@ TEST_F(OffendersReplay, who_was_denied_is_met_later_and_the_replay_repeats_itsel
   EXPECT_EQ(replay("again.csv"), once);
 }
 
+// What `make run` shows of offenders: g-SLBF from the first packet on, with the model that comes with the demo.
+TEST(OffendersOfTheDemo, are_remembered_behind_scores_and_met_when_their_list_is_gone) {
+  const TempDir dir;
+  const std::filesystem::path pcaps = source_tree() / "pcaps";
+  const auto replay = [&](bool json) {
+    std::vector<std::string> command{program("weirctl")};
+    if (json) command.emplace_back("-j");
+    for (const std::filesystem::path &part :
+         {std::filesystem::path("replay"), pcaps / "recorded/office.pcap", std::filesystem::path("--config"),
+          pcaps / "demo/today.yaml", std::filesystem::path("--apply"), pcaps / "demo/tomorrow.yaml",
+          std::filesystem::path("--loop"), std::filesystem::path("20")})
+      command.push_back(part);
+    Child child({command, dir / "out.log", dir / "err.log", dir.path()});
+    EXPECT_EQ(child.wait(std::chrono::seconds(60)).value_or(-1), 0) << read_text(dir / "err.log");
+    return read_text(dir / "out.log");
+  };
+  const nlohmann::json report = nlohmann::json::parse(replay(true));
+  const auto &memory = report.at("offender_memory");
+  EXPECT_EQ(memory.at("filter"), "stable");
+  EXPECT_EQ(memory.at("groups").size(), 6u);
+  EXPECT_LE(memory.at("predicted").at("missed"), 0.11);
+  EXPECT_GT(report.at("offenders").at("met"), 500) << "the guest, whose list is gone";
+  EXPECT_EQ(report.at("reasons_by_verdict").at("offender").at("pass"), report.at("offenders").at("met"));
+  EXPECT_THAT(replay(false), testing::ContainsRegex("offenders: g-SLBF, 6 groups of scores in [0-9.]+ KiB   told "
+                                                    "[0-9,]+   asked [0-9,]+   met [0-9,]+   action count"));
+}
+
 } // namespace
 } // namespace weir::test::offenders_test

@@ -1,12 +1,14 @@
 // The bytes of format version 5, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
 #include "tests/support/deny_filter_case.hpp"
+#include "tests/support/offenders_case.hpp"
 #include "weir/build/flow_table_builder.hpp"
 #include "weir/build/packet_rules_builder.hpp"
 #include "weir/build/prefix_ranges.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -24,6 +26,8 @@ constexpr const char *golden_cuckoo_file = "tests/golden/image_v5_cuckoo.hex";
 constexpr const char *golden_stack_file = "tests/golden/image_v5_stack.hex";
 constexpr const char *golden_rules_file = "tests/golden/image_v5_rules.hex";
 constexpr const char *golden_actions_file = "tests/golden/image_v5_actions.hex";
+constexpr const char *golden_offenders_file = "tests/golden/image_v5_offenders.hex";
+constexpr const char *golden_learned_offenders_file = "tests/golden/image_v5_offenders_learned.hex";
 constexpr const char *golden_stacked_file = "tests/golden/image_v5_stacked.hex";
 
 std::string hex_lines(Bytes bytes) {
@@ -135,6 +139,63 @@ TEST(Image, bytes_of_a_stack_that_judges_are_what_they_were) {
   const build::DenyFilter stack = build::build_deny_filter(in.deny, plan, in.seed).value();
   in.deny_filter = stack.input();
   expect_bytes(in, golden_stack_file);
+}
+
+image::OffenderGroup offender_group(float below, std::uint32_t words, image::OffenderAnswer answer) {
+  image::OffenderGroup g{};
+  g.below = below;
+  g.words = words;
+  g.told = g.other = image::stack_rate_parts(0.5);
+  g.hashes = 4;
+  g.answer = answer;
+  return g;
+}
+
+// A pair that takes turns, and a stable filter behind trees with ranges that are spared; sizes are given, not planned.
+TEST(Image, bytes_of_a_memory_of_offenders_are_what_they_were) {
+  using image::OffenderAnswer;
+  const auto image_of = [](const build::OffendersInput &offenders) {
+    return build::build_offenders(offenders).value();
+  };
+  build::BuildInput in;
+  in.identity.generation = 42;
+  in.seed = 0xC0FFEE;
+  build::OffendersInput offenders;
+  offenders.action = OffenderAction::rate_limit;
+  offenders.limit = 100, offenders.burst = 200;
+  offenders.tells_above = 1000;
+  offenders.seed = 77;
+  offenders.targets = {.accepted = 0.01, .missed = 0.1, .gap = 1000};
+  offenders.plan = {.filter = OffenderFilter::rotating,
+                    .turn = 1000,
+                    .groups = {offender_group(INFINITY, 200, OffenderAnswer::filter)},
+                    .cell_bits = 200 * 128,
+                    .accepted = 0.004};
+  const auto rotating = image_of(offenders);
+  in.offenders = rotating;
+  expect_bytes(in, golden_offenders_file);
+
+  const std::vector<Prefix> spared{parse_prefix("10.0.1.0/24").value(),
+                                   parse_prefix("2001:db8:1::/48").value()};
+  const auto trees = test::one_split(image::offender_features(OffenderElement::header), 1, 128, -1, 1);
+  const std::vector<std::byte> neighbours(image::offender_neighbours, std::byte{48});
+  offenders.element = OffenderElement::header;
+  offenders.action = OffenderAction::drop;
+  offenders.plan = {.filter = OffenderFilter::stable,
+                    .groups = {offender_group(0, 300, OffenderAnswer::filter),
+                               offender_group(INFINITY, 0, OffenderAnswer::accept)},
+                    .cell_bits = 300 * 64,
+                    .accepted = 0.01,
+                    .missed = 0.09};
+  offenders.plan.groups[0].max = 3;
+  offenders.plan.groups[0].decrements = 12.25;
+  offenders.model = 1;
+  offenders.spared = spared;
+  offenders.neighbours = neighbours;
+  offenders.trees = trees->section();
+  const auto stable = image_of(offenders);
+  in.offenders = stable;
+  expect_bytes(in, golden_learned_offenders_file);
 }
 
 // Packet rules with a port and a rate, and flows of both families.

@@ -63,6 +63,15 @@ TEST(WeirLabSlbf, keeps_rates_and_misses_as_predicted_in_the_bits_that_it_says) 
   EXPECT_NEAR(bits("sbf") / 8000, 42.6, 0.2);
 }
 
+TEST(WeirLabSlbf, keeps_a_bound_of_one_percent_within_a_tenth_at_every_look) {
+  const std::uint64_t seed = seed_or(8);
+  WEIR_TRACE_SEED(seed);
+  const Json json = slbf({"--no-timing", "--epsilon", "0.01", "--seed", std::to_string(seed)});
+  EXPECT_EQ(json.at("asked_a_look"), 400'000) << "or chance alone is more than a tenth";
+  for (const char *name : {"sbf", "s-slbf", "g-slbf", "rotating", "rotating_learned"})
+    EXPECT_LT(named(json.at("filters"), name).at("fpr_most"), 0.011) << name;
+}
+
 TEST(WeirLabSlbf, misses_least_in_the_best_setting_and_most_in_the_printed_one) {
   double last = 0;
   for (const char *setting : {"", "--corrected", "--printed"}) {

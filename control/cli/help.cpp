@@ -150,7 +150,8 @@ constexpr std::array<VerbHelp, 30> verb_helps{{
      "its classifier learned and looks at, groups of scores, bans. Marks are made by `weirctl offender`.",
      "weirctl offenders"},
     {"offender", "mark and unmark offenders, train and keep the classifier",
-     "Says of addresses that they are offenders or are not, lets the classifier learn now, and writes what it learned.",
+     "Says of addresses that they are offenders or are not, lets the classifier learn now, and writes what "
+     "it learned.",
      "weirctl offender mark 203.0.113.9"},
     {"offender mark", "say that addresses are offenders",
      "The memory takes packets of these addresses for an offender's until they are unmarked, over restarts\n"

@@ -103,8 +103,9 @@ std::string offenders_line(const Json &report) {
   if (!memory.is_object()) return {};
   const std::size_t groups = child(memory, "groups").size();
   const bool stable = text_in(memory, "filter") == "stable";
-  const std::string filter = groups > 1 ? fmt::format("{}, {} groups of scores", stable ? "g-SLBF" : "rotating", groups)
-                                        : text_in(memory, "filter");
+  const std::string filter =
+      groups > 1 ? fmt::format("{}, {} groups of scores", stable ? "g-SLBF" : "rotating", groups)
+                 : text_in(memory, "filter");
   return fmt::format("offenders: {} in {}   told {}   asked {}   met {}   action {}\n", filter,
                      bytes_text(count_in(memory, "cell_bits") / 8), thousands_in(counted, "told"),
                      thousands_in(counted, "asked"), thousands_in(counted, "met"), text_in(memory, "action"));

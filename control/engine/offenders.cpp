@@ -58,7 +58,8 @@ void Offenders::take_up(const offenders::ModelFile &file) {
   taken_up_ = file.digest;
   Status kept = around_.store.set_note(model_note, offenders::encode(*model_));
   if (kept) kept = around_.store.set_note(file_note, taken_up_);
-  if (!kept) around_.say("offenders: the model is not kept, and a restart takes another: " + kept.error().message);
+  if (!kept)
+    around_.say("offenders: the model is not kept, and a restart takes another: " + kept.error().message);
 }
 
 void Offenders::take(const wire::Sample &sample) {
@@ -81,8 +82,7 @@ void Offenders::look() {
   const bool fresh = model_ == nullptr || model_->element != of->element;
   const bool enough = std::min(samples_.told().size(), samples_.others().size()) >=
                       std::min<std::size_t>(first_samples, of->train_samples);
-  const bool due =
-      fresh || now >= model_->trained_at + static_cast<std::uint64_t>(of->train_every->count());
+  const bool due = fresh || now >= model_->trained_at + static_cast<std::uint64_t>(of->train_every->count());
   const bool needs_none = of->filter == config::Offenders::Filter::stable;
   if (!due || !enough || needs_none || now < tried_at_ + retry_s * (tried_at_ != 0 ? 1 : 0)) return;
   train([](const Result<std::shared_ptr<const offenders::Model>> &) {});

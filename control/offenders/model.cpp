@@ -28,7 +28,8 @@ std::vector<std::byte> packed(std::span<const std::byte> neighbours) {
   std::vector<std::byte> out;
   for (std::size_t net = 0; net < neighbours.size(); ++net)
     if (neighbours[net] != std::byte{0})
-      for (const std::byte part : {static_cast<std::byte>(net & 255), static_cast<std::byte>(net >> 8), neighbours[net]})
+      for (const std::byte part :
+           {static_cast<std::byte>(net & 255), static_cast<std::byte>(net >> 8), neighbours[net]})
         out.push_back(part);
   return out;
 }

@@ -27,7 +27,8 @@ std::string model_file_of(const Model &model) {
 
 Result<ModelFile> parse_model_file(std::string_view text, const std::string &name) {
   if (!text.starts_with(magic) || text.size() < head_bytes)
-    return fail(Errc::parse, fmt::format("{}: no model of offenders; weirctl offender model writes one", name));
+    return fail(Errc::parse,
+                fmt::format("{}: no model of offenders; weirctl offender model writes one", name));
   const std::string_view body = text.substr(head_bytes);
   std::uint64_t checksum = 0;
   std::memcpy(&checksum, text.data() + magic.size(), sizeof checksum);

@@ -120,7 +120,8 @@ void Sampler::offender(std::uint16_t flag, const Address &address, const Traits 
   sample.traits = traits.bytes();
   if (flag == wire::sample_offender_other) sample.one_in = others_one_in;
   // A flood of new sources is sampled as far as control keeps up; nothing is lost that anybody waits for.
-  if ((flag & wire::sample_offender_met) == 0 && rte_ring_count(ring(SampleSort::offenders)) > ring_samples / 2)
+  if ((flag & wire::sample_offender_met) == 0 &&
+      rte_ring_count(ring(SampleSort::offenders)) > ring_samples / 2)
     return;
   (void)put(SampleSort::offenders, sample, counters);
 }

@@ -215,7 +215,8 @@ private:
       // Who is marked is one to learn from, though the memory is not told.
       const unsigned told = (marked_ >> i & 1) != 0 ? wire::sample_offender_told : 0;
       if (is_news({e_.key[i].bits ^ met_salt}))
-        sampler_.offender(static_cast<std::uint16_t>(wire::sample_offender_met | told), e_.address[i], e_.traits[i], counters_);
+        sampler_.offender(static_cast<std::uint16_t>(wire::sample_offender_met | told), e_.address[i],
+                          e_.traits[i], counters_);
     }
     counters_[CounterId::offender_met].add(static_cast<unsigned>(std::popcount(met)));
     if (limited != 0) counters_[CounterId::offender_limited].add(limited);

@@ -82,7 +82,8 @@ Result<std::shared_ptr<OffenderMemory>> OffenderMemory::make(const image::Offend
   TRY(image::check_memory(view.cell_bits() / 8 + workers * OffenderDesk::bytes_for(view.header().gap)));
   try {
     std::shared_ptr<OffenderMemory> memory(new OffenderMemory(view, TRY(cells_of(view))));
-    for (unsigned i = 0; i < workers; ++i) memory->desks_.push_back(std::make_unique<OffenderDesk>(view.header().gap));
+    for (unsigned i = 0; i < workers; ++i)
+      memory->desks_.push_back(std::make_unique<OffenderDesk>(view.header().gap));
     return memory;
   } catch (const std::bad_alloc &) {
     return fail(Errc::no_memory, "no memory for " + std::to_string(view.cell_bits() / 8) + " bytes of cells");

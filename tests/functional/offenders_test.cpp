@@ -84,8 +84,9 @@ TEST(OffendersOfTheDemo, are_remembered_behind_scores_and_met_when_their_list_is
   EXPECT_LE(memory.at("predicted").at("missed"), 0.11);
   EXPECT_GT(report.at("offenders").at("met"), 500) << "the guest, whose list is gone";
   EXPECT_EQ(report.at("reasons_by_verdict").at("offender").at("pass"), report.at("offenders").at("met"));
-  EXPECT_THAT(replay(false), testing::ContainsRegex("offenders: g-SLBF, 6 groups of scores in [0-9.]+ KiB   told "
-                                                    "[0-9,]+   asked [0-9,]+   met [0-9,]+   action count"));
+  EXPECT_THAT(replay(false),
+              testing::ContainsRegex("offenders: g-SLBF, 6 groups of scores in [0-9.]+ KiB   told "
+                                     "[0-9,]+   asked [0-9,]+   met [0-9,]+   action count"));
 }
 
 } // namespace

@@ -53,8 +53,7 @@ std::vector<GroupSetting> settings_within(std::span<const ScoreGroup> groups,
                                           const OffenderTargets &targets) {
   constexpr double deviations = 5, above = 0.1;
   auto settings = best_groups_for(groups, targets.accepted, targets.missed);
-  const double spread =
-      deviations * groups_rate_spread(groups, settings, static_cast<double>(targets.gap));
+  const double spread = deviations * groups_rate_spread(groups, settings, static_cast<double>(targets.gap));
   if (spread <= std::log1p(above)) return settings;
   return best_groups_for(groups, targets.accepted * (1 + above) * std::exp(-spread), targets.missed);
 }

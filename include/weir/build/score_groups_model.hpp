@@ -98,7 +98,7 @@ enum class Setting : std::uint8_t { printed, corrected, best };
 
 // A pair of Bloom filters that take turns behind a group's scores.
 struct RotatingSetting {
-  double rate = 1;                  // at most, at any time; 1: no filter, all are accepted; 0: all are rejected
+  double rate = 1; // at most, at any time; 1: no filter, all are accepted; 0: all are rejected
   filter::RotatingBloomShape shape; // 0 words: no filter, or none that fits
 };
 // Rates by likelihood, one turn for all; of keys that were never told at most `rate` are accepted at any time.
@@ -116,7 +116,8 @@ struct RotatingSetting {
   return out;
 }
 // Share of absent keys accepted, mean over a turn of so many keys.
-[[nodiscard]] inline double rotating_mean_rate(const filter::RotatingBloomShape &shape, double keys) noexcept {
+[[nodiscard]] inline double rotating_mean_rate(const filter::RotatingBloomShape &shape,
+                                               double keys) noexcept {
   constexpr int looks = 32;
   double sum = 0;
   for (int i = 0; i < looks; ++i) sum += shape.rate(keys, keys * (i + 0.5) / looks) / looks;

@@ -32,7 +32,8 @@ std::vector<ScoreGroup> groups_of(double auc) {
   };
   std::vector<ScoreGroup> groups;
   for (int j = 0; j < 6; ++j)
-    groups.push_back({below((j + 1) / 6.0, 1) - below(j / 6.0, 1), below((j + 1) / 6.0, -1) - below(j / 6.0, -1)});
+    groups.push_back(
+        {below((j + 1) / 6.0, 1) - below(j / 6.0, 1), below((j + 1) / 6.0, -1) - below(j / 6.0, -1)});
   return groups;
 }
 

@@ -93,8 +93,7 @@ TEST(Access, is_needed_for_changing_by_what_changes) {
     EXPECT_EQ(right_for(verb, false), Right::change) << verb;
   for (const char *verb :
        {"status", "ping", "list_show", "list_export", "check", "plan", "diff", "generations", "log",
-        "progress", "explain", "stats", "drops", "drops_follow", "top",
-        "offenders", "offender_model"})
+        "progress", "explain", "stats", "drops", "drops_follow", "top", "offenders", "offender_model"})
     EXPECT_EQ(right_for(verb, false), Right::read) << verb;
   EXPECT_EQ(right_for("plan", true), Right::change);
 }

@@ -170,12 +170,6 @@ TEST_F(EngineOffenders, a_model_that_a_configuration_names_is_taken_up_once) {
   EXPECT_EQ(about().at("model").at("number"), 8);
 }
 
-TEST_F(EngineOffenders, who_is_marked_is_one_to_learn_from) {
-  const auto both = static_cast<std::uint16_t>(wire::sample_offender_told | wire::sample_offender_met);
-  dataplane.send({sample(0xCB007109, both), sample(0xCB007109, wire::sample_offender_met)});
-  ASSERT_TRUE(bench.run_until([&] { return samples("told") == 1; }));
-}
-
 TEST_F(EngineOffenders, marks_are_the_dataplane_s_but_for_whom_nothing_may_deny) {
   ASSERT_TRUE(mark("203.0.113.9"));
   ASSERT_TRUE(mark("203.0.113.9", true));

@@ -196,6 +196,34 @@ TEST_F(StageOffend, marks_hold_over_a_change_of_shape_that_clears_the_memory) {
   expect("192.0.2.5", Verdict::pass, Reason::fallthrough);
 }
 
+// Who was denied and who is marked are samples of offenders to learn from; who is met by what the memory knows is not.
+TEST_F(StageOffend, who_is_marked_is_told_to_control_as_an_offender_to_learn_from) {
+  enforce({"10.0.0.0/8"}, {});
+  ASSERT_EQ(mark({"192.0.2.5"}, false).done, 1u);
+  std::map<Address, unsigned> flags;
+  DataplaneClient control(gate_->socket());
+  const auto until = [&](const char *address) {
+    for (WireMessage message = control.receive(); message.header.type != wire::Type{};
+         message = control.receive()) {
+      if (!message.is(wire::Type::samples)) continue;
+      for (std::size_t at = 0; at + sizeof(wire::Sample) <= message.payload.size();
+           at += sizeof(wire::Sample)) {
+        wire::Sample sample;
+        std::memcpy(&sample, message.payload.data() + at, sizeof sample);
+        flags[Address{sample.family, sample.address}] |= sample.flags;
+      }
+      if (flags.contains(parse_address(address).value())) return;
+    }
+  };
+  expect("10.0.0.1", Verdict::drop, Reason::deny);
+  expect("192.0.2.5", Verdict::drop, Reason::offender);
+  until("192.0.2.5");
+  const auto of = [&](const char *address) { return flags[parse_address(address).value()]; };
+  EXPECT_EQ(of("192.0.2.5") & wire::sample_offender_told, wire::sample_offender_told);
+  EXPECT_EQ(of("192.0.2.5") & wire::sample_offender_met, wire::sample_offender_met);
+  EXPECT_EQ(count("told"), 1u) << "the memory was told of the one that was denied alone";
+}
+
 TEST_F(StageOffend, who_is_unmarked_is_none_until_it_is_told_again) {
   const OffendersCase c;
   enforce({"10.0.0.0/8"}, c);

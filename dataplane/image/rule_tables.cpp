@@ -5,10 +5,15 @@
 #include <fmt/format.h>
 
 #include <rte_acl.h>
+#include <rte_eal.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 
 namespace weir::dataplane {
@@ -93,13 +98,34 @@ std::string fresh_name() {
   return fmt::format("weir_rules_{}", made++);
 }
 
-std::unexpected<Error> cannot(std::size_t patterns, const char *what, int code) {
+std::unexpected<Error> cannot_classify(std::size_t patterns, const std::string &why) {
   return fail(
       Errc::no_memory,
-      fmt::format("packet rules: the classifier of their {} patterns cannot be {}: {}; it may take {} MiB. "
-                  "Write fewer "
-                  "rules, or with fewer ranges of ports and addresses; exact flows of a file cost little",
-                  patterns, what, std::strerror(code), classifier_bytes_max.load() >> 20));
+      fmt::format(
+          "packet rules: the classifier of their {} patterns cannot be made: {}. Write fewer rules, or with "
+          "fewer networks and ranges of ports that cross; exact flows of a file cost little",
+          patterns, why));
+}
+
+std::uint64_t sum_of_heaps(std::uint64_t (*of)(const rte_malloc_socket_stats &)) {
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < rte_socket_count(); ++i)
+    if (rte_malloc_socket_stats heap{}; rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &heap) == 0)
+      sum += of(heap);
+  return sum;
+}
+std::uint64_t heap_bytes_used() {
+  return sum_of_heaps(
+      [](const rte_malloc_socket_stats &heap) { return std::uint64_t{heap.heap_allocsz_bytes}; });
+}
+
+// How large a classifier may become. Ordinary pages are all there from the start; of hugepages more are taken.
+std::size_t bytes_allowed() {
+  const std::size_t most = classifier_bytes_max;
+  if (rte_eal_has_hugepages() != 0) return most;
+  const auto free = sum_of_heaps(
+      [](const rte_malloc_socket_stats &heap) { return std::uint64_t{heap.greatest_free_size}; });
+  return std::min<std::size_t>(most, free);
 }
 
 } // namespace
@@ -138,6 +164,34 @@ void RuleTables::place_ports(const image::PacketRulesView &rules, const std::vec
   }
 }
 
+// A classifier, or the code of the refusal.
+struct RuleTables::Attempt {
+  Classifier made;
+  int code = 0;
+  std::uint64_t bytes = 0; // of EAL's memory, about
+
+  // `bytes_max` 0: in small tries, one pass. Else in the largest ones that fit, a pass for each size that does not.
+  template <class Key> static Attempt at(const std::vector<AclRule<Key>> &rules, std::size_t bytes_max) {
+    const auto count = static_cast<std::uint32_t>(rules.size());
+    const std::string name = fresh_name();
+    const rte_acl_param about{name.c_str(), SOCKET_ID_ANY, RTE_ACL_RULE_SZ(fields<Key>), count};
+    Attempt attempt{.made = Classifier(rte_acl_create(&about))};
+    if (!attempt.made) return {.made = {}, .code = -ENOMEM};
+    rte_acl_config config{};
+    config.num_categories = 1;
+    config.num_fields = fields<Key>;
+    config.max_size = bytes_max;
+    std::ranges::copy(definitions<Key>(), config.defs);
+    const std::uint64_t before = heap_bytes_used();
+    attempt.code =
+        rte_acl_add_rules(attempt.made.get(), reinterpret_cast<const rte_acl_rule *>(rules.data()), count);
+    if (attempt.code == 0) attempt.code = rte_acl_build(attempt.made.get(), &config);
+    if (const std::uint64_t after = heap_bytes_used(); after > before) attempt.bytes = after - before;
+    if (attempt.code != 0) attempt.made.reset();
+    return attempt;
+  }
+};
+
 template <class Key>
 Result<RuleTables::Classifier> RuleTables::classifier(const image::PacketRulesView &rules) const {
   constexpr Family family = std::is_same_v<Key, RuleKeyV6> ? Family::ipv6 : Family::ipv4;
@@ -146,24 +200,31 @@ Result<RuleTables::Classifier> RuleTables::classifier(const image::PacketRulesVi
     if (const RulePattern &p = rules.patterns()[i]; p.is_for(family)) all.push_back(acl_rule<Key>(p, i));
   if (all.empty()) return Classifier();
 
-  const std::string name = fresh_name();
-  const rte_acl_param about{name.c_str(), SOCKET_ID_ANY, RTE_ACL_RULE_SZ(fields<Key>),
-                            static_cast<std::uint32_t>(all.size())};
-  Classifier made_one(rte_acl_create(&about));
-  if (!made_one) return cannot(all.size(), "begun", ENOMEM);
-  if (const int code = rte_acl_add_rules(made_one.get(), reinterpret_cast<const rte_acl_rule *>(all.data()),
-                                         static_cast<std::uint32_t>(all.size()));
-      code != 0)
-    return cannot(all.size(), "filled", -code);
-  rte_acl_config config{};
-  config.num_categories = 1;
-  config.num_fields = fields<Key>;
-  config.max_size = classifier_bytes_max;
-  const auto defs = definitions<Key>();
-  std::ranges::copy(defs, config.defs);
-  if (const int code = rte_acl_build(made_one.get(), &config); code != 0)
-    return cannot(all.size(), "built", -code);
-  return made_one;
+  Attempt quick = Attempt::at(all, 0);
+  if (quick.made && quick.bytes <= classifier_bytes_max) return std::move(quick.made);
+  quick.made.reset();
+  if (all.size() > crossing_patterns_max)
+    return cannot_classify(all.size(),
+                           fmt::format("they cross so much that it would take minutes; at most {} such "
+                                       "patterns are possible",
+                                       crossing_patterns_max));
+  const std::size_t allowed = bytes_allowed();
+  fmt::print(
+      stderr,
+      "weir-dataplane: packet rules: networks and ranges of ports of {} patterns cross so much that their "
+      "classifier takes long to make; rules in force stay meanwhile\n",
+      all.size());
+  const auto begin = std::chrono::steady_clock::now();
+  Attempt slow = Attempt::at(all, allowed);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  fmt::print(stderr, "weir-dataplane: packet rules: the classifier took {:.1f} s and {}\n", took.count(),
+             slow.made ? fmt::format("{} MiB", slow.bytes >> 20) : "cannot be made");
+  if (!slow.made)
+    return cannot_classify(
+        all.size(), fmt::format("its tries do not fit the {} MiB that there are for it{} ({})", allowed >> 20,
+                                allowed < classifier_bytes_max ? "; eal.memory_mib gives more" : "",
+                                std::strerror(-slow.code)));
+  return std::move(slow.made);
 }
 
 Result<std::unique_ptr<RuleTables>> RuleTables::build(const image::PacketRulesView &rules,

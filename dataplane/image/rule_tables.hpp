@@ -1,6 +1,9 @@
 // The packet rules of an image as workers ask them: a classifier of DPDK (rte_acl) for each family, made from the patterns of
 // section packet_rules when the image is attached, and beside each rule its counter and its rate limit.
 //
+// Most rules have their classifier within a second or two, in one pass and in small tries. Where networks on both sides and ranges
+// of both ports cross each other that cannot be done, and larger tries are tried, which takes minutes at most.
+//
 // A key is what a pattern can ask for, in network order. Patterns without ports leave `has_ports` open; those of a port that
 // this dataplane has not match nothing.
 #pragma once
@@ -71,7 +74,7 @@ public:
     std::shared_ptr<RateLimit> limit; // of rate_limit
   };
 
-  // Errors: no_memory where the classifier of these rules would be larger than it may, and what to do.
+  // Errors: no_memory where the classifier of these rules would be larger than it may, and what to do. Logs when it takes long.
   [[nodiscard]] static Result<std::unique_ptr<RuleTables>> build(const image::PacketRulesView &rules,
                                                                  RuleKeeping &keeping);
 
@@ -97,6 +100,7 @@ private:
     void operator()(rte_acl_ctx *context) const noexcept;
   };
   using Classifier = std::unique_ptr<rte_acl_ctx, Free>;
+  struct Attempt;
   static constexpr std::uint8_t no_place = 0xFE; // that no pattern asks for
 
   RuleTables() = default;

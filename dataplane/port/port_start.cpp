@@ -3,6 +3,7 @@
 
 #include "dataplane/port/kernel_link.hpp"
 #include "dataplane/port/port_limits.hpp"
+#include "dataplane/port/receive_hash.hpp"
 
 #include <fmt/format.h>
 
@@ -46,12 +47,12 @@ Status settle_mtu(const std::string &name, const PortSetup &setup, const rte_eth
   return {};
 }
 
-rte_eth_conf settings(const PortSetup &setup, const rte_eth_dev_info &info) {
+// `hash` has to live until the device is configured.
+rte_eth_conf settings(const PortSetup &setup, const rte_eth_dev_info &info, ReceiveHash &hash) {
   rte_eth_conf conf{};
-  constexpr std::uint64_t over_addresses = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
-  if (setup.rx_queues > 1 && (info.flow_type_rss_offloads & over_addresses) != 0) {
+  if (setup.rx_queues > 1 && hash.over != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-    conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & over_addresses;
+    conf.rx_adv_conf.rss_conf = {hash.key_bytes > 0 ? hash.key.data() : nullptr, hash.key_bytes, hash.over};
   }
   if (setup.cut_packets) conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
   return conf;
@@ -136,7 +137,8 @@ Status start_port(std::uint16_t port_id, const std::string &name, const PortSetu
     return port_error(name, "cannot be examined", error);
   TRY(check_queues(name, setup, info));
   TRY(check_descriptors(setup.wanted, info));
-  rte_eth_conf conf = settings(setup, info);
+  ReceiveHash hash = receive_hash(info);
+  rte_eth_conf conf = settings(setup, info, hash);
   TRY(settle_mtu(name, setup, info, conf));
   if (const int error = rte_eth_dev_configure(port_id, setup.rx_queues, setup.tx_queues, &conf); error != 0)
     return port_error(name, "cannot be configured", error);

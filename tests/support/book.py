@@ -6,12 +6,13 @@ usage: book.py FILE faults          blocks that do not say what they are, or tha
 
 A fenced block begins with its language and where it is run:
 
-  sh pair      beside a running pair of daemons, the blocks in the order of the page
-  sh alone     a machine of its own, with no daemon
-  sh server    on a server with systemd and cards: run by no test
-  sh make      a target of the Makefile, which tests of its own run
-  yaml         a configuration, or a part of one; `weirctl check` takes it
-  text, conf   shown, not run
+  sh pair           beside a running pair of daemons, the blocks in the order of the page
+  sh alone [NAME]   a machine of its own, with no daemon; NAME is what is prepared there (tests/system/book_test.cpp)
+  sh server NAME    on a server with systemd and cards: the guest of tests/nic/packages.py, which runs each by its name
+  sh make           targets of the Makefile, which tests of its own run
+  yaml              a configuration, or a part of one; `weirctl check` takes it
+  conf              of another program; the guest of the package runs each `script "..."` in it
+  text              shown: output, or a file of the machine. A command in it, behind "$ ", stands in a block that is run
 
 A command that is expected to fail says so in its comment: (exit 1).
 """
@@ -19,26 +20,41 @@ import os
 import re
 import sys
 
-PLACES = {"pair", "alone", "server", "make"}
 EXPECTED = re.compile(r"^(?P<command>.*?)\s*#.*\(exit (?P<code>\d+)\)")
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+WAYS = "write sh pair, sh alone [NAME], sh server NAME, sh make, yaml, text or conf"
+
+
+def read(name):
+    with open(os.path.join(TREE, name), encoding="utf-8") as file:
+        return file.read()
 
 
 class Block:
     def __init__(self, line, info):
         self.line = line  # of its first line
         words = info.split()
-        self.language, self.where = (words + ["", ""])[:2]
+        self.language, self.where, self.name = (words + ["", "", ""])[:3]
+        self.info = info
         self.lines = []
 
-    def fault(self, makefile):
-        if self.language == "sh" and self.where in PLACES:
-            others = [line for line in self.lines if self.where == "make" and not re.match(r"make [\w-]+", line)]
-            wanted = [re.match(r"make ([\w-]+)", line).group(1) for line in self.lines if self.where == "make" and not others]
-            unknown = [target for target in wanted if not re.search(rf"(?m)^{target}:", makefile)]
-            return f"no target of the Makefile: {', '.join(others + unknown)}" if others + unknown else None
-        if self.language in ("yaml", "text", "conf") and not self.where:
-            return None
-        return f"```{self.language} {self.where}".rstrip() + ": write sh pair|alone|server|make, yaml, text or conf"
+    def faults(self):
+        """Why nothing runs it."""
+        kind = f"{self.language} {self.where}".rstrip()
+        if kind in ("sh pair", "yaml", "text", "conf") and not self.name:
+            return []
+        if kind == "sh make" and not self.name:
+            targets = [re.match(r"make ([\w-]+)", line) for line in self.lines]
+            makefile = read("Makefile")
+            return [f"no target of the Makefile: {line}" for line, target in zip(self.lines, targets)
+                    if not target or not re.search(rf"(?m)^{target[1]}:", makefile)]
+        if kind == "sh alone":
+            prepared = not self.name or f'"prepare-{self.name}.sh"' in read("tests/system/book_test.cpp")
+            return [] if prepared else [f"tests/system/book_test.cpp prepares no {self.name}"]
+        if kind == "sh server" and self.name:
+            run = f'g.book("{self.name}")' in read("tests/nic/packages.py")
+            return [] if run else [f"tests/nic/packages.py does not run {self.name}"]
+        return [f"```{self.info}: {WAYS}"]
 
     def script(self):
         """Lines of bash that end with the first command that ends otherwise than the page says."""
@@ -76,6 +92,24 @@ def of(text, where):
     return [block for block in blocks(text) if where in (block.where, block.language)]
 
 
+def faults(text):
+    """Of all blocks: those that nothing runs, names that two have, and commands that are only shown."""
+    all_blocks = blocks(text)
+    run = "\n".join(line for block in all_blocks if block.language == "sh" for line in block.lines)
+    names = set()
+    for block in all_blocks:
+        yield from ((block.line, fault) for fault in block.faults())
+        if block.where == "server":
+            if block.name in names:
+                yield block.line, f"two blocks are called {block.name}"
+            names.add(block.name)
+        if block.language == "text":
+            for number, line in enumerate(block.lines):
+                shown = re.match(r"\$ (\S+( [a-z]+)?)", line)
+                if shown and not re.search(rf"(?m)(^|[ |]){re.escape(shown[1])}\b", run):
+                    yield block.line + number, f"no block that is run has {shown[1]}"
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
@@ -83,14 +117,12 @@ def main():
     with open(file, encoding="utf-8") as page:
         text = page.read()
     if verb == "faults":
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Makefile"), encoding="utf-8") as makefile:
-            targets = makefile.read()
-        faults = [f"{file}:{block.line}: {fault}" for block in blocks(text) if (fault := block.fault(targets))]
-        print("\n".join(faults), end="\n" if faults else "")
-        return 1 if faults else 0
+        found = [f"{file}:{line}: {fault}" for line, fault in faults(text)]
+        print("\n".join(found), end="\n" if found else "")
+        return 1 if found else 0
     where, folder = sys.argv[3:5]
     for block in of(text, where):
-        name = f"{block.line}.{'yaml' if block.language == 'yaml' else 'sh'}"
+        name = f"{block.line}{'.' + block.name if block.name else ''}.{'yaml' if block.language == 'yaml' else 'sh'}"
         with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
             out.write(block.text())
         print(name)

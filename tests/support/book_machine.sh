@@ -45,6 +45,8 @@ fi
 
 failed=0
 for script in "$@"; do
+  prepared=${script#*.} # LINE.sh, or LINE.NAME.sh
+  if [ "$prepared" != sh ]; then bash -e "prepare-${prepared%.sh}.sh"; fi
   if ! PS4='  $ ' timeout -k 5 90 bash -e -u -x -o pipefail "/mnt/scripts/$script" >/mnt/output 2>&1 </dev/null; then
     echo "---- the block of line ${script%.*}, whose last command failed:"
     tail -n 25 /mnt/output

@@ -1,5 +1,5 @@
 // Every block of docs/operating.md, run as it stands there: commands beside a running pair or on a machine without one,
-// configurations by `weirctl check`. What needs systemd or cards is marked as such and is not run.
+// configurations by `weirctl check`. What needs systemd or cards runs in the guest of the package (tests/nic/packages.py).
 #include "tests/support/capture_file.hpp"
 #include "tests/support/netns.hpp"
 #include "tests/support/packets.hpp"
@@ -61,6 +61,19 @@ protected:
                "  weirctl apply one.yaml >/dev/null\n"
                "done\n"
                "weirctl apply >/dev/null\n");
+    // Two interfaces of the kernel that stay joined while weir does not run.
+    write_text(etc / "prepare-bypass.sh",
+               "for end in left right; do\n"
+               "  ip link add ${end}0 type veth peer name ${end}1\n"
+               "  ip link set ${end}0 up\n"
+               "done\n"
+               "cat >weir.yaml <<'END'\n"
+               "version: 1\n"
+               "eal: {vdevs: [\"net_af_packet0,iface=left0\", \"net_af_packet1,iface=right0\"]}\n"
+               "ports:\n"
+               "- {name: wan, device: net_af_packet0, side: outside, peer: lan, on_exit: bypass}\n"
+               "- {name: lan, device: net_af_packet1, side: inside, peer: wan, on_exit: bypass}\n"
+               "END\n");
     command(bin / "fail-log-reader", "echo 198.51.100.77");
     // What goes on until somebody interrupts it is interrupted; who asks right after a start asks again.
     command(bin / "weirctl",
@@ -122,6 +135,37 @@ protected:
 TEST_F(Book, says_of_every_block_what_it_is_and_who_runs_it) {
   const Outcome outcome = run({"python3", support("book.py"), page(), "faults"});
   EXPECT_EQ(outcome.code, 0) << outcome.out;
+}
+
+// The law by which the page is held, with pages that break it.
+TEST_F(Book, a_block_that_nothing_runs_is_caught) {
+  const std::string honest =
+      "```sh pair\nweirctl status\n```\n```text\n$ weirctl status\n```\n```sh make\nmake deb\n```\n";
+  struct Page {
+    const char *block, *said;
+  };
+  for (const auto &[block, said] : {
+           Page{.block = "```sh server\nsystemctl status\n```", .said = ":11: ```sh server: write sh pair"},
+           Page{.block = "```sh server nobody\nsystemctl status\n```",
+                .said = ":11: tests/nic/packages.py does not run nobody"},
+           Page{.block = "```sh server cards\ntrue\n```\n```sh server cards\ntrue\n```",
+                .said = ":14: two blocks are called cards"},
+           Page{.block = "```sh alone nobody\ntrue\n```",
+                .said = ":11: tests/system/book_test.cpp prepares no nobody"},
+           Page{.block = "```sh later\ntrue\n```", .said = ":11: ```sh later: write"},
+           Page{.block = "```\nweirctl status\n```", .said = ":11: ```: write"},
+           Page{.block = "```sh make\nmake nothing\n```",
+                .said = ":11: no target of the Makefile: make nothing"},
+           Page{.block = "```text\nsaid\n$ weirctl doctor\n```",
+                .said = ":12: no block that is run has weirctl doctor"},
+       }) {
+    write_text(folder_ / "page.md", honest + block + "\n");
+    const Outcome outcome = run({"python3", support("book.py"), folder_ / "page.md", "faults"});
+    EXPECT_EQ(outcome.code, 1) << block;
+    EXPECT_NE(outcome.out.find(said), std::string::npos) << block << '\n' << outcome.out;
+  }
+  write_text(folder_ / "page.md", honest);
+  EXPECT_EQ(run({"python3", support("book.py"), folder_ / "page.md", "faults"}).code, 0);
 }
 
 TEST_F(Book, shows_configurations_that_are_taken) {

@@ -115,6 +115,29 @@ TEST_F(Install, neither_unit_depends_on_the_other) {
   }
 }
 
+// What package weir-dev has: a program of somebody else, by what pkg-config says.
+TEST(InstallDev, a_program_is_built_with_the_library_as_pkg_config_says) {
+  const fs::path library = program("weirctl").parent_path() / "../release/libweir.a";
+  if (!fs::exists(library)) GTEST_SKIP() << "the library stands elsewhere in this profile";
+  const TempDir place;
+  const Outcome made = run({"env", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "make", "-s", "-C",
+                            source_tree().string(), "-o", "build/release/libweir.a",
+                            "DESTDIR=" + place.path().string(), "PREFIX=/opt/weir", "install-dev-now"});
+  ASSERT_TRUE(made.ok()) << made.out << made.err;
+  write_text(
+      place / "theirs.cpp",
+      "#include <weir/config/config.hpp>\n"
+      "#include <weir/filter/any.hpp>\n"
+      "int main() { return weir::config::parse(\"version: 1\\nlists: []\\n\", \"weir.yaml\") ? 0 : 3; }\n");
+  const Outcome built = run({"env", "PKG_CONFIG_PATH=" + (place / "opt/weir/lib/pkgconfig").string(),
+                             "PKG_CONFIG_SYSROOT_DIR=" + place.path().string(), "sh", "-ec",
+                             "cd " + place.path().string() +
+                                 "; ${CXX:-g++} $(pkg-config --variable=cxxflags weir) theirs.cpp "
+                                 "$(pkg-config --cflags --libs weir) -o theirs; ./theirs"});
+  EXPECT_TRUE(built.ok()) << built.out << built.err;
+  EXPECT_TRUE(fs::exists(place / "theirs"));
+}
+
 TEST_F(Install, bash_completes_every_verb_that_the_help_lists) {
   const Outcome help = run({program("weirctl").string(), "--help"});
   const std::size_t begin = help.out.find("\nSubcommands:");

@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include <csignal>
+#include <map>
+#include <sstream>
+#include <thread>
 
 namespace weir::test::metrics_test {
 namespace {
@@ -52,6 +55,55 @@ TEST(MetricsOfAPair, are_what_promtool_takes_and_grow_with_what_happens) {
   EXPECT_THAT(second.out, testing::Not(HasSubstr("weir_change_duration_seconds_count 0\n")));
   EXPECT_EQ(shell("curl -sS -o /dev/null -w '%{http_code}' --unix-socket " + socket + " http://x/other").out,
             "404");
+}
+
+// Series by name and labels.
+std::map<std::string, double> series_of(const std::string &text) {
+  std::map<std::string, double> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t space = line.rfind(' '); !line.starts_with('#') && space != std::string::npos)
+      all.emplace(line.substr(0, space), std::stod(line.substr(space + 1)));
+  return all;
+}
+
+// Two ports that have packets at every poll.
+TEST(MetricsOfAPair, of_two_scrapes_under_load_lose_no_series_and_counters_only_grow) {
+  const TempDir dir;
+  const std::string socket = dir / "metrics.sock";
+  PairSetup busy = setup("metrics: {listen: " + socket + "}\n");
+  busy.vdevs = {"net_null0", "net_null1"};
+  WeirPair pair(busy);
+  pair.start();
+  const auto scrape = [&] {
+    const Outcome scraped = shell("curl -sS --retry 20 --retry-all-errors --retry-delay 0 --unix-socket " +
+                                  socket + " http://x/metrics");
+    EXPECT_EQ(scraped.code, 0) << scraped.err;
+    write_text(dir / "scrape", scraped.out);
+    if (!promtool().empty()) {
+      const Outcome checked = shell(promtool() + " check metrics <" + (dir / "scrape").string());
+      EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+    }
+    return series_of(scraped.out);
+  };
+  const auto first = scrape();
+  ASSERT_EQ(first.at("weir_dataplane_up"), 1);
+  pair.must({"list", "add", "bans", "203.0.113.9"});
+  std::this_thread::sleep_for(1s);
+  const auto second = scrape();
+  unsigned grown = 0;
+  for (const auto &[name, value] : first) {
+    const auto again = second.find(name);
+    ASSERT_NE(again, second.end()) << name << " vanished";
+    const std::string base = name.substr(0, name.find('{'));
+    if (!base.ends_with("_total") && !base.ends_with("_count") && !base.ends_with("_bucket")) continue;
+    EXPECT_GE(again->second, value) << name;
+    grown += again->second > value ? 1 : 0;
+  }
+  EXPECT_GT(grown, 10u);
+  const std::string received = "weir_port_rx_packets_total{port=\"wan\"}";
+  ASSERT_TRUE(first.contains(received)) << read_text(dir / "scrape");
+  EXPECT_GT(second.at(received) - first.at(received), 10'000) << "a port that is never empty";
 }
 
 TEST(MetricsOfAPair, move_and_end_with_the_rules) {

@@ -61,16 +61,20 @@ TEST_F(RestartGap, an_upgrade_with_traffic_says_for_how_long_the_link_was_cut) {
   }
 }
 
-TEST_F(RestartGap, a_file_that_somebody_else_left_there_is_not_believed) {
+TEST_F(RestartGap, a_file_of_somebody_else_or_of_another_boot_is_not_believed) {
   ASSERT_NO_FATAL_FAILURE(open(std::string(bans)));
   const auto file = pair().folder() / "run" / "forwarding";
   ASSERT_EQ(std::filesystem::file_size(file), 48u);
-  for (const bool shorter : {true, false}) {
+  enum class Left { shorter, writable_by_others, of_another_boot };
+  for (const Left left : {Left::shorter, Left::writable_by_others, Left::of_another_boot}) {
     ASSERT_TRUE(pair().dataplane().stop(SIGTERM, 20s));
-    if (shorter)
+    if (left == Left::shorter)
       write_text(file, "x");
-    else
+    else if (left == Left::writable_by_others)
       std::filesystem::permissions(file, std::filesystem::perms::all);
+    else
+      std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+          .put('x'); // of the kernel's name for the boot
     pair().start_dataplane();
     ASSERT_TRUE(pair().ready());
     EXPECT_LT(told(), 0);

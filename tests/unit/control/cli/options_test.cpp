@@ -90,6 +90,10 @@ TEST(CliOptions, explain_asks_rules_in_force_or_others) {
   EXPECT_EQ(packet.port, "wan");
   EXPECT_EQ(refused({"explain", "10.0.0.1", "--packet", "00"}).code, exit_usage);
   EXPECT_EQ(refused({"explain", "10.0.0.1", "--port", "wan"}).code, exit_usage);
+  EXPECT_EQ(good({"explain", "--packet", "00", "--vlan", "4094"}).vlan, 4094u);
+  for (const char *none : {"0", "4095", "x"})
+    EXPECT_EQ(refused({"explain", "--packet", "00", "--vlan", none}).code, exit_usage) << none;
+  EXPECT_EQ(refused({"explain", "10.0.0.1", "--vlan", "12"}).code, exit_usage);
 }
 
 TEST(CliOptions, an_unknown_verb_suggests_the_nearest) {

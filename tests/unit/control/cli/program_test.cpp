@@ -145,6 +145,18 @@ TEST(CliProgram, a_bad_line_of_standard_input_is_named_and_nothing_is_sent) {
   EXPECT_THAT(control.requests(), IsEmpty());
 }
 
+TEST(CliProgram, a_packet_is_asked_about_with_the_tag_that_its_capture_lost) {
+  const std::string macs = "020000000001020000000002", ip = "08004500001400000000401100000102030405060708";
+  StandInControl control({R"({"ok":true,"verdict":"pass","reason":"default"})"});
+  weirctl(control, {"explain", "--packet", macs + ip, "--vlan", "12", "--port", "wan"});
+  ASSERT_EQ(control.requests().size(), 1u);
+  EXPECT_EQ(json::parse(control.requests()[0]).at("packet"), macs + "8100000c" + ip);
+  const Outcome twice = weirctl(control, {"explain", "--packet", macs + "8100000c" + ip, "--vlan", "7"});
+  EXPECT_EQ(twice.code, exit_usage);
+  EXPECT_THAT(twice.err, HasSubstr("has a tag of VLAN 12 already"));
+  EXPECT_EQ(control.requests().size(), 1u) << "nothing is asked";
+}
+
 TEST(CliProgram, paths_are_sent_absolute_and_their_content_goes_along) {
   StandInControl control({R"({"ok":true,"generation":3,"live_ms":18,"swap_ns":2100,"lost":0,"lists":[]})"});
   const test::TempDir folder;

@@ -59,6 +59,21 @@ TEST(ConfigListActions, mistakes_are_named_with_line_key_and_remedy) {
   }
 }
 
+TEST(ConfigListActions, only_so_many_lists_remember_addresses) {
+  const auto lists = [](std::size_t count) {
+    std::string text = head;
+    for (std::size_t i = 0; i < count; ++i)
+      text += "- {name: l" + std::to_string(i) +
+              ", action: deny, dynamic: true, on_match: rate_limit, packets: 1, per: address}\n";
+    return parse(text, "weir.yaml");
+  };
+  EXPECT_TRUE(lists(rules_per_source_max));
+  const auto more = lists(rules_per_source_max + 1);
+  ASSERT_FALSE(more);
+  EXPECT_NE(more.error().message.find("65 lists with per: address; at most 64"), std::string::npos)
+      << more.error().message;
+}
+
 TEST(ConfigListActions, are_refused_in_compact_mode) {
   const auto config =
       parse(head + "- {name: a, action: deny, dynamic: true, on_match: count}\nmode: compact\n", "weir.yaml");

@@ -55,6 +55,19 @@ TEST(ListActions, that_there_cannot_be_are_refused) {
   EXPECT_NE(refusal({entry(3, RuleAction::count), entry(3, RuleAction::reject)}), "");
 }
 
+TEST(ListActions, of_too_many_lists_that_remember_addresses_are_refused) {
+  std::vector<image::ListEntry> many;
+  std::vector<ListActionEntry> entries;
+  for (std::uint16_t i = 0; i <= rules_per_source_max; ++i) {
+    many.push_back(
+        {.number = ListId(i), .side = static_cast<std::uint8_t>(Side::deny), .reserved = {}, .name = {}});
+    entries.push_back(entry(ListId(i), RuleAction::rate_limit, 1, 1, RulePer::source));
+  }
+  EXPECT_FALSE(ListActionsView::attach(image::list_actions_section(entries), many));
+  entries.pop_back();
+  EXPECT_TRUE(ListActionsView::attach(image::list_actions_section(entries), many));
+}
+
 TEST(ListActions, of_another_size_or_with_reserved_bytes_are_refused) {
   const auto good = image::list_actions_section(std::vector{entry(3, RuleAction::count)});
   EXPECT_EQ(refusal(good), "");
@@ -63,6 +76,7 @@ TEST(ListActions, of_another_size_or_with_reserved_bytes_are_refused) {
     cut.resize(size);
     EXPECT_NE(refusal(cut), "") << size;
   }
+  EXPECT_NE(refusal(std::vector<std::byte>(64)), "") << "a section without lists is left out";
   auto longer = good;
   longer.resize(96);
   EXPECT_NE(refusal(longer), "");

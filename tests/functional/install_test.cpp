@@ -133,7 +133,8 @@ TEST(InstallDev, a_program_is_built_with_the_library_as_pkg_config_says) {
                              "PKG_CONFIG_SYSROOT_DIR=" + place.path().string(), "sh", "-ec",
                              "cd " + place.path().string() +
                                  "; ${CXX:-g++} $(pkg-config --variable=cxxflags weir) theirs.cpp "
-                                 "$(pkg-config --cflags --libs weir) -o theirs; ./theirs"});
+                                 "$(pkg-config --cflags --libs weir) -o theirs; ./theirs"},
+                            {}, std::chrono::minutes(5));
   EXPECT_TRUE(built.ok()) << built.out << built.err;
   EXPECT_TRUE(fs::exists(place / "theirs"));
 }

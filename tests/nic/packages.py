@@ -73,7 +73,7 @@ class Guest:
         self.page = {block.name: block for block in book.of(read("docs/operating.md"), "server")}
         self.left_to_run = set(self.page)
 
-    def must(self, script, seconds=240):
+    def must(self, script, seconds=600): # far beyond what it takes, for a busy machine
         return self.machine.must("set -e\n" + script, seconds)
 
     def book(self, name):
@@ -103,8 +103,8 @@ def installed(g):
     commands = next(block for block in book.blocks(read("README.md")) if "make deb" in block.lines).lines
     if commands[0] != "make deb" or len(commands) != 2:
         raise Failed(f"the README installs by {commands}")
-    g.must("! dpkg-query -W librte-eal23 dpdk 2>/dev/null; apt-get update -q", 240)
-    g.must(commands[1], 600)
+    g.must("! dpkg-query -W librte-eal23 dpdk 2>/dev/null; apt-get update -q")
+    g.must(commands[1])
     g.book("install")
     g.must("systemctl is-active weir-control; ! systemctl is-enabled weir-dataplane; weirctl status; weirctl health || [ $? = 1 ]")
 
@@ -243,8 +243,11 @@ def tried(deb, build):
                 print(f"  {check.__doc__}  {time.monotonic() - started:.1f} s" + (f"  ({figures})" if figures else ""), flush=True)
             except (Failed, GuestError) as error:
                 print(f"FAILED   {check.__doc__}: {error}", flush=True)
-                print(m.run("journalctl -b -o cat -u 'weir-*' | tail -n 20")[1])
                 failed = len(CHECKS) - CHECKS.index(check) # the others build on it
+                try:
+                    print(m.run("journalctl -b -o cat -u 'weir-*' | tail -n 20", 120)[1])
+                except GuestError as silent:
+                    print(f"no logs: {silent}")
                 break
     finally:
         if m is not None:

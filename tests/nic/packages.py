@@ -52,6 +52,11 @@ def for_this_guest(text):
     return text
 
 
+def of_readme(start):
+    """The commands of its block with a line that begins so."""
+    return next(block.lines for block in book.blocks(read("README.md")) if any(line.startswith(start) for line in block.lines))
+
+
 class Watch:
     """Pings each 10 ms, and when they were answered."""
 
@@ -100,7 +105,7 @@ class Guest:
 
 def installed(g):
     """the README's command installs it on a bare Debian: control runs, the dataplane waits for a port"""
-    commands = next(block for block in book.blocks(read("README.md")) if "make deb" in block.lines).lines
+    commands = of_readme("make deb")
     if commands[0] != "make deb" or len(commands) != 2:
         raise Failed(f"the README installs by {commands}")
     g.must("! dpkg-query -W librte-eal23 dpdk 2>/dev/null; apt-get update -q")
@@ -110,14 +115,24 @@ def installed(g):
 
 
 def enforcing(g):
-    """with ports in the configuration it enforces on two PCI cards, as a user of its own, in hugepages, and doctor is content"""
-    g.book("hugepages")
-    # The ports that the file shows, and hugepages as it says.
-    text = re.sub(r"(?m)^# (ports:|- \{name: (?:wan|lan),)", r"\1", for_this_guest(g.must("cat /etc/weir/weir.yaml")))
-    g.must(f"cat >/etc/weir/weir.yaml <<'END'\n{text.replace('{hugepages: no}', '{hugepages: auto}')}END")
+    """by the README's next commands it enforces on two PCI cards"""
+    g.must(f"cat >/etc/weir/weir.yaml <<'END'\n{for_this_guest(g.must('cat /etc/weir/weir.yaml'))}END")
+    ports, *others = of_readme("dpdk-devbind.py")
+    g.must(ports)
     said = g.must("systemctl start weir-dataplane && exit 1; systemctl stop weir-dataplane; journalctl -o cat -u weir-dataplane | tail -n 40")
     if CARDS_AT[0] not in said:
         raise Failed(f"a card that the kernel has was not refused by its address:\n{said}")
+    g.must(for_this_guest("\n".join(others)) + "\n" + CONNECTED)
+    g.answers(3, "before anybody is denied")
+    g.must(f"weirctl list add bans {g.left.address}")
+    g.answers(0, "while denied")
+    g.must(f"weirctl list del bans {g.left.address}")
+
+
+def lasting(g):
+    """as the book has it, it does so as a user of its own, in hugepages, and doctor is content"""
+    g.must("systemctl disable --now weir-dataplane")
+    g.book("hugepages")
     g.book("cards")
     g.book("tree")
     g.must(CONNECTED + "test $(stat -c %U /proc/$(pidof weir-dataplane)) = weir-dataplane\n"
@@ -217,7 +232,7 @@ def complete(g):
         raise Failed(f"not run: {', '.join(sorted(g.left_to_run))}")
 
 
-CHECKS = [installed, enforcing, shared, fed, watched, upgraded, removed, purged, complete]
+CHECKS = [installed, enforcing, lasting, shared, fed, watched, upgraded, removed, purged, complete]
 
 
 def tried(deb, build):

@@ -651,7 +651,7 @@ PREDICTOR_TIMES := build/lab/predictor_times.dat
 
 .PHONY: figures-now
 figures-now: $(FIGURE_DATA) $(LAB_DATA) $(STACK_RATES) $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_ERRORS) $(PREDICTOR_TIMES) \
-             $(LEARNED_RATES) $(LEARNED_TIMES) $(SLBF_DATA) build/lab/huffman.dat build/lab/performance.dat
+             $(LEARNED_RATES) $(LEARNED_TIMES) $(SLBF_DATA) build/lab/huffman.dat build/lab/classifiers.dat build/lab/performance.dat
 	$(Q)tests/figures/draw.sh build/bench docs/figures
 	$(Q)tests/figures/draw_filters.sh build/lab docs/figures
 
@@ -698,7 +698,11 @@ build/lab/huffman.dat: | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DA
 	@mkdir -p build/lab
 	$(Q)tests/figures/huffman.py $(BIN)/weir-lab build/lab
 
-build/lab/performance.dat: | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_TIMES) $(LEARNED_TIMES) build/lab/huffman.dat
+build/lab/classifiers.dat: | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_TIMES) $(LEARNED_TIMES) build/lab/huffman.dat
+	@mkdir -p build/lab
+	$(Q)tests/figures/classifiers.py $(BIN)/weir-lab build/lab
+
+build/lab/performance.dat: | $(BIN)/weir-lab $(STACK_TIMES) $(LSM_DATA) $(CHAINED_DATA) $(PREDICTOR_TIMES) $(LEARNED_TIMES) build/lab/huffman.dat build/lab/classifiers.dat
 	@mkdir -p build/lab
 	$(Q)tests/figures/performance.py $(BIN)/weir-lab build/lab
 

@@ -4,7 +4,7 @@
 #include "dataplane/image/classifier_bound.hpp"
 #include "tests/support/eal.hpp"
 #include "tests/support/packets.hpp"
-#include "tests/support/seed.hpp"
+#include "tests/support/random_rules.hpp"
 #include "weir/build/packet_rules_builder.hpp"
 #include "weir/key/parse.hpp"
 #include "weir/key/text.hpp"

@@ -136,8 +136,8 @@ TEST_F(RuleTablesTest, rules_of_a_usual_kind_have_theirs_in_one_pass) {
 }
 
 TEST_F(RuleTablesTest, rules_that_all_cross_are_told_of_and_classified_all_the_same) {
-  make(600, crossing);
-  EXPECT_THAT(log_, HasSubstr("of 600 patterns cross so much"));
+  make(1'000, crossing);
+  EXPECT_THAT(log_, HasSubstr("of 1000 patterns cross so much"));
   EXPECT_THAT(log_, HasSubstr("the classifier took"));
   expect_to_classify_like_the_section();
 }

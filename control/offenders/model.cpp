@@ -40,6 +40,48 @@ std::vector<std::byte> unpacked(std::span<const std::byte> some) {
   return out;
 }
 
+// from_cbor() calls itself for what is nested, also for strings of unknown length: whoever wrote the text would choose how deep.
+// True: no deeper than encode() writes, all lengths are said, and nothing is cut.
+bool is_flat_cbor(std::string_view text) {
+  constexpr std::size_t depth_most = 4;
+  std::vector<std::uint64_t> left{1}; // items that are still to come, of each level
+  std::size_t at = 0;
+  while (!left.empty()) {
+    if (left.back() == 0) {
+      left.pop_back();
+      continue;
+    }
+    --left.back();
+    if (at == text.size()) return false;
+    const auto head = static_cast<unsigned char>(text[at++]);
+    const unsigned kind = head >> 5, size = head & 31;
+    if (size > 27) return false; // a length that is not said, or no CBOR
+    std::uint64_t value = size;
+    if (size >= 24) {
+      value = 0;
+      for (std::size_t bytes = std::size_t{1} << (size - 24); bytes > 0; --bytes) {
+        if (at == text.size()) return false;
+        value = value << 8 | static_cast<unsigned char>(text[at++]);
+      }
+    }
+    switch (kind) {
+    case 2: // bytes
+    case 3: // text
+      if (value > text.size() - at) return false;
+      at += value;
+      break;
+    case 4: // array
+    case 5: // map
+      if (left.size() > depth_most || value > text.size()) return false;
+      left.push_back(kind == 5 ? 2 * value : value);
+      break;
+    case 6: return false; // tag
+    default: break;       // a number, or true, false and null
+    }
+  }
+  return at == text.size();
+}
+
 // What the dataplane would refuse is not kept.
 Status check(const Model &model) {
   const auto bad = [](const std::string &why) { return fail(Errc::parse, "the model of offenders: " + why); };
@@ -49,6 +91,10 @@ Status check(const Model &model) {
   for (std::size_t i = 0; i < model.thresholds.size(); ++i)
     if (!std::isfinite(model.thresholds[i]) || (i > 0 && !(model.thresholds[i - 1] < model.thresholds[i])))
       return bad("thresholds do not rise");
+  constexpr double all = 1 + 1e-9; // sums of rounded parts
+  for (const build::ScoreGroup &group : model.groups)
+    if (!(group.told >= 0 && group.told <= all && group.other >= 0 && group.other <= all))
+      return bad("shares of groups do not lie between 0 and 1");
   if (model.neighbours.size() != image::offender_neighbours) return bad("its table of neighbours is cut");
   if (model.gains.size() != image::offender_features(model.element)) return bad("gains of other features");
   const auto trees = learn::Trees::of(model.trees);
@@ -79,6 +125,7 @@ std::string encode(const Model &model) {
 }
 
 Result<Model> decode(std::string_view text) {
+  if (!is_flat_cbor(text)) return fail(Errc::parse, "the model of offenders is cut, or no such thing");
   Model model;
   try {
     const Json json = Json::from_cbor(text.begin(), text.end());

@@ -32,7 +32,10 @@ Result<ModelFile> parse_model_file(std::string_view text, const std::string &nam
   const std::string_view body = text.substr(head_bytes);
   std::uint64_t checksum = 0;
   std::memcpy(&checksum, text.data() + magic.size(), sizeof checksum);
-  if (text.size() > bytes_most || XXH3_64bits(body.data(), body.size()) != checksum)
+  if (text.size() > bytes_most)
+    return fail(Errc::parse, fmt::format("{}: {} bytes, and a model of offenders has at most {}", name,
+                                         text.size(), bytes_most));
+  if (XXH3_64bits(body.data(), body.size()) != checksum)
     return fail(Errc::parse, fmt::format("{}: damaged; copy it anew", name));
   auto model = decode(body);
   if (!model) return fail(Errc::parse, fmt::format("{}: {}", name, model.error().message));

@@ -146,7 +146,8 @@ TEST_F(EngineOffenders, a_model_that_a_configuration_names_is_taken_up_once) {
   shipped.number = 7;
   bench.write_list("shipped.model", offenders::model_file_of(shipped));
   bench.configure(yaml("filter: slbf, false_positive_rate: 5%, model: shipped.model"));
-  ASSERT_TRUE(bench.apply(0, true));
+  const auto applied = bench.apply(0, true);
+  ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_EQ(dataplane.remembers().model, 7u);
   EXPECT_EQ(about().at("model").at("number"), 7);
   bench.restart();

@@ -3,9 +3,12 @@
 
 #include "tests/support/offenders_case.hpp"
 #include "tests/support/process.hpp"
+#include "weir/base/hash.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace weir::test::model_file_test {
 namespace {
@@ -56,6 +59,40 @@ TEST(OffenderModelFile, is_refused_damaged_cut_or_of_another_kind) {
   Model bad = model();
   bad.thresholds = {0, 1};
   EXPECT_THAT(why(model_file_of(bad)), HasSubstr("groups and thresholds do not go together"));
+}
+
+std::string file_of(const std::string &body) {
+  const std::uint64_t checksum = XXH3_64bits(body.data(), body.size());
+  std::string file = "WEIROML1";
+  file.append(reinterpret_cast<const char *>(&checksum), sizeof checksum);
+  return file + body;
+}
+
+// Whoever writes a file can have its checksum right.
+TEST(OffenderModelFile, is_refused_however_deep_it_is_nested) {
+  constexpr std::size_t many = 3'000'000;
+  std::string pairs; // {"": {"": ...
+  for (std::size_t i = 0; i < many; ++i) pairs += "\xA1\x60";
+  for (const std::string &body :
+       {std::string(many, '\x81'), std::string(many, '\x9F'), std::string(many, '\x7F'),
+        std::string(many, '\x5F'), std::string(many, '\xC1'), std::string(many, '\xD8'), pairs,
+        std::string("\x9B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"),
+        std::string("\x5B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"), std::string("\x1B"), std::string("\x01\x01")})
+    EXPECT_THAT(parse_model_file(file_of(body), "x.model").error().message,
+                HasSubstr("x.model: the model of offenders is cut, or no such thing"))
+        << static_cast<unsigned>(static_cast<unsigned char>(body[0]));
+  EXPECT_THAT(parse_model_file(file_of(std::string(std::size_t{17} << 20, 'x')), "x.model").error().message,
+              HasSubstr("17825808 bytes, and a model of offenders has at most 16777216"));
+}
+
+TEST(OffenderModelFile, is_refused_with_shares_that_are_none) {
+  for (const double share : {-0.1, 1.5, std::nan("")}) {
+    Model bad = model();
+    bad.groups[0].told = share;
+    EXPECT_THAT(parse_model_file(model_file_of(bad), "x.model").error().message,
+                HasSubstr("shares of groups do not lie between 0 and 1"))
+        << share;
+  }
 }
 
 TEST(OffenderModelFile, is_read_for_the_configuration_that_names_it) {

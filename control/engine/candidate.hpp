@@ -55,9 +55,9 @@ struct Candidate {
   [[nodiscard]] bool is_written() const noexcept { return unwritten.empty() && unwritten_flows.empty(); }
 };
 
-// Reads all lists of a configuration, the flows of its rules and its model of offenders. Lists whose content is what `live` (may be null) has keep its
-// version and memory, and lists that it has on the same side their number; others get a free one, which is
-// taken when the rules become live. All faults of all files come in one error.
+// Reads all lists of a configuration, the flows of its rules and its model of offenders. Lists whose content is what `live`
+// (may be null) has keep its version and memory, and lists that it has on the same side their number; others get a free
+// one, which is taken when the rules become live. All faults of all files come in one error.
 // The lists' files are those of `files`; without, they are opened. `progress` is told what was read.
 [[nodiscard]] Result<Candidate> read_candidate(const config::Config &config, std::string config_text,
                                                const RuleSet *live, store::Store &store,

@@ -72,9 +72,8 @@ public:
     set[place.way] = entry_of(place, tick);
     return Sight::first;
   }
-  void told(const Place &place) noexcept {
-    table_[place.set & mask_][place.way] |= told_bit;
-  } // behind meet()
+  // Behind meet().
+  void told(const Place &place) noexcept { table_[place.set & mask_][place.way] |= told_bit; }
 
 private:
   static constexpr unsigned tag_bits = 20, tick_bits = 10;

@@ -117,8 +117,8 @@ Result<ScoredStream> trained_stream(const StreamTask &task) {
                                                       {.trees = task.trees, .seed = task.seed}));
   const learn::Trees trees = TRY(boosted.flatten());
   ScoredStream stream;
-  const double start =
-      cpu_ns(); // of margins alone, which filters are cut at: who serves packets needs no probability
+  // Of margins alone, which filters are cut at: who serves packets needs no probability.
+  const double start = cpu_ns();
   const auto told = learn::margins_of(trees.view(), set.unseen_members.samples),
              others = learn::margins_of(trees.view(), set.unseen_others.samples);
   stream.model_mops = static_cast<double>(told.size() + others.size()) / (cpu_ns() - start) * 1e3;

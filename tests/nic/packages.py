@@ -41,11 +41,6 @@ class Failed(Exception):
     pass
 
 
-def read(name):
-    with open(os.path.join(TREE, name), encoding="utf-8") as file:
-        return file.read()
-
-
 def for_this_guest(text):
     for of_the_page, here in zip(CARDS_OF_THE_PAGE, CARDS_AT):
         text = text.replace(of_the_page, here)
@@ -54,7 +49,7 @@ def for_this_guest(text):
 
 def of_readme(start):
     """The commands of its block with a line that begins so."""
-    return next(block.lines for block in book.blocks(read("README.md")) if any(line.startswith(start) for line in block.lines))
+    return next(block.lines for block in book.blocks(book.read("README.md")) if any(line.startswith(start) for line in block.lines))
 
 
 class Watch:
@@ -75,7 +70,7 @@ class Watch:
 class Guest:
     def __init__(self, m, left, right):
         self.machine, self.left, self.right = m, left, right
-        self.page = {block.name: block for block in book.of(read("docs/operating.md"), "server")}
+        self.page = {block.name: block for block in book.of(book.read("docs/operating.md"), "server")}
         self.left_to_run = set(self.page)
 
     def must(self, script, seconds=600): # far beyond what it takes, for a busy machine
@@ -156,7 +151,7 @@ def shared(g):
 
 def fed(g):
     """a timer takes over a feed, and what keepalived would ask answers"""
-    fetch = next(block for block in book.of(read("docs/operating.md"), "pair") if any("/etc/weir/fetch" in line for line in block.lines))
+    fetch = next(block for block in book.of(book.read("docs/operating.md"), "pair") if any("/etc/weir/fetch" in line for line in block.lines))
     g.configure('metrics: {listen: "127.0.0.1:9273"}')
     g.must("""mkdir /srv/feed; echo '127.0.0.1 feeds.example.net' >>/etc/hosts
               echo '{"cidr":"198.51.100.0/24","sblid":"SBL1"}' | tee /srv/feed/drop_v4.json >/etc/weir/drop_v4.json
@@ -168,7 +163,7 @@ def fed(g):
     g.book("feeds")
     g.must("""echo '{"cidr":"203.0.113.0/24","sblid":"SBL2"}' >>/srv/feed/drop_v4.json
               systemctl is-active weir-fetch.timer; systemctl start weir-fetch; weirctl explain 203.0.113.9 | grep SBL2""")
-    scripts = re.findall(r'script "(.+)"', "\n".join(line for block in book.of(read("docs/operating.md"), "conf") for line in block.lines))
+    scripts = re.findall(r'script "(.+)"', "\n".join(line for block in book.of(book.read("docs/operating.md"), "conf") for line in block.lines))
     if len(scripts) < 2:
         raise Failed("the page shows keepalived fewer than two scripts")
     g.must("\n".join(scripts))
@@ -180,7 +175,7 @@ def watched(g):
               printf '[Service]\\nWatchdogSec=12\\n' >/run/systemd/system/weir-dataplane.service.d/soon.conf
               systemctl daemon-reload; systemctl restart weir-dataplane\n""" + CONNECTED + f"""
               cat >/tmp/hold.py <<'END'
-{read("tests/support/hold_thread.py")}END
+{book.read("tests/support/hold_thread.py")}END
               python3 /tmp/hold.py $(systemctl show -P MainPID weir-dataplane) worker >/tmp/held 2>&1 &
               for i in $(seq 50); do ! weirctl health >/tmp/health && break; sleep 0.2; done
               grep 'WRONG: .*has not come round' /tmp/health || {{ cat /tmp/held /tmp/health; exit 1; }}

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <xmmintrin.h>
 
 namespace weir::dataplane {
 namespace {
@@ -50,23 +51,24 @@ void count_verdicts(const Burst &burst, WorkerCounters &counters) noexcept {
 
 using FourValues [[gnu::vector_size(16)]] = std::uint32_t;
 static_assert(burst_packets_max % 4 == 0);
+constexpr int packets_to_compare = 8; // fewer are counted one by one
 
-// Do all denied packets name one list, of a burst that allows none? Values that name none pass; what stands
-// behind the last packet may only make it false.
-[[nodiscard]] bool deny_by_one_list(const Burst &burst, std::uint32_t first) noexcept {
-  FourValues others{};
-  for (unsigned i = 0; i < burst.count; i += 4) {
-    FourValues values;
-    std::memcpy(&values, burst.denials + i, sizeof values);
-    const FourValues lists = values & table::value::list_mask;
-    others |= (lists ^ first) & (lists != 0);
+// Bit i: value i names the list. Of the whole array, whatever stands behind the last packet.
+[[nodiscard]] PacketMask naming(const std::uint32_t *values, ListId list) noexcept {
+  const std::uint32_t wanted = list.value() + 1u;
+  PacketMask found = 0;
+  for (unsigned i = 0; i < burst_packets_max; i += 4) {
+    FourValues four;
+    std::memcpy(&four, values + i, sizeof four);
+    const auto same = (four & table::value::list_mask) == wanted;
+    found |= PacketMask{static_cast<unsigned>(_mm_movemask_ps(std::bit_cast<__m128>(same)))} << i;
   }
-  return (others[0] | others[1] | others[2] | others[3]) == 0;
+  return found;
 }
 
-// Whether a packet's list is that of the packet before is not to be guessed where there are many lists; so the
-// burst as a whole is asked whether it has but one.
-void count_lists(const Burst &burst, WorkerCounters &counters) noexcept {
+// Additions to the counter of one list wait for each other, so that packets of the list that was common of late
+// are counted as a whole.
+void count_lists(const Burst &burst, WorkerCounters &counters, ListId &common) noexcept {
   PacketMask named = burst.special;
   if (named == 0) return;
   if (burst.by_judge != 0)
@@ -74,25 +76,35 @@ void count_lists(const Burst &burst, WorkerCounters &counters) noexcept {
   const auto count = [&](ListId list, std::uint64_t packets) {
     counters.lists[burst.image->slot_of_list[list]].add(packets);
   };
-  const auto list_of = [&](int packet) { return burst.decision(static_cast<unsigned>(packet)).list; };
-  if (burst.denials != nullptr && (named & ~burst.dropped) == 0) {
-    const ListId first = list_of(std::countr_zero(named));
-    if (list_of(63 - std::countl_zero(named)) == first && // where there are many lists it mostly is another
-        deny_by_one_list(burst, burst.denials[std::countr_zero(named)] & table::value::list_mask))
-      return count(first, static_cast<unsigned>(std::popcount(named)));
+  if (burst.denials == nullptr) {
+    for (; named != 0; named &= named - 1)
+      if (const ListId list = burst.decisions[std::countr_zero(named)].list; list != no_list) count(list, 1);
+    return;
   }
-  for (; named != 0; named &= named - 1)
-    if (const ListId list = list_of(std::countr_zero(named)); list != no_list) count(list, 1);
+  const auto count_each = [&](const std::uint32_t *values, PacketMask packets) {
+    for (; packets != 0; packets &= packets - 1)
+      count(table::value::list_of(values[std::countr_zero(packets)]), 1);
+  };
+  PacketMask denied = named & burst.dropped;
+  count_each(burst.allowances, named & ~denied);
+  const int packets = std::popcount(denied);
+  if (packets < packets_to_compare) return count_each(burst.denials, denied);
+  const PacketMask alike = naming(burst.denials, common) & denied;
+  if (alike != 0) count(common, static_cast<unsigned>(std::popcount(alike)));
+  denied &= ~alike;
+  if (4 * std::popcount(alike) < packets)
+    common = table::value::list_of(burst.denials[std::countr_zero(denied)]);
+  count_each(burst.denials, denied);
 }
 
 } // namespace
 
-void count_burst(const Burst &burst, WorkerCounters &counters) noexcept {
+void count_burst(const Burst &burst, WorkerCounters &counters, ListId &common) noexcept {
   if (burst.by_lists)
     count_verdicts_of_lists(burst, counters);
   else
     count_verdicts(burst, counters);
-  count_lists(burst, counters);
+  count_lists(burst, counters, common);
 }
 
 } // namespace weir::dataplane

@@ -62,7 +62,7 @@ void meet_offenders(Burst &burst, const WorkerSetup &setup, Sampler &sampler,
 void send_burst(Burst &burst, const WorkerSetup &setup, TxPatience &patience,
                 WorkerCounters &counters) noexcept;
 
-// decision() as it is in the end -> counters
-void count_burst(const Burst &burst, WorkerCounters &counters) noexcept;
+// decision() as it is in the end -> counters. `common`: a list that many packets of late named, no_list at first.
+void count_burst(const Burst &burst, WorkerCounters &counters, ListId &common) noexcept;
 
 } // namespace weir::dataplane

@@ -67,6 +67,7 @@ struct Worker::State {
   DropDesk drops;
   Verdict without_image;
   TxPatience patience{rte_get_tsc_hz()};
+  ListId common_list = no_list; // for count_burst()
   RateLimit replies{replies_a_second, replies_at_once,
                     RulePer::rule}; // to packets that a rule or a list rejects
   unsigned next = 0;                // place of the next burst in the ring
@@ -142,7 +143,7 @@ void Worker::State::leave(Burst &burst) noexcept {
     counters[CounterId::without_image].add(count);
   send_burst(burst, setup, patience, counters);
   lap(CounterId::send_cycles);
-  count_burst(burst, counters);
+  count_burst(burst, counters, common_list);
   counters[CounterId::judged].add(count);
   lap(CounterId::count_cycles);
 }

@@ -60,7 +60,7 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
     burst_.special = burst_.dropped;
     counters_[dataplane::CounterId::judged].add(burst_.count);
     send_burst(burst_, setup_, patience_, counters_);
-    count_burst(burst_, counters_);
+    count_burst(burst_, counters_, common_list_);
   }
 }
 

@@ -79,13 +79,13 @@ public:
   }
 
   // The first `count` slots ask IPv4 questions; replaces every question asked so far. The wires stay as they are
-  // until the burst is sent.
+  // until finish().
   void ask_all_v4(const std::uint32_t *wires, unsigned count) noexcept {
     place_ = v4_in_order;
     v4_.ask_all(wires, count);
     v6_.ask_nothing();
   }
-  // The same for IPv6: `addresses` are 16 bytes each, one after the other.
+  // The same for IPv6: `addresses` are 16 bytes each, one after the other, and stay as well.
   void ask_all_v6(const void *addresses, unsigned count) noexcept {
     place_ = v6_in_order;
     v6_.ask_all(addresses, count);

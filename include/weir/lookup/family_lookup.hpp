@@ -71,20 +71,22 @@ public:
 
   void begin() noexcept {
     asked_ = 0;
-    source_ = keys_.data();
+    keys_ = own_keys_.data();
     busy_ = {};
     for (const Side side : both_sides) prefixes_[side].clear();
   }
   // The number of the new question.
   unsigned ask(const Key &key) noexcept {
-    source_ = keys_.data();
-    keys_[asked_] = key;
+    own_keys_[asked_] = key;
     return asked_++;
   }
-  // Replaces every question asked so far.
+  // Replaces every question asked so far. To copy 64 keys of IPv6 costs a quarter of what they cost to look up.
   void ask_all(const void *keys, unsigned count) noexcept {
-    std::memcpy(keys_.data(), keys, count * sizeof(Key));
-    source_ = can_stay(keys, count) ? static_cast<const Key *>(keys) : keys_.data();
+    keys_ = static_cast<const Key *>(keys);
+    if (!can_stay(keys, count)) [[unlikely]] {
+      std::memcpy(own_keys_.data(), keys, count * sizeof(Key));
+      keys_ = own_keys_.data();
+    }
     asked_ = count;
   }
   void ask_nothing() noexcept { asked_ = 0; }
@@ -129,7 +131,7 @@ public:
     if (questions == 0) return;
     std::uint32_t *const allow = answers(burst, Side::allow);
     AllowQuestions<Line>(*burst.view, *burst.kernels)
-        .ask(keys_.data(), questions, denied, allow, burst.cost.allow_filter);
+        .ask(keys_, questions, denied, allow, burst.cost.allow_filter);
     for (std::uint64_t rest = questions & ~denied; rest != 0; rest &= rest - 1)
       allow[std::countr_zero(rest)] = 0;
     uniform_[Side::allow].reset();
@@ -161,7 +163,7 @@ protected:
     if (hosts == 0) {
       batches_[side].drop();
     } else if (as_array) {
-      batches_[side].add_all(keys_.data(), asked_, seed, host_length); // its probes set every answer
+      batches_[side].add_all(keys_, asked_, seed, host_length); // its probes set every answer
       if (burst.view->judges_hosts(side)) batches_[side].judge_only(hosts);
     } else {
       batches_[side].clear();
@@ -170,7 +172,7 @@ protected:
         batches_[side].add(keys_[q], seed, host_length, q);
       }
     }
-    prefixes_[side].ask(*burst.kernels, map, keys_.data(), asked_, prefixes, source_);
+    prefixes_[side].ask(*burst.kernels, map, keys_, asked_, prefixes);
     if (hosts != 0) locate(burst, side, targets);
   }
   void finish_beside_ranges(BurstState &burst, Side side) noexcept {
@@ -233,8 +235,8 @@ protected:
   PerSide<std::optional<std::uint32_t>> uniform_{}; // what all answers of a side are
   PerSide<bool> asks_hosts_{}, answers_are_set_{};  // beside ranges
   PerSide<PrefixQuestions<Map>> prefixes_;
-  const Key *source_ = nullptr; // of the keys, until they are aimed
-  alignas(64) std::array<Key, questions_max> keys_{};
+  const Key *keys_ = nullptr; // own_keys_, or the caller's
+  alignas(64) std::array<Key, questions_max> own_keys_{};
   PerSide<ProbeBatches<Line>> batches_; // IPv4: 64 questions of at most 16 lengths
 
   [[nodiscard]] std::uint64_t all_questions() const noexcept {

@@ -27,7 +27,7 @@ public:
     covered_[side].clear();
     read_all_cells_[side] = false;
     if (lengths == table::only_hosts)
-      add_hosts(burst, side, [&] { return burst.kernels->signs(map.signs, keys_.data(), asked_).hosts; });
+      add_hosts(burst, side, [&] { return burst.kernels->signs(map.signs, keys_, asked_).hosts; });
     else
       look_into_cells(burst, side);
     locate(burst, side, targets);
@@ -73,7 +73,7 @@ private:
     std::uint64_t hosts = (in_use & table::range_hosts) != 0 ? all_questions() : 0;
     std::uint64_t prefixes = (in_use & table::range_prefixes) != 0 ? all_questions() : 0;
     if (hosts != 0 && (prefixes != 0 || burst.view->judges_hosts(side))) {
-      const CellSigns signs = burst.kernels->signs(map.signs(), keys_.data(), asked_);
+      const CellSigns signs = burst.kernels->signs(map.signs(), keys_, asked_);
       hosts = signs.hosts;
       prefixes &= signs.more;
     }
@@ -113,7 +113,7 @@ private:
   // until they have answered.
   void look_into_cells(BurstState &burst, Side side) noexcept {
     const table::LengthMapV4 &map = burst.view->lengths_v4[side];
-    const CellSigns signs = burst.kernels->signs(map.signs, keys_.data(), asked_);
+    const CellSigns signs = burst.kernels->signs(map.signs, keys_, asked_);
     const bool as_hosts = 4 * static_cast<unsigned>(std::popcount(signs.hosts)) >= 3 * asked_;
     if (as_hosts)
       add_hosts(burst, side, [&] { return signs.hosts; }); // its probes set every answer
@@ -131,14 +131,14 @@ private:
   // Every question asks for a host. A table knows where there are none; a filter that judges is to be asked
   // about addresses alone that have hosts below their /16, whatever the burst.
   void add_hosts(BurstState &burst, Side side, const auto &hosts_below_them) noexcept {
-    batches_[side].add_all(keys_.data(), asked_, burst.view->flips_v4[32], 32);
+    batches_[side].add_all(keys_, asked_, burst.view->flips_v4[32], 32);
     if (burst.view->judges_hosts(side)) batches_[side].judge_only(hosts_below_them());
   }
 
   // All at once; some of the questions have probes of the lengths in `wanted`.
   void read_all_cells(BurstState &burst, Side side, std::uint64_t some, std::uint32_t wanted) noexcept {
     alignas(64) std::array<std::uint32_t, questions_max> lengths;
-    burst.kernels->cells(burst.view->lengths_v4[side].cells, keys_.data(), asked_, short_[side].data(),
+    burst.kernels->cells(burst.view->lengths_v4[side].cells, keys_, asked_, short_[side].data(),
                          lengths.data());
     read_all_cells_[side] = true;
     for (; some != 0; some &= some - 1) {

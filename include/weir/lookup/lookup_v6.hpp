@@ -23,7 +23,7 @@ public:
     uniform_[side].reset();
     busy_[side] = true;
     if (in_use.only_hosts()) {
-      batches.add_all(keys_.data(), asked_, burst.view->seeds_v6[128], 128);
+      batches.add_all(keys_, asked_, burst.view->seeds_v6[128], 128);
       return locate(burst, side, targets);
     }
     std::fill_n(answers(burst, side), asked_, 0);
@@ -54,10 +54,9 @@ private:
     const table::RangeMapV6 &map = burst.view->ranges_v6[side];
     const std::uint32_t in_use = map.in_use();
     if (in_use == 0) return answer_all(burst, side, map.value(0));
-    const std::uint64_t hosts =
-        (in_use & table::range_hosts) != 0
-            ? burst.kernels->ranges->may_have_hosts(map.host_marks(), keys_.data(), asked_)
-            : 0;
+    const std::uint64_t hosts = (in_use & table::range_hosts) != 0
+                                    ? burst.kernels->ranges->may_have_hosts(map.host_marks(), keys_, asked_)
+                                    : 0;
     aim_beside_ranges(burst, side, hosts, (in_use & table::range_prefixes) != 0 ? all_questions() : 0,
                       burst.view->seeds_v6[128], targets);
   }

@@ -33,7 +33,7 @@ public:
 
   // Bit q of `questions`: keys[q] is asked; others may be. The keys stay where they are until answer().
   void ask(const Kernels &kernels, const Map &map, const Question *keys, unsigned count,
-           std::uint64_t questions, const Question *source) noexcept {
+           std::uint64_t questions) noexcept {
     all_ = asks_all(questions, count);
     count_ = count;
     if (!all_) {
@@ -45,7 +45,7 @@ public:
       }
     }
     if (count_ == 0) return;
-    burst_.ask(kernels, map, all_ ? keys : some_.data(), count_, all_ ? source : some_.data());
+    burst_.ask(kernels, map, all_ ? keys : some_.data(), count_);
     state_ = State::asked;
   }
 
@@ -68,7 +68,6 @@ public:
   void answer(const Kernels &kernels, bool answers_are_set, std::uint32_t *answers) noexcept {
     if (state_ == State::nothing) return;
     std::uint32_t *const values = all_ && !answers_are_set ? answers : value_.data();
-    burst_.answer(kernels, values);
     burst_.finish(kernels, values);
     state_ = State::nothing;
     if (!all_)

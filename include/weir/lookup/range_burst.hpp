@@ -2,9 +2,9 @@
 //
 //   ask      questions          -> words    that lead to first lines: cells of IPv4, places of the array of IPv6
 //   locate   words              -> lines    once the words have been prefetched
-//   probe    lines              -> answers  of most; the lines that the others are led on to are prefetched
-//   answer   answers            -> values
-//   advance  lines further on   -> values   of some of the rest, one line more; finish: of all of them
+//   probe    lines              -> what they say of most; the lines that the others are led on to are prefetched
+//   advance  lines further on   -> what they say of some of the rest, one line more
+//   finish   lines further on   -> what they say of all of the rest; values
 //
 // One prefetch back to back with the next halves the speed of lines from memory, so probe() prefetches for two
 // later bursts while it steps: lines for one that has been located, and words for one that has been asked.
@@ -14,9 +14,8 @@
 //   bursts[i + 4].ask(kernels, map, questions, count);
 //   bursts[i + 3].locate(kernels);
 //   bursts[i].probe(kernels, bursts[i + 3], bursts[i + 4]);
-//   bursts[i - 1].answer(kernels, values);
-//   bursts[i - 1].advance(kernels, values);
-//   bursts[i - 2].finish(kernels, values_of_that_burst);
+//   bursts[i - 1].advance(kernels);
+//   bursts[i - 2].finish(kernels, values);
 //
 // Questions must stay where they are until finish(). A map that changes in place may give a burst answers of
 // before or after a change, each answer whole; no grace period ends between ask() and finish().
@@ -39,27 +38,21 @@ public:
   using Question = typename Map::Question;
   static constexpr unsigned questions_max = 64;
 
-  // `source`: the same questions where they were written longer ago, for loads that are wider than those stores.
-  void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count,
-           const Question *source) noexcept {
+  void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count) noexcept {
     map_ = &map;
     questions_ = questions;
     count_ = count;
     if constexpr (is_v4) {
       points_ = map.has_points();
-      kernels.ranges->words_v4(map, source, count, words_.data());
+      kernels.ranges->words_v4(map, questions, count, words_.data());
     } else {
-      kernels.ranges->words_v6(map, source, count, words_.data());
+      kernels.ranges->words_v6(map, questions, count, words_.data());
     }
-  }
-
-  void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count) noexcept {
-    ask(kernels, map, questions, count, questions);
   }
 
   void locate(const Kernels &kernels) noexcept {
     if constexpr (is_v4)
-      kernels.ranges->places_v4(*map_, questions_, count_, lines_.data(), keys_.data());
+      kernels.ranges->places_v4(*map_, questions_, words_.data(), count_, lines_.data(), keys_.data());
     else
       kernels.ranges->places_v6(*map_, questions_, words_.data(), count_, lines_.data(), keys_.data());
   }
@@ -76,25 +69,28 @@ public:
     asked.prefetch_from(asked.words_, behind);
   }
 
-  // values[i]: the table value that answers question i, 0 for none and for those that are led on. At most 64.
-  void answer(const Kernels &kernels, std::uint32_t *values) noexcept {
-    const auto numbers = points_ ? kernels.ranges->numbers_points : kernels.ranges->numbers;
-    numbers(map_->values(), said_.data(), count_, values);
-  }
   // One step for each of those that are led on; how many of them still are.
-  unsigned advance(const Kernels &kernels, std::uint32_t *values) noexcept {
+  unsigned advance(const Kernels &kernels) noexcept {
     if (open_ == 0) return 0;
+    const Open &now = open_of_[turn_];
+    turn_ = 1 - turn_;
+    Open &next = open_of_[turn_];
+    const auto follow = [&](auto step, const auto *keys) {
+      return step({now.lines.data(), now.questions.data(), open_, keys, said_.data(), next.lines.data(),
+                   next.questions.data()});
+    };
     if constexpr (is_v4)
-      open_ = (points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(
-          {open_lines_.data(), open_questions_.data(), open_, keys_.data(), map_->values(), values});
+      open_ = follow(points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4, keys_.data());
     else
-      open_ = kernels.ranges->follow_v6(
-          {open_lines_.data(), open_questions_.data(), open_, questions_, map_->values(), values});
+      open_ = follow(kernels.ranges->follow_v6, questions_);
     return open_;
   }
+  // values[i]: the table value that answers question i, 0 for none. At most 64.
   void finish(const Kernels &kernels, std::uint32_t *values) noexcept {
-    while (advance(kernels, values) != 0) {
+    while (advance(kernels) != 0) {
     }
+    const auto numbers = points_ ? kernels.ranges->numbers_points : kernels.ranges->numbers;
+    numbers(map_->values(), said_.data(), count_, values);
   }
 
 private:
@@ -110,23 +106,29 @@ private:
     const auto steps = points_ ? kernels.ranges->steps_points : kernels.ranges->steps;
     const auto on =
         steps({lines_.data(), keys_.data(), count_, lines_behind, words_behind, behind}, said_.data());
-    open_ = 0;
+    open_ = turn_ = 0;
+    Open &open = open_of_[0];
     for (std::uint64_t rest = on; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
-      open_lines_[open_] = lines_[i] + table::lines_ahead(said_[i]);
-      open_questions_[open_] = static_cast<std::uint8_t>(i);
-      prefetch_line(open_lines_[open_++]);
+      open.lines[open_] = lines_[i] + table::lines_ahead(said_[i]);
+      open.questions[open_] = static_cast<std::uint8_t>(i);
+      prefetch_line(open.lines[open_++]);
     }
   }
 
   const Map *map_ = nullptr;
   bool points_ = false; // of the map
   const Question *questions_ = nullptr;
-  unsigned count_ = 0, open_ = 0; // questions; those that are led on
+  unsigned count_ = 0, open_ = 0; // questions; open_of_[turn_]
   std::array<const void *, questions_max> words_;
-  Lines lines_, open_lines_;
+  Lines lines_;
   std::array<std::uint16_t, questions_max> keys_, said_;
-  std::array<std::uint8_t, questions_max> open_questions_;
+  struct Open { // those that are led on
+    Lines lines;
+    std::array<std::uint8_t, questions_max> questions;
+  };
+  std::array<Open, 2> open_of_; // now and next, in turns
+  unsigned turn_ = 0;
 };
 
 } // namespace weir::lookup

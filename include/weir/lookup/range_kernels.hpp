@@ -3,10 +3,10 @@
 // for the same memory.
 //
 //   words    questions     -> words     that lead to first lines, to be prefetched
-//   places   questions     -> lines, keys   where to look first, and for what
+//   places   questions, words -> lines, keys   where to look first, and for what
 //   steps    lines, keys   -> what lines say of keys, and which of that leads on
+//   follow   questions that are led on -> what lines say of them, and those that are led on again
 //   numbers  what they say -> table values
-//   follow   questions that are led on -> table values, and those that are led on again
 //
 // words(), places() and numbers() may read and write up to the next multiple of 16 in every array, and steps() reads
 // 64 elements of `said`, of which it writes `count`. It prefetches for two bursts behind, one word and one line each step: prefetched all at once they slow what follows.
@@ -32,24 +32,25 @@ struct RangeArrays {
 
 // Questions of a burst that are led on, and the lines that they are led to.
 template <class Key> struct RangeOpen {
-  const table::RangeLine **lines;
-  std::uint8_t *questions;
-  unsigned count; // at most 64
-
+  const table::RangeLine *const *lines;
+  const std::uint8_t *questions;
+  unsigned count;  // at most 64
   const Key *keys; // of all questions: 16 bits, or a whole address, of which the line says which 16 bits
-  const std::uint32_t *dictionary; // number 0 is 0
-  std::uint32_t *values;           // of all questions
+
+  std::uint16_t *said;                 // of all questions
+  const table::RangeLine **next_lines; // of those that are led on again, in other memory
+  std::uint8_t *next_questions;
 };
 
 struct RangeKernels {
   // Bit i: a host may be at addresses[i]. At most 64.
   std::uint64_t (*may_have_hosts)(const table::HostMarks &marks, const table::KeyV6 *addresses,
                                   unsigned count) noexcept;
-  // words[i]: the cell of wires[i].
+  // words[i]: the cell of wires[i]. Then, from there, the first line, and what is looked for in it.
   void (*words_v4)(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
                    const void **words) noexcept;
-  void (*places_v4)(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
-                    const table::RangeLine **lines, std::uint16_t *keys) noexcept;
+  void (*places_v4)(const table::RangeMapV4 &map, const std::uint32_t *wires, const void *const *words,
+                    unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept;
   // words[i]: the place of addresses[i] in the array. Then, from there, the first line, and its window of the address.
   void (*words_v6)(const table::RangeMapV6 &map, const table::KeyV6 *addresses, unsigned count,
                    const void **words) noexcept;
@@ -59,16 +60,16 @@ struct RangeKernels {
   // are for maps that have some; what their steps say is for their numbers, which take the mark of a point away.
   std::uint64_t (*steps)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
   std::uint64_t (*steps_points)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
-  // values[i]: number said[i] of the dictionary, or 0 where that leads on.
+  // One step for each open question. Those that are led on again are next, in their order; their lines are prefetched and
+  // their number is returned.
+  unsigned (*follow_v4)(const RangeOpen<std::uint16_t> &open) noexcept;
+  unsigned (*follow_v4_points)(const RangeOpen<std::uint16_t> &open) noexcept;
+  unsigned (*follow_v6)(const RangeOpen<table::KeyV6> &open) noexcept;
+  // values[i]: number said[i] of the dictionary. Of what leads on: 0.
   void (*numbers)(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
                   std::uint32_t *values) noexcept;
   void (*numbers_points)(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
                          std::uint32_t *values) noexcept;
-  // One step for each open question: its value, or 0 while it is led on again. Those stay, in their order, with
-  // their next lines, which are prefetched; their number is returned.
-  unsigned (*follow_v4)(const RangeOpen<std::uint16_t> &open) noexcept;
-  unsigned (*follow_v4_points)(const RangeOpen<std::uint16_t> &open) noexcept;
-  unsigned (*follow_v6)(const RangeOpen<table::KeyV6> &open) noexcept;
 };
 
 namespace portable {
@@ -87,10 +88,10 @@ inline void words_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, u
   for (unsigned i = 0; i < count; ++i) words[i] = map.entrance(wires[i]);
 }
 
-inline void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
-                      const table::RangeLine **lines, std::uint16_t *keys) noexcept {
+inline void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, const void *const *words,
+                      unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept {
   for (unsigned i = 0; i < count; ++i) {
-    lines[i] = map.first_line(*map.entrance(wires[i]), wires[i]);
+    lines[i] = map.first_line(*static_cast<const std::uint64_t *>(words[i]), wires[i]);
     keys[i] = table::RangeMapV4::key_of(wires[i]);
   }
 }
@@ -142,12 +143,11 @@ template <class Key> unsigned follow(const RangeOpen<Key> &o) noexcept {
     const table::RangeLine *const line = o.lines[i];
     const std::uint8_t question = o.questions[i];
     const std::uint16_t said = table::range_step(*line, key_in(*line, o.keys[question]));
-    const bool on = table::leads_on(said);
-    o.values[question] = on ? 0 : table::read_relaxed(o.dictionary[said]);
-    if (!on) continue;
-    o.lines[left] = line + table::lines_ahead(said);
-    o.questions[left] = question;
-    prefetch(o.lines[left++]);
+    o.said[question] = said;
+    if (!table::leads_on(said)) continue;
+    o.next_lines[left] = line + table::lines_ahead(said);
+    o.next_questions[left] = question;
+    prefetch(o.next_lines[left++]);
   }
   return left;
 }
@@ -159,11 +159,11 @@ inline constexpr RangeKernels range_kernels{may_have_hosts,
                                             places_v6,
                                             steps,
                                             steps,
-                                            numbers,
-                                            numbers,
                                             follow<std::uint16_t>,
                                             follow<std::uint16_t>,
-                                            follow<table::KeyV6>};
+                                            follow<table::KeyV6>,
+                                            numbers,
+                                            numbers};
 
 } // namespace portable
 

@@ -50,17 +50,23 @@ WEIR_TARGET void words_v4(const table::RangeMapV4 &map, const std::uint32_t *wir
     store_pointers<3>(map.cells(), _mm256_srli_epi32(load_hosts(wires + i), 16), words + i);
 }
 
-WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
-                           const table::RangeLine **lines, std::uint16_t *keys) noexcept {
-  const auto *cells = reinterpret_cast<const long long *>(map.cells());
+// What pointers lead to. A load each takes less than half as long as a gather (docs/decisions.md).
+WEIR_INLINE __m128i load_two(const void *const *from) noexcept {
+  const __m128d low = _mm_load_sd(static_cast<const double *>(from[0]));
+  return _mm_castpd_si128(_mm_loadh_pd(low, static_cast<const double *>(from[1])));
+}
+WEIR_INLINE __m256 joined(__m128i a, __m128i b) noexcept {
+  return _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1));
+}
+
+WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, const void *const *words,
+                           unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept {
   const __m256i one = _mm256_set1_epi32(1), two = _mm256_set1_epi32(2), low5 = _mm256_set1_epi32(31);
   const __m256i low16 = _mm256_set1_epi32(0xFFFF);
   for (unsigned i = 0; i < count; i += 8) {
-    const __m256i host = load_hosts(wires + i), index = _mm256_srli_epi32(host, 16);
-    const __m256i a = _mm256_i32gather_epi64(cells, _mm256_castsi256_si128(index), 8);
-    const __m256i b = _mm256_i32gather_epi64(cells, _mm256_extracti128_si256(index, 1), 8);
-    const __m256 low = _mm256_castsi256_ps(_mm256_permute2x128_si256(a, b, 0x20)); // cells 0, 1, 4, 5
-    const __m256 high = _mm256_castsi256_ps(_mm256_permute2x128_si256(a, b, 0x31));
+    const __m256i host = load_hosts(wires + i);
+    const __m256 low = joined(load_two(words + i), load_two(words + i + 4)); // cells 0, 1, 4, 5
+    const __m256 high = joined(load_two(words + i + 2), load_two(words + i + 6));
     const __m256i first = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
     const __m256i bitmap = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0xDD));
     const __m256i part = _mm256_and_si256(_mm256_srli_epi32(host, 11), low5);
@@ -89,19 +95,20 @@ WEIR_TARGET void numbers(const std::uint32_t *dictionary, const std::uint16_t *s
   }
 }
 
-WEIR_INLINE std::uint16_t key_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
-  return key;
+// What is looked for in a line, in all places.
+WEIR_INLINE __m256i wanted_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
+  return _mm256_set1_epi16(static_cast<short>(key));
 }
-WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
+WEIR_INLINE __m256i wanted_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
   const auto *words = reinterpret_cast<const std::uint8_t *>(&key);
-  std::uint16_t window;
+  short window;
   __builtin_memcpy(&window, words + 2 * std::size_t{line.key[0]}, sizeof window);
-  return __builtin_bswap16(window);
+  const __m128i swapped = _mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+  return _mm256_shuffle_epi8(_mm256_set1_epi16(window), _mm256_broadcastsi128_si256(swapped));
 }
 
 template <bool points>
-WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
-  const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
+WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, __m256i wanted) noexcept {
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
   __m256i answers = _mm256_cmpeq_epi16(_mm256_max_epu16(keys, wanted), wanted);
   if constexpr (points) {
@@ -127,12 +134,13 @@ template <bool points>
 WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
   unsigned i = 0;
+#pragma GCC unroll 8
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    said[i] = step_one<points>(*r.lines[i], r.keys[i]);
+    said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
   }
-  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], r.keys[i]);
+  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
   return _bzhi_u64(high_bits(said) | std::uint64_t{high_bits(said + 32)} << 32, r.count);
 }
 
@@ -143,15 +151,14 @@ template <class Key, bool points = false> WEIR_TARGET unsigned follow(const Rang
   for (unsigned i = 0; i < o.count; ++i) {
     const table::RangeLine *const line = o.lines[i];
     const std::uint8_t question = o.questions[i];
-    std::uint32_t v = step_one<points>(*line, key_in(*line, o.keys[question]));
-    if constexpr (points) v &= ~std::uint32_t{table::range_point};
-    const std::uint32_t on = v >> 15;                // 1 or 0
-    o.values[question] = o.dictionary[v & (on - 1)]; // number 0 is 0
-    const table::RangeLine *const next = line + (v & table::range_ahead_max & (0 - on));
+    const std::uint32_t said = step_one<points>(*line, wanted_in(*line, o.keys[question]));
+    o.said[question] = static_cast<std::uint16_t>(said);
+    const std::uint32_t led = said < table::range_lead ? std::uint32_t{table::range_lead} : said;
+    const table::RangeLine *const next = line + (led - table::range_lead);
     __builtin_prefetch(next, 0, 2);
-    o.lines[left] = next; // no further than i: what is read later stays
-    o.questions[left] = question;
-    left += on;
+    o.next_lines[left] = next;
+    o.next_questions[left] = question;
+    left += said >= table::range_lead ? 1 : 0;
   }
   return left;
 }
@@ -166,11 +173,11 @@ const RangeKernels ranges_avx2{portable::may_have_hosts,
                                portable::places_v6,
                                steps<false>,
                                steps<true>,
-                               numbers<false>,
-                               numbers<true>,
                                follow<std::uint16_t>,
                                follow<std::uint16_t, true>,
-                               follow<table::KeyV6>};
+                               follow<table::KeyV6>,
+                               numbers<false>,
+                               numbers<true>};
 }
 
 } // namespace weir::lookup

@@ -50,14 +50,27 @@ WEIR_TARGET void words_v4(const table::RangeMapV4 &map, const std::uint32_t *wir
     store_pointers<3>(map.cells(), _mm512_srli_epi32(load_hosts(wires + i), 16), words + i);
 }
 
-WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, unsigned count,
-                           const table::RangeLine **lines, std::uint16_t *keys) noexcept {
+WEIR_INLINE __m512i joined(__m128i a, __m128i b, __m128i c, __m128i d) noexcept {
+  const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1);
+  const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(c), d, 1);
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+// What pointers lead to. A load each takes less than half as long as a gather (docs/decisions.md).
+WEIR_INLINE __m128i load_two(const void *const *from) noexcept {
+  const __m128d low = _mm_load_sd(static_cast<const double *>(from[0]));
+  return _mm_castpd_si128(_mm_loadh_pd(low, static_cast<const double *>(from[1])));
+}
+WEIR_INLINE __m512i load_eight(const void *const *from) noexcept {
+  return joined(load_two(from), load_two(from + 2), load_two(from + 4), load_two(from + 6));
+}
+
+WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wires, const void *const *words,
+                           unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept {
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   const __m512i one = _mm512_set1_epi32(1), two = _mm512_set1_epi32(2), low5 = _mm512_set1_epi32(31);
   for (unsigned i = 0; i < count; i += 16) {
-    const __m512i host = load_hosts(wires + i), index = _mm512_srli_epi32(host, 16);
-    const __m512i a = _mm512_i32gather_epi64(_mm512_castsi512_si256(index), map.cells(), 8);
-    const __m512i b = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(index, 1), map.cells(), 8);
+    const __m512i host = load_hosts(wires + i);
+    const __m512i a = load_eight(words + i), b = load_eight(words + i + 8);
     const __m512i first = _mm512_permutex2var_epi32(a, even, b);
     const __m512i bitmap = _mm512_permutex2var_epi32(a, _mm512_or_si512(even, one), b);
     const __m512i part = _mm512_and_si512(_mm512_srli_epi32(host, 11), low5);
@@ -98,13 +111,26 @@ WEIR_INLINE __m512i load_beginnings(const table::KeyV6 *addresses) noexcept {
   return _mm512_shuffle_epi8(_mm512_mask_blend_epi64(0xF0, ab, cd), _mm512_broadcast_i32x4(order));
 }
 
+// The roots of four addresses.
+WEIR_INLINE __m128i load_roots(const std::uint32_t *roots, const table::KeyV6 *addresses) noexcept {
+  const auto root = [&](unsigned i) __attribute__((always_inline)) {
+    return static_cast<int>(roots[table::RangeMapV6::window(addresses[i], 0)]);
+  };
+  __m128i four = _mm_cvtsi32_si128(root(0));
+  four = _mm_insert_epi32(four, root(1), 1);
+  four = _mm_insert_epi32(four, root(2), 2);
+  return _mm_insert_epi32(four, root(3), 3);
+}
+
 WEIR_TARGET void words_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses, unsigned count,
                           const void **words) noexcept {
   const __m512i low16 = _mm512_set1_epi32(0xFFFF), bits16 = _mm512_set1_epi32(16);
   const __m512i first_mask = _mm512_set1_epi32(table::RangeMapV6::root_first_mask);
   for (unsigned i = 0; i < count; i += 16) {
     const __m512i beginning = load_beginnings(addresses + i);
-    const __m512i root = _mm512_i32gather_epi32(_mm512_srli_epi32(beginning, 16), map.roots(), 4);
+    const __m512i root =
+        joined(load_roots(map.roots(), addresses + i), load_roots(map.roots(), addresses + i + 4),
+               load_roots(map.roots(), addresses + i + 8), load_roots(map.roots(), addresses + i + 12));
     const __m512i shift = _mm512_srli_epi32(root, 32 - table::RangeMapV6::root_shift_bits);
     const __m512i place =
         _mm512_srlv_epi32(_mm512_and_si512(beginning, low16), _mm512_sub_epi32(bits16, shift));
@@ -142,27 +168,28 @@ WEIR_TARGET void numbers(const std::uint32_t *dictionary, const std::uint16_t *s
   }
 }
 
-WEIR_INLINE std::uint16_t key_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
-  return key;
+// What is looked for in a line, in all places.
+WEIR_INLINE __m256i wanted_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
+  return _mm256_set1_epi16(static_cast<short>(key));
 }
-WEIR_INLINE std::uint16_t key_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
+WEIR_INLINE __m256i wanted_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
   const auto *words = reinterpret_cast<const std::uint8_t *>(&key);
-  std::uint16_t window;
+  short window;
   __builtin_memcpy(&window, words + 2 * std::size_t{line.key[0]}, sizeof window);
-  return __builtin_bswap16(window);
+  const __m128i swapped = _mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+  return _mm256_shuffle_epi8(_mm256_set1_epi16(window), _mm256_broadcastsi128_si256(swapped));
 }
 
 template <bool points>
-WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, std::uint16_t key) noexcept {
+WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, __m256i wanted) noexcept {
   const __m256i keys = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.key));
-  const __m256i wanted = _mm256_set1_epi16(static_cast<short>(key));
-  unsigned answers = _mm256_cmple_epu16_mask(keys, wanted);
+  unsigned answers = _cvtmask16_u32(_mm256_cmple_epu16_mask(keys, wanted));
   if constexpr (points) {
     const __m256i values = _mm256_load_si256(reinterpret_cast<const __m256i *>(line.value));
     const __mmask16 ranges = _mm256_testn_epi16_mask(values, _mm256_set1_epi16(table::range_point));
     answers = _mm256_mask_cmple_epu16_mask(ranges, keys, wanted) | _mm256_cmpeq_epu16_mask(keys, wanted);
   }
-  return line.value[31 - _lzcnt_u32(answers | 1)];
+  return line.value[31 ^ _lzcnt_u32(answers | 1)];
 }
 
 // The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
@@ -170,12 +197,13 @@ template <bool points>
 WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
   unsigned i = 0;
+#pragma GCC unroll 8
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    said[i] = step_one<points>(*r.lines[i], r.keys[i]);
+    said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
   }
-  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], r.keys[i]);
+  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
   const std::uint64_t first = _mm512_movepi16_mask(_mm512_loadu_si512(said));
   const std::uint64_t second = _mm512_movepi16_mask(_mm512_loadu_si512(said + 32));
   return _bzhi_u64(first | second << 32, r.count);
@@ -188,15 +216,14 @@ template <class Key, bool points = false> WEIR_TARGET unsigned follow(const Rang
   for (unsigned i = 0; i < o.count; ++i) {
     const table::RangeLine *const line = o.lines[i];
     const std::uint8_t question = o.questions[i];
-    std::uint32_t v = step_one<points>(*line, key_in(*line, o.keys[question]));
-    if constexpr (points) v &= ~std::uint32_t{table::range_point};
-    const std::uint32_t on = v >> 15;                // 1 or 0
-    o.values[question] = o.dictionary[v & (on - 1)]; // number 0 is 0
-    const table::RangeLine *const next = line + (v & table::range_ahead_max & (0 - on));
+    const std::uint32_t said = step_one<points>(*line, wanted_in(*line, o.keys[question]));
+    o.said[question] = static_cast<std::uint16_t>(said);
+    const std::uint32_t led = said < table::range_lead ? std::uint32_t{table::range_lead} : said;
+    const table::RangeLine *const next = line + (led - table::range_lead);
     __builtin_prefetch(next, 0, 2);
-    o.lines[left] = next; // no further than i: what is read later stays
-    o.questions[left] = question;
-    left += on;
+    o.next_lines[left] = next;
+    o.next_questions[left] = question;
+    left += said >= table::range_lead ? 1 : 0;
   }
   return left;
 }
@@ -211,11 +238,11 @@ const RangeKernels ranges_avx512{may_have_hosts,
                                  places_v6,
                                  steps<false>,
                                  steps<true>,
-                                 numbers<false>,
-                                 numbers<true>,
                                  follow<std::uint16_t>,
                                  follow<std::uint16_t, true>,
-                                 follow<table::KeyV6>};
+                                 follow<table::KeyV6>,
+                                 numbers<false>,
+                                 numbers<true>};
 }
 
 } // namespace weir::lookup

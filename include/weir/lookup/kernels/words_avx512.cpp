@@ -47,22 +47,25 @@ WEIR_TARGET void aim(const table::WordTableView &table, const std::uint32_t *wir
 
 WEIR_INLINE void probe_one(const WordProbes &p, unsigned i, __m256i words_a_key, std::uint32_t *values,
                            std::uint32_t *groups) noexcept {
-  const auto *line = reinterpret_cast<const __m256i *>(p.lines[i]);
-  __m256i a = _mm256_load_si256(line), b = _mm256_load_si256(line + 1);
+  const table::WordLine *const line = p.lines[i];
+  const std::uint32_t first_word = p.first_words[i];
+  __m256i a = _mm256_load_si256(reinterpret_cast<const __m256i *>(line->word));
+  __m256i b = _mm256_load_si256(reinterpret_cast<const __m256i *>(line->word + 8));
   asm volatile("" : "+x"(a), "+x"(b) : : "memory"); // loaded by now: the group bit comes after words
-  const __m256i first = _mm256_set1_epi32(static_cast<int>(p.first_words[i]));
+  const __m256i first = _mm256_set1_epi32(static_cast<int>(first_word));
   const __mmask8 same_a = _mm256_cmplt_epu32_mask(_mm256_sub_epi32(a, first), words_a_key);
   const __mmask8 same_b = _mm256_cmplt_epu32_mask(_mm256_sub_epi32(b, first), words_a_key);
   const __m256i word =
       _mm256_maskz_compress_epi32(_kor_mask8(same_a, same_b), _mm256_mask_mov_epi32(a, same_b, b));
   values[i] = static_cast<std::uint32_t>(_mm256_cvtsi256_si32(word));
-  groups[i] = p.lines[i]->word[p.first_words[i] >> 28] & table::WordTableView::group_bit;
+  groups[i] = line->word[first_word >> 28] & table::WordTableView::group_bit;
 }
 
 WEIR_TARGET void probe(const WordProbes &probes, std::uint32_t *values, std::uint32_t *groups) noexcept {
   const auto p = probes; // in registers: a fence would reload what a reference names
   const __m256i words_a_key = _mm256_set1_epi32(static_cast<int>(p.words_a_key));
   unsigned i = 0;
+#pragma GCC unroll 4
   for (; i < p.behind_count; ++i) {
     prefetch_line(p.behind[i]);
     probe_one(p, i, words_a_key, values, groups);

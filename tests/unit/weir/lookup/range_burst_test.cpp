@@ -94,7 +94,6 @@ TYPED_TEST(RangeBurstTest, every_number_of_questions_is_answered_as_single_ones_
       burst->locate(*kernels);
       burst->prefetch_lines();
       burst->probe(*kernels);
-      burst->answer(*kernels, values.data());
       burst->finish(*kernels, values.data());
       this->expect_answers(questions, count, values, kernels->name);
       for (unsigned i = (count + 15) / 16 * 16; i < room; ++i) ASSERT_EQ(values[i], untouched);
@@ -119,8 +118,7 @@ TYPED_TEST(RangeBurstTest, bursts_of_all_sizes_in_flight_do_not_mix) {
       if (n >= 4) (*ring)[at(4)].probe(*kernels, (*ring)[at(1)], (*ring)[at(0)]);
       if (n < 5) continue;
       typename TestFixture::Values values;
-      (*ring)[at(5)].answer(*kernels, values.data());
-      (*ring)[at(5)].advance(*kernels, values.data());
+      (*ring)[at(5)].advance(*kernels);
       (*ring)[at(5)].finish(*kernels, values.data());
       this->expect_answers(questions[at(5)], counts[at(5)], values, kernels->name);
     }
@@ -135,11 +133,11 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
   using Open = lookup::RangeOpen<Key>;
   struct Read {
     std::uint64_t on = 0;
-    std::array<std::uint16_t, room> said{};
+    std::array<std::uint16_t, room> said{}, said_further{};
     unsigned left = 0;
     std::vector<const table::RangeLine *> next;
     std::vector<std::uint8_t> questions;
-    typename TestFixture::Values values{}, answers{};
+    typename TestFixture::Values values{}, further{};
     bool operator==(const Read &) const = default;
   };
   std::vector<table::RangeLine> lines(room);
@@ -171,24 +169,23 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
       Read out;
       const auto steps = points ? kernels.ranges->steps_points : kernels.ranges->steps;
       out.on = steps({at.data(), keys.data(), count, {}, {}, 0}, out.said.data());
-      std::array<const table::RangeLine *, room> open;
-      std::array<std::uint8_t, room> questions;
-      for (unsigned i = 0; i < room; ++i) {
-        open[i] = at[i];
-        questions[i] = static_cast<std::uint8_t>(i * 5 % room);
-      }
-      const Open arrays{open.data(),  questions.data(),  count,
-                        whole.data(), dictionary.data(), out.values.data()};
+      std::array<const table::RangeLine *, room> next;
+      std::array<std::uint8_t, room> questions, next_questions;
+      for (unsigned i = 0; i < room; ++i) questions[i] = static_cast<std::uint8_t>(i * 5 % room);
+      const Open open{at.data(),   questions.data(),     count, whole.data(), out.said_further.data(),
+                      next.data(), next_questions.data()};
       if constexpr (is_v6)
-        out.left = kernels.ranges->follow_v6(arrays);
+        out.left = kernels.ranges->follow_v6(open);
       else
-        out.left = (points ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(arrays);
-      if constexpr (points) {
-        kernels.ranges->numbers_points(dictionary.data(), out.said.data(), count, out.answers.data());
-        for (std::uint16_t &said : out.said) said = table::without_point(said);
-      }
-      out.next.assign(open.begin(), open.begin() + out.left);
-      out.questions.assign(questions.begin(), questions.begin() + out.left);
+        out.left = (points ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(open);
+      const auto numbers = points ? kernels.ranges->numbers_points : kernels.ranges->numbers;
+      numbers(dictionary.data(), out.said.data(), count, out.values.data());
+      numbers(dictionary.data(), out.said_further.data(), room, out.further.data());
+      if constexpr (points)
+        for (auto *all : {&out.said, &out.said_further})
+          for (std::uint16_t &said : *all) said = table::without_point(said);
+      out.next.assign(next.begin(), next.begin() + out.left);
+      out.questions.assign(next_questions.begin(), next_questions.begin() + out.left);
       return out;
     };
     const Read portable = read_by(lookup::portable_kernels);

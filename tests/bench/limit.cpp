@@ -7,10 +7,7 @@
 namespace weir::bench {
 namespace {
 
-constexpr unsigned lengths_max = 16;
-
-// The lines of one burst.
-using Lines = std::array<const void *, burst_keys * lengths_max>;
+constexpr std::uint64_t seed_of_limit = 0x5EED;
 
 void hash_all(const lookup::Kernels &kernels, const WireV4 *keys, const std::uint64_t *seeds, KeyHash *to) {
   kernels.hash_v4(keys, seeds, burst_keys, to);
@@ -50,15 +47,15 @@ LimitLookup::LimitLookup(std::size_t table_bytes, unsigned lines_a_query)
       lines_(static_cast<std::uint32_t>(region_.bytes().size() / cache_line_bytes)),
       lines_a_query_(lines_a_query) {
   std::ranges::fill(region_.bytes(), std::byte{1});
+  for (Lines &of_burst : under_way_) of_burst.fill(region_.bytes().data());
 }
 
 // The hash and the multiply-and-shift of the lookup, by the same kernels.
 template <class Way, class Wire> std::uint64_t LimitLookup::run_all(std::span<const Wire> queries) {
-  constexpr std::uint64_t seed = 0x5EED;
   const lookup::Kernels &kernels = lookup::best_kernels();
   std::array<std::array<std::uint64_t, burst_keys>, lengths_max> seeds;
   for (unsigned l = 0; l < lines_a_query_; ++l)
-    seeds[l].fill(std::is_same_v<Wire, WireV4> ? xxh3::flip_v4(seed + l) : seed + l);
+    seeds[l].fill(std::is_same_v<Wire, WireV4> ? xxh3::flip_v4(seed_of_limit + l) : seed_of_limit + l);
   std::array<KeyHash, burst_keys> hashes;
   std::array<Lines, Way::ahead + 1> lines;
   const unsigned lines_a_burst = burst_keys * lines_a_query_;
@@ -74,6 +71,22 @@ template <class Way, class Wire> std::uint64_t LimitLookup::run_all(std::span<co
     sum += Way::fetch_and_read(of_burst.data(), lines[(i + 1) % lines.size()].data(), lines_a_burst);
   }
   return sum;
+}
+
+std::uint64_t LimitLookup::run_a_burst(std::span<const WireV4> queries) {
+  static constexpr auto seeds = [] {
+    std::array<std::uint64_t, burst_keys> all{};
+    all.fill(xxh3::flip_v4(seed_of_limit));
+    return all;
+  }();
+  const lookup::Kernels &kernels = lookup::best_kernels();
+  const auto count = static_cast<unsigned>(queries.size());
+  std::array<KeyHash, burst_keys> hashes;
+  Lines &lines = under_way_[bursts_++ % under_way_.size()];
+  kernels.hash_v4(queries.data(), seeds.data(), count, hashes.data());
+  kernels.lines1(hashes.data(), count, region_.bytes().data(), lines_, lines.data());
+  return InterleavedIntoL2::fetch_and_read(lines.data(), under_way_[bursts_ % under_way_.size()].data(),
+                                           count);
 }
 
 std::uint64_t LimitLookup::run(std::span<const WireV4> q) { return run_all<InterleavedIntoL2>(q); }

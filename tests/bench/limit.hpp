@@ -20,12 +20,21 @@ public:
   std::uint64_t run_into_l1(std::span<const WireV4> queries);
   std::uint64_t run_into_l1(std::span<const WireV6> queries);
 
+  // One burst of run(), for a loop of its own: prefetches the lines of `queries` and reads those of three bursts ago.
+  std::uint64_t run_a_burst(std::span<const WireV4> queries);
+
 private:
+  // The lines of one burst.
+  static constexpr unsigned lengths_max = 16;
+  using Lines = std::array<const void *, burst_keys * lengths_max>;
+
   template <class Way, class Wire> std::uint64_t run_all(std::span<const Wire> queries);
 
   Region region_;
   std::uint32_t lines_;
   unsigned lines_a_query_;
+  std::array<Lines, 4> under_way_; // of run_a_burst()
+  std::size_t bursts_ = 0;
 };
 
 } // namespace weir::bench

@@ -10,6 +10,8 @@
 //   plain loop    receive, the worker's own parse stage, verdict, the worker's own transmit stage; one
 //                 burst at a time, since there is nothing to wait for; drops the same share of packets, drawn
 //                 beforehand
+//   one line      the plain loop, which also prefetches and reads one random line of as much memory as `words` take for each
+//                 packet, as LIMIT does (limit.hpp): what memory leaves of the plain loop; with one worker
 //   rte_hash      the plain loop with rte_hash_lookup_bulk_data over the burst between parse and verdict
 //
 // The closing table takes the fastest of `worker`, `chained` and `words`, as the planner is there to, over
@@ -34,11 +36,12 @@ enum Contender : std::size_t {
   empty_lists,
   no_image,
   plain_loop,
+  one_line,
   with_rte_hash,
   contenders
 };
-constexpr const char *names[contenders] = {"worker",   "chained",    "words",   "empty lists",
-                                           "no image", "plain loop", "rte_hash"};
+constexpr const char *names[contenders] = {"worker",   "chained",    "words",    "empty lists",
+                                           "no image", "plain loop", "one line", "rte_hash"};
 constexpr Contender whole_work[] = {weir, weir_chained, weir_words};
 
 struct Images {
@@ -50,15 +53,17 @@ struct Samples : std::array<std::vector<double>, contenders> { // round by round
 };
 
 // `sources` hold eight rounds' addresses, so that no round meets those of the last.
-Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const std::uint32_t> sources,
-                double hit_percent, unsigned rounds) {
+Samples compete(Rig &rig, Images &images, const rte_hash *peer, LimitLookup &limit,
+                std::span<const std::uint32_t> sources, double hit_percent, unsigned rounds) {
   const std::size_t round_packets = sources.size() / 8;
   Samples samples;
   std::vector<std::unique_ptr<dataplane::Worker>> workers;
-  std::vector<std::unique_ptr<PlainLoop>> plain, hashed;
+  std::vector<std::unique_ptr<PlainLoop>> plain, limited, hashed;
   for (unsigned id = 0; id < rig.workers(); ++id) {
     workers.push_back(std::make_unique<dataplane::Worker>(rig.setup(id), rig.slot(), rig.counters()));
     plain.push_back(std::make_unique<PlainLoop>(rig, id, nullptr, hit_percent / 100, *images.empty));
+    limited.push_back(std::make_unique<PlainLoop>(rig, id, nullptr, hit_percent / 100, *images.empty));
+    limited.back()->read_lines_of(limit);
     hashed.push_back(std::make_unique<PlainLoop>(rig, id, peer, 0, *images.empty));
   }
   for (unsigned round = 0; round <= rounds; ++round) { // round 0 warms up
@@ -82,6 +87,7 @@ Samples compete(Rig &rig, Images &images, const rte_hash *peer, std::span<const 
     }
     runs[no_image] = run(workers);
     runs[plain_loop] = run(plain);
+    if (rig.workers() == 1) runs[one_line] = run(limited);
     runs[with_rte_hash] = run(hashed);
     // The worker stops with bursts in flight that the plain loop does not have.
     const auto expected = static_cast<double>(runs[with_rte_hash].drops);
@@ -130,6 +136,7 @@ void add_row(Grid &grid, JsonLines &lines, std::uint32_t keys, double hit_percen
   }
   const auto &best = samples[best_plan(samples)];
   row.push_back(with_spread(ratio_of(best, without)));
+  row.push_back(samples[one_line].empty() ? "-" : with_spread(ratio_of(best, samples[one_line])));
   row.push_back(with_spread(ratio_of(best, samples[with_rte_hash])));
   row.push_back(short_number(1e3 * workers / figure_of(best).median));
   grid.rows.push_back(std::move(row));
@@ -155,7 +162,7 @@ void add_times(Grid &grid, std::uint32_t keys, const Samples &samples) {
   if (keys == 1'000'000)
     for (const Contender c : {plain_loop, no_image, empty_lists})
       grid.rows.push_back({names[c], with_spread(ns_a_packet(samples[c]))});
-  for (const Contender c : {weir, weir_chained, weir_words, with_rte_hash})
+  for (const Contender c : {one_line, weir, weir_chained, weir_words, with_rte_hash})
     if (!samples[c].empty())
       grid.rows.push_back(
           {fmt::format("{}, {} keys", names[c], count_words(keys)), with_spread(ns_a_packet(samples[c]))});
@@ -180,7 +187,7 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
   JsonLines lines(options, "packet_path");
   Grid grid{{"keys", "hits", "workers"}, {}};
   for (const char *name : names) grid.columns.emplace_back(name);
-  grid.columns.insert(grid.columns.end(), {"/ without", "/ rte_hash", "ns a packet"});
+  grid.columns.insert(grid.columns.end(), {"/ without", "/ one line", "/ rte_hash", "ns a packet"});
   std::vector<std::unique_ptr<Rig>> rigs;
   for (unsigned workers = 1; workers <= std::min(workers_max, cpus()); ++workers)
     rigs.push_back(std::make_unique<Rig>(workers));
@@ -193,8 +200,9 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
     const RteHashLookup<WireV4> peer(keys);
     dataplane::ListSlots lists;
     const dataplane::AttachContext context{workers_max, &lists, [] {}};
-    Images images{attached_copy(image, 3, context), nullptr,
-                  attached_copy(Image(entries, {}, plan::Option{}, 1, build::HostHome::words), 4, context),
+    const Image words(entries, {}, plan::Option{}, 1, build::HostHome::words);
+    LimitLookup limit(words.report().deny_v4.bytes);
+    Images images{attached_copy(image, 3, context), nullptr, attached_copy(words, 4, context),
                   attached_copy(nothing, 1, context)};
     if (!options.quick || keys == 1'000'000)
       images.chained = attached_copy(
@@ -203,7 +211,8 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
       const auto sources = make_queries(keys, hit_percent, options.quick ? 1u << 22 : 1u << 24, 77);
       for (const auto &rig : rigs) {
         if (rig->workers() > 1 && options.quick && hit_percent == 100) continue;
-        const Samples samples = compete(*rig, images, peer.table(), sources, hit_percent, options.rounds());
+        const Samples samples =
+            compete(*rig, images, peer.table(), limit, sources, hit_percent, options.rounds());
         const auto &without = samples[plain_loop];
         add_row(grid, lines, keys, hit_percent, rig->workers(), samples, without);
         add_standings(keys, hit_percent, rig->workers(), samples, without, standings);

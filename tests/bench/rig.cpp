@@ -54,6 +54,7 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
   while (!stop.load(std::memory_order_acquire)) {
     receive();
     parse_burst(burst_);
+    if (limit_ != nullptr) sum_ += limit_->run_a_burst({burst_.judged, burst_.count});
     burst_.dropped = table_ ? look_up() : drawn_[next_++ % drawn_.size()] & burst_.all();
     burst_.by_lists = true;
     burst_.denials = values_.data();

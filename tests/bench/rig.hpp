@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/bench/gate.hpp"
+#include "tests/bench/limit.hpp"
 
 #include "dataplane/packet/burst.hpp"
 #include "dataplane/packet/samples.hpp"
@@ -88,12 +89,13 @@ private:
 };
 
 // The worker's own stages around rte_hash, as the peer, or around no lookup at all: then it drops as many packets,
-// drawn beforehand. `lists` gives the counter slot of the list that its drops are counted under, as the
+// drawn beforehand. After read_lines_of() it also prefetches and reads one line for each packet. `lists` gives the counter slot of the list that its drops are counted under, as the
 // worker's are.
 class PlainLoop {
 public:
   PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share, dataplane::AttachedImage &lists,
             dataplane::FamilySlot family = dataplane::FamilySlot::ipv4);
+  void read_lines_of(LimitLookup &limit) { limit_ = &limit; }
   void run(const std::atomic<bool> &stop);
 
 private:
@@ -104,6 +106,8 @@ private:
   dataplane::TxPatience patience_{rte_get_tsc_hz()};
   dataplane::WorkerCounters &counters_;
   const rte_hash *table_;
+  LimitLookup *limit_ = nullptr;
+  std::uint64_t sum_ = 0; // of what the lines say, so that they are read
   std::array<std::uint32_t, dataplane::burst_packets_max> values_; // what a lookup would have found
   std::array<dataplane::PacketMask, 1024> drawn_{};
   std::size_t next_ = 0;

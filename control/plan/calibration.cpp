@@ -220,7 +220,23 @@ Machine this_machine(const fs::path &root) {
                                   first_field(cpuinfo, "stepping"));
   machine.l2_bytes = cache_bytes(root, 2);
   machine.l3_bytes = cache_bytes(root, 3);
+  if (root != "/") return machine;
+  // In a virtual machine the kernel may know of no caches where the processor does.
+  const auto ask_processor = [](std::uint64_t &bytes, int name) {
+    if (const long told = sysconf(name); bytes == 0 && told > 0) bytes = static_cast<std::uint64_t>(told);
+  };
+  ask_processor(machine.l2_bytes, _SC_LEVEL2_CACHE_SIZE);
+  ask_processor(machine.l3_bytes, _SC_LEVEL3_CACHE_SIZE);
   return machine;
+}
+
+void fill_in_caches(Calibration &calibration, const Machine &machine) {
+  const Calibration built_in = built_in_calibration();
+  const auto fill_in = [&](std::uint64_t Calibration::*bytes, std::uint64_t told) {
+    if (calibration.*bytes == 0) calibration.*bytes = told != 0 ? told : built_in.*bytes;
+  };
+  fill_in(&Calibration::l2_bytes, machine.l2_bytes);
+  fill_in(&Calibration::l3_bytes, machine.l3_bytes);
 }
 
 fs::path calibration_file(const fs::path &state, Pages pages) {
@@ -235,6 +251,7 @@ Calibration calibration_for(const Wanted &wanted) {
   const Machine machine = this_machine();
   auto kept = load(file);
   if (kept && kept->processor == machine.processor) {
+    fill_in_caches(*kept, machine);
     kept->note = fmt::format("measured on this processor, kept in {}", file.string());
     return std::move(*kept);
   }
@@ -243,8 +260,8 @@ Calibration calibration_for(const Wanted &wanted) {
   if (kept) why = fmt::format("; {} was of another processor", file.string());
   if (wanted.keys < keys_worth_measuring) {
     Calibration c = built_in_calibration();
-    if (machine.l2_bytes != 0) c.l2_bytes = machine.l2_bytes;
-    if (machine.l3_bytes != 0) c.l3_bytes = machine.l3_bytes;
+    c.l2_bytes = c.l3_bytes = 0;
+    fill_in_caches(c, machine);
     c.note = fmt::format("built-in figures; this machine is measured from {} keys on", keys_worth_measuring);
     return c;
   }

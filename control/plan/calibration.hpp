@@ -94,10 +94,13 @@ struct Calibration {
 
 struct Machine {
   std::string processor;
-  std::uint64_t l2_bytes = 0, l3_bytes = 0; // of one core, as the kernel tells them
+  std::uint64_t l2_bytes = 0, l3_bytes = 0; // of one core; 0: nobody tells
 };
 // `root` is "/" but in tests.
 [[nodiscard]] Machine this_machine(const std::filesystem::path &root = "/");
+
+// Sizes that are 0 become those of the machine, or else the built-in ones: with no L2 nothing would seem to fit in it.
+void fill_in_caches(Calibration &calibration, const Machine &machine);
 
 // The kept figures of `state`, or measured now and kept there.
 struct Wanted {

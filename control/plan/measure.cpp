@@ -371,8 +371,7 @@ Result<Calibration> measure(const MeasureOptions &options) {
   const Machine machine = this_machine();
   Calibration c;
   c.processor = machine.processor;
-  c.l2_bytes = machine.l2_bytes;
-  c.l3_bytes = machine.l3_bytes;
+  fill_in_caches(c, machine);
   c.pages = options.pages;
   c.seed = options.seed;
   std::mt19937_64 random(options.seed);

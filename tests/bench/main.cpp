@@ -1,4 +1,5 @@
 // weir-bench: what is asked, beside its peer and its limit, in one process. `make bench` runs it.
+#include "control/plan/calibration.hpp"
 #include "tests/bench/bench.hpp"
 
 #include <fmt/core.h>
@@ -39,17 +40,17 @@ bool start_eal() {
 
 // What a reader must know about the run before any figure.
 std::string conditions(const Options &options) {
-  const auto cache_size = [](const char *index) { // as the kernel writes it: "1024K"
-    std::string size = "unknown";
-    std::ifstream("/sys/devices/system/cpu/cpu0/cache/" + std::string(index) + "/size") >> size;
-    return size;
+  const plan::Machine machine = plan::this_machine();
+  const auto cache_size = [](std::uint64_t bytes) {
+    return bytes == 0 ? "unknown" : fmt::format("{}K", bytes >> 10);
   };
   double load = 0;
   (void)getloadavg(&load, 1);
   return fmt::format("{} run of {} rounds, {}; {} processors, L2 {}, L3 {}, load {:.1f} at start",
                      options.quick ? "quick" : "full", options.rounds(),
                      options.eal_hugepages ? "hugepages (2 MiB)" : "ordinary pages",
-                     std::thread::hardware_concurrency(), cache_size("index2"), cache_size("index3"), load);
+                     std::thread::hardware_concurrency(), cache_size(machine.l2_bytes),
+                     cache_size(machine.l3_bytes), load);
 }
 
 Options options_from_environment() {

@@ -10,9 +10,6 @@ const plan::Calibration &calibration(const Options &options) {
   static const plan::Calibration measured = [&] {
     auto result = plan::measure({.pages = options.eal_hugepages ? plan::Pages::huge : plan::Pages::ordinary});
     if (!result) give_up(result.error().message);
-    const plan::Machine machine = plan::this_machine();
-    if (result->l2_bytes == 0) result->l2_bytes = machine.l2_bytes;
-    if (result->l3_bytes == 0) result->l3_bytes = machine.l3_bytes;
     return *result;
   }();
   return measured;

@@ -112,6 +112,30 @@ TEST(Calibration, of_another_processor_is_measured_again) {
   EXPECT_NE(c.note.find("was of another processor"), std::string::npos) << c.note;
 }
 
+TEST(Calibration, kept_without_sizes_of_caches_gets_those_of_the_machine) {
+  const test::TempDir state;
+  Calibration kept = sample();
+  kept.processor = this_machine().processor;
+  kept.l2_bytes = kept.l3_bytes = 0;
+  put(calibration_file(state.path(), Pages::ordinary), to_text(kept));
+  const Calibration c = calibration_for({.state = state.path(), .keys = 1'000'000});
+  EXPECT_NE(c.note.find("kept in"), std::string::npos) << c.note;
+  EXPECT_GE(c.l2_bytes, 64u << 10);
+  EXPECT_GE(c.l3_bytes, 64u << 10);
+}
+
+TEST(Calibration, sizes_of_caches_that_nobody_tells_are_the_built_in_ones) {
+  Calibration c = sample();
+  c.l2_bytes = 0;
+  c.l3_bytes = 5;
+  fill_in_caches(c, {.processor = "any", .l2_bytes = 0, .l3_bytes = 7});
+  EXPECT_EQ(c.l2_bytes, built_in_calibration().l2_bytes);
+  EXPECT_EQ(c.l3_bytes, 5u);
+  c.l3_bytes = 0;
+  fill_in_caches(c, {.processor = "any", .l2_bytes = 0, .l3_bytes = 7});
+  EXPECT_EQ(c.l3_bytes, 7u);
+}
+
 TEST(Calibration, a_damaged_file_is_named_and_measured_again) {
   const test::TempDir state;
   put(calibration_file(state.path(), Pages::ordinary), "nonsense\n");

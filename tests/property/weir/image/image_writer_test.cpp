@@ -451,6 +451,8 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
   struct Sent {
     std::vector<Address> asked;
     bool one_family = false;
+    std::array<std::uint32_t, lookup::BurstLookup::slots_max> wires; // until finish()
+    std::array<table::KeyV6, lookup::BurstLookup::slots_max> keys;
   };
   constexpr unsigned slots = lookup::BurstLookup::slots_max, most = lookup::BurstLookup::in_flight_max;
   enum class Lists : std::uint8_t { hosts, prefixes, both };
@@ -489,24 +491,25 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
           lookup::BurstLookup &burst = bursts[n % in_flight];
           Sent &now = sent[n % in_flight];
           now.one_family = n % 3 != 0;
-          now.asked.resize(1 + random() % slots);
+          // Whole groups of keys are read where they are, others are copied.
+          now.asked.resize(random() % 2 == 0
+                               ? 1 + random() % slots
+                               : lookup::kernel_lanes * (1 + random() % (slots / lookup::kernel_lanes)));
           for (Address &a : now.asked) a = address(now.one_family ? n % 3 == 1 : random() % 2 == 0);
           burst.begin(view, *kernels);
-          std::array<std::uint32_t, slots> wires;
-          std::array<table::KeyV6, slots> keys;
           for (unsigned q = 0; q < now.asked.size(); ++q) {
             const Address &a = now.asked[q];
             const bool four = a.family == Family::ipv4;
             if (four)
-              wires[q] = a.wire();
+              now.wires[q] = a.wire();
             else
-              keys[q] = table::KeyV6::load(a.bytes.data());
+              now.keys[q] = table::KeyV6::load(a.bytes.data());
             if (now.one_family) continue;
             four ? burst.ask_v4(q, a.wire()) : burst.ask_v6(q, a.bytes.data());
           }
           const auto count = static_cast<unsigned>(now.asked.size());
-          if (n % 3 == 1) burst.ask_all_v4(wires.data(), count);
-          if (n % 3 == 2) burst.ask_all_v6(keys.data(), count);
+          if (n % 3 == 1) burst.ask_all_v4(now.wires.data(), count);
+          if (n % 3 == 2) burst.ask_all_v6(now.keys.data(), count);
           n == oldest ? burst.send() : burst.send_behind(bursts[(n - 1) % in_flight]);
           if (n + 1 - oldest == in_flight) finish_oldest();
           if (random() % 16 == 0) {

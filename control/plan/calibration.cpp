@@ -176,19 +176,18 @@ Work &Calibration::work_of(Family family, Option option) noexcept {
              [static_cast<std::size_t>(option.predictor)];
 }
 
-// Straight between two points on a scale of doublings.
+// Straight between two points on a scale of doublings, and on from the last two: a table of 64 million hosts is larger than
+// what a measurement takes.
 double Calibration::touch_ns(Path path, std::uint64_t bytes) const noexcept {
   const std::vector<TouchPoint> &points = touch[static_cast<std::size_t>(path)];
   if (points.empty()) return 0;
-  if (bytes <= points.front().bytes) return points.front().ns;
-  for (std::size_t i = 1; i < points.size(); ++i) {
-    if (bytes > points[i].bytes) continue;
-    const double from = std::log2(static_cast<double>(points[i - 1].bytes));
-    const double to = std::log2(static_cast<double>(points[i].bytes));
-    const double share = (std::log2(static_cast<double>(bytes)) - from) / (to - from);
-    return points[i - 1].ns + share * (points[i].ns - points[i - 1].ns);
-  }
-  return points.back().ns;
+  if (bytes <= points.front().bytes || points.size() == 1) return points.front().ns;
+  std::size_t i = 1;
+  while (i + 1 < points.size() && bytes > points[i].bytes) ++i;
+  const double from = std::log2(static_cast<double>(points[i - 1].bytes));
+  const double to = std::log2(static_cast<double>(points[i].bytes));
+  const double share = (std::log2(static_cast<double>(bytes)) - from) / (to - from);
+  return points[i - 1].ns + share * (points[i].ns - points[i - 1].ns);
 }
 
 std::string to_text(const Calibration &c) {

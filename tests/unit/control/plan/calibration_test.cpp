@@ -37,12 +37,13 @@ TEST(Calibration, goes_through_its_text_unharmed) {
   EXPECT_TRUE(back->measured);
 }
 
-TEST(Calibration, a_line_costs_what_lies_between_two_measured_sizes_and_no_more_beyond_them) {
+TEST(Calibration, a_line_costs_what_lies_between_two_measured_sizes_and_goes_on_beyond_them) {
   const Calibration c = sample();
   EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 0), 0);
   EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 2048), 1);
   EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 4096), 2);
-  EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 1u << 30), 2);
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 8192), 3);
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 1u << 30), 20);
 }
 
 TEST(Calibration, a_fault_names_file_line_value_and_remedy) {

@@ -176,18 +176,21 @@ Work &Calibration::work_of(Family family, Option option) noexcept {
              [static_cast<std::size_t>(option.predictor)];
 }
 
-// Straight between two points on a scale of doublings, and on from the last two: a table of 64 million hosts is larger than
-// what a measurement takes.
+// Straight between two points on a scale of doublings. A table of 64 million hosts is larger than what a measurement takes: beyond
+// the last point it goes on as through the last few, since of two neighbours noise makes equals.
 double Calibration::touch_ns(Path path, std::uint64_t bytes) const noexcept {
+  constexpr std::size_t few = 3;
   const std::vector<TouchPoint> &points = touch[static_cast<std::size_t>(path)];
   if (points.empty()) return 0;
-  if (bytes <= points.front().bytes || points.size() == 1) return points.front().ns;
-  std::size_t i = 1;
-  while (i + 1 < points.size() && bytes > points[i].bytes) ++i;
-  const double from = std::log2(static_cast<double>(points[i - 1].bytes));
-  const double to = std::log2(static_cast<double>(points[i].bytes));
-  const double share = (std::log2(static_cast<double>(bytes)) - from) / (to - from);
-  return points[i - 1].ns + share * (points[i].ns - points[i - 1].ns);
+  const std::size_t last = points.size() - 1;
+  if (bytes <= points.front().bytes || last == 0) return points.front().ns;
+  std::size_t to = 1;
+  while (to < last && bytes > points[to].bytes) ++to;
+  const std::size_t from = bytes > points[last].bytes ? last - std::min(last, few) : to - 1;
+  const auto scale = [](std::uint64_t of) { return std::log2(static_cast<double>(of)); };
+  const double share =
+      (scale(bytes) - scale(points[from].bytes)) / (scale(points[to].bytes) - scale(points[from].bytes));
+  return points[from].ns + share * (points[to].ns - points[from].ns);
 }
 
 std::string to_text(const Calibration &c) {

@@ -57,8 +57,8 @@ WEIR_INLINE __m512i joined(__m128i a, __m128i b, __m128i c, __m128i d) noexcept 
 }
 // What pointers lead to. A load each takes less than half as long as a gather (docs/decisions.md).
 WEIR_INLINE __m128i load_two(const void *const *from) noexcept {
-  const __m128d low = _mm_load_sd(static_cast<const double *>(from[0]));
-  return _mm_castpd_si128(_mm_loadh_pd(low, static_cast<const double *>(from[1])));
+  const __m128i low = _mm_loadl_epi64(static_cast<const __m128i *>(from[0]));
+  return _mm_castps_si128(_mm_loadh_pi(_mm_castsi128_ps(low), static_cast<const __m64 *>(from[1])));
 }
 WEIR_INLINE __m512i load_eight(const void *const *from) noexcept {
   return joined(load_two(from), load_two(from + 2), load_two(from + 4), load_two(from + 6));

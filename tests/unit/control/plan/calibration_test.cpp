@@ -46,6 +46,15 @@ TEST(Calibration, a_line_costs_what_lies_between_two_measured_sizes_and_goes_on_
   EXPECT_DOUBLE_EQ(c.touch_ns(Path::block, 1u << 30), 20);
 }
 
+TEST(Calibration, what_lies_beyond_the_measured_sizes_goes_on_over_three_doublings_not_one) {
+  Calibration c = sample();
+  c.touch.fill({{1024, 0}, {2048, 1}, {4096, 4}, {8192, 7}, {16384, 7}}); // noise makes the last two equal
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::line, 16384), 7);
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::line, 32768), 9);
+  c.touch.fill({{1024, 5}});
+  EXPECT_DOUBLE_EQ(c.touch_ns(Path::line, 1u << 30), 5) << "one size says nothing of others";
+}
+
 TEST(Calibration, a_fault_names_file_line_value_and_remedy) {
   std::string text = to_text(sample());
   text.replace(text.find("touch line 4096"), 15, "touch line 12ab");

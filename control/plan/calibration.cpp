@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *first_line = "weir-calibration 2";
+constexpr const char *first_line = "weir-calibration 3";
 constexpr const char *remedy = "delete the file, it is measured again";
 
 std::size_t index_of(Family family) noexcept { return family == Family::ipv6 ? 1 : 0; }
@@ -88,8 +88,10 @@ private:
   bool take_work(std::istream &words) {
     std::string family, front, predictor;
     Work work;
-    if (!(words >> family >> front >> predictor >> work.absent >> work.even >> work.hit)) return false;
-    if (!sound(work.absent) || !sound(work.even) || !sound(work.hit)) return false;
+    if (!(words >> family >> front >> predictor >> work.absent >> work.few >> work.even >> work.hit))
+      return false;
+    for (const double ns : {work.absent, work.few, work.even, work.hit})
+      if (!sound(ns)) return false;
     for (const Option &option : all_options)
       for (const Family f : {Family::ipv4, Family::ipv6})
         if (family == name_of_family(index_of(f)) && front == name_of(option.front_filter) &&
@@ -162,9 +164,13 @@ bool keep(const Calibration &calibration, const fs::path &file) {
 } // namespace
 
 double Work::at(double hit_ratio) const noexcept {
+  const auto parabola = [this](double h) {
+    return absent + (hit - absent) * h + 4 * h * (1 - h) * (even - (absent + hit) / 2);
+  };
+  // The share of bursts with a hit, less the parabola through it where that is 0, one and, all but exactly, one.
+  const auto any_hit = [](double h) { return 1 - std::pow(1 - h, 1 / few_hits) - h - 2 * h * (1 - h); };
   const double h = std::clamp(hit_ratio, 0.0, 1.0);
-  const double straight = absent + (hit - absent) * h;
-  return straight + 4 * h * (1 - h) * (even - (absent + hit) / 2);
+  return parabola(h) + (few - parabola(few_hits)) * any_hit(h) / any_hit(few_hits);
 }
 
 const Work &Calibration::work_of(Family family, Option option) const noexcept {
@@ -199,8 +205,9 @@ std::string to_text(const Calibration &c) {
   for (const Family family : {Family::ipv4, Family::ipv6})
     for (const Option &option : all_options) {
       const Work &w = c.work_of(family, option);
-      text += fmt::format("work {} {} {} {:.3f} {:.3f} {:.3f}\n", name_of_family(index_of(family)),
-                          name_of(option.front_filter), name_of(option.predictor), w.absent, w.even, w.hit);
+      text += fmt::format("work {} {} {} {:.3f} {:.3f} {:.3f} {:.3f}\n", name_of_family(index_of(family)),
+                          name_of(option.front_filter), name_of(option.predictor), w.absent, w.few, w.even,
+                          w.hit);
     }
   for (const Path path : all_paths)
     for (const TouchPoint &point : c.touch[static_cast<std::size_t>(path)])

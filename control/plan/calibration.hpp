@@ -2,7 +2,7 @@
 // cost model (cost.hpp).
 //
 //   work    ns of one question with everything in the nearest caches, for each family, front filter
-//           and predictor, at no hits, half and all: the slope and the hump of mispredicted branches
+//           and predictor, at no hits, one in a burst, half and all: the slope and the humps of mispredicted branches
 //   touch   further ns for a line at random out of so many bytes, by the way it is reached: a line of a
 //           table, a block of a front filter, a line behind a chained predictor with its bits. Rises
 //           with every cache that the bytes outgrow
@@ -45,9 +45,11 @@ inline constexpr std::array<Option, 4> all_options{{{FrontFilter::none, Predicto
                                                     {FrontFilter::split_block_bloom, Predictor::inline_bits},
                                                     {FrontFilter::split_block_bloom, Predictor::chained}}};
 
-struct Work { // ns of a question
-  double absent = 0, even = 0, hit = 0;
-  // Through the three points; what lies between them is a parabola.
+struct Work {                                  // ns of a question
+  static constexpr double few_hits = 1.0 / 64; // one of a burst
+  double absent = 0, few = 0, even = 0, hit = 0;
+  // Through the four points: a parabola, and what it costs a burst to have any hit at all, which a third of the bursts have
+  // not at `few`.
   [[nodiscard]] double at(double hit_ratio) const noexcept;
 };
 
@@ -84,7 +86,7 @@ struct Calibration {
   [[nodiscard]] double touch_ns(Path path, std::uint64_t bytes) const noexcept;
 };
 
-// Figures of one server processor of 2023, for when nothing was measured.
+// Figures of server processors, work of one of 2024 and memory of one of 2023, for when nothing was measured.
 [[nodiscard]] Calibration built_in_calibration();
 
 [[nodiscard]] std::string to_text(const Calibration &calibration);

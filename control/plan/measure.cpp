@@ -198,8 +198,11 @@ struct Contender {
 // Works in units.
 Status measure_work(const MeasureOptions &options, const Rules &rules, std::mt19937_64 &random, Unit &unit,
                     const image::ImageView &plain, Calibration &out) {
-  const Questions questions[3] = {make_questions(rules, 0, random), make_questions(rules, 0.5, random),
-                                  make_questions(rules, 1, random)};
+  static constexpr std::pair<double, double Work::*> points[] = {
+      {0, &Work::absent}, {Work::few_hits, &Work::few}, {0.5, &Work::even}, {1, &Work::hit}};
+  std::vector<Questions> questions;
+  for (const auto &[hit_ratio, figure] : points)
+    questions.push_back(make_questions(rules, hit_ratio, random));
   std::vector<std::unique_ptr<SmallImage>> images;
   std::vector<Contender> contenders;
   Pipeline pipeline;
@@ -208,15 +211,12 @@ Status measure_work(const MeasureOptions &options, const Rules &rules, std::mt19
     if (!image) return std::unexpected(image.error());
     images.push_back(std::make_unique<SmallImage>(std::move(*image)));
     const image::ImageView &view = images.back()->view;
-    for (std::size_t at = 0; at < 3; ++at)
+    for (std::size_t at = 0; at < std::size(points); ++at)
       for (const Family family : {Family::ipv4, Family::ipv6}) {
-        Work &work = out.work_of(family, option);
         const Questions &asked = questions[at];
         contenders.push_back(
             {.run = [&pipeline, &view, &asked, family] { return pipeline.run(view, asked, family); },
-             .figure = at == 0   ? &work.absent
-                       : at == 1 ? &work.even
-                                 : &work.hit});
+             .figure = &(out.work_of(family, option).*points[at].second)});
       }
   }
   for (unsigned round = 0; round <= options.rounds; ++round) // round 0 warms up
@@ -359,7 +359,7 @@ void scale(Calibration &c, double unit_ns) {
   for (auto &families : c.work)
     for (auto &filters : families)
       for (Work &work : filters)
-        for (double *figure : {&work.absent, &work.even, &work.hit}) *figure *= unit_ns;
+        for (double *figure : {&work.absent, &work.few, &work.even, &work.hit}) *figure *= unit_ns;
   for (auto &points : c.touch)
     for (TouchPoint &point : points) point.ns *= unit_ns;
 }

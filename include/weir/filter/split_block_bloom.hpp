@@ -48,24 +48,22 @@ public:
 
   [[nodiscard]] bool contains(KeyHash key) const noexcept { return contains_mixed(mixed(key)); }
 
-  [[nodiscard]] bool contains_mixed(std::uint64_t h) const noexcept {
+  [[nodiscard]] bool contains_mixed(std::uint64_t h) const noexcept { return has_bits(block_for(h), h); }
+  // Of the block that the hash names.
+  [[nodiscard]] static bool has_bits(const Block &block, std::uint64_t h) noexcept {
 #if defined(__SSE4_1__) && !defined(WEIR_WORDWISE)
-    const auto *halves = reinterpret_cast<const __m128i *>(&block_for(h));
+    const auto *halves = reinterpret_cast<const __m128i *>(&block);
     const __m128i spread = _mm_set1_epi32(static_cast<int>(h));
     return _mm_testc_si128(_mm_load_si128(halves), bits_of(spread, 0)) != 0 &&
            _mm_testc_si128(_mm_load_si128(halves + 1), bits_of(spread, 4)) != 0;
 #else
-    return contains_wordwise(h);
+    return has_bits_wordwise(block, h);
 #endif
   }
 
   // The portable form.
   [[nodiscard]] bool contains_wordwise(std::uint64_t h) const noexcept {
-    const Block &block = block_for(h);
-    std::uint32_t missing = 0;
-    for (unsigned i = 0; i < 8; ++i)
-      missing |= bit(h, i) & ~__atomic_load_n(&block.word[i], __ATOMIC_RELAXED);
-    return missing == 0;
+    return has_bits_wordwise(block_for(h), h);
   }
 
   // Two loops: prefetch, then probe.
@@ -109,6 +107,12 @@ private:
   }
 #endif
 
+  [[nodiscard]] static bool has_bits_wordwise(const Block &block, std::uint64_t h) noexcept {
+    std::uint32_t missing = 0;
+    for (unsigned i = 0; i < 8; ++i)
+      missing |= bit(h, i) & ~__atomic_load_n(&block.word[i], __ATOMIC_RELAXED);
+    return missing == 0;
+  }
   [[nodiscard]] static std::uint32_t bit(std::uint64_t h, unsigned i) noexcept {
     return std::uint32_t{1} << ((static_cast<std::uint32_t>(h) * odd[i]) >> 27);
   }

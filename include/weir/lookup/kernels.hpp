@@ -11,14 +11,14 @@
 //   listed   values             -> mask       of those that name a list
 //   mix      hashes, layer      -> a filter's own view of them
 //   blocks   mixed hashes       -> blocks of a split-block Bloom filter
-//   bloom    mixed hashes       -> indices    that a split-block Bloom filter lets through
+//   bloom    blocks, mixed hashes -> indices  that a split-block Bloom filter lets through
 //   ranges   those of range maps: range_kernels.hpp
 //   words    those of lines of words: word_kernels.hpp
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
 // hash(), lines...(), signs(), cells(), or_else(), mix(), blocks() and settle() may read and write up to the next
 // multiple of `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values,
-// then keys, then group bits. It also prefetches the lines of the burst behind, one a probe: prefetched all
+// then keys, then group bits. It and bloom() also prefetch the lines of the burst behind, one a probe: prefetched all
 // at once they slow the probes that follow (measured; docs/decisions.md).
 #pragma once
 
@@ -88,6 +88,16 @@ struct CellSigns {
   std::uint64_t more;  // the cell says something else as well
 };
 
+// Of a split-block Bloom filter; what is mixed is of the filter's own layer.
+struct BloomProbes {
+  const filter::Block *const *blocks; // that the hashes name
+  const std::uint64_t *mixed;
+  unsigned count; // at most 64
+
+  const void *const *behind; // to prefetch, one a probe
+  unsigned behind_count;     // at most `count`
+};
+
 // A table and the first layer of its predictor.
 struct LedTable {
   table::ChainedPredictor::FirstLayer predictor;
@@ -124,10 +134,9 @@ struct Kernels {
   // targets[i] = the block that mixed[i] names.
   void (*blocks)(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
                  const void **targets) noexcept;
-  // kept[]: the indices, ascending, that the filter contains; returns their number. `mixed` is of the
-  // filter's own layer. May write one element more.
-  unsigned (*bloom)(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
-                    std::uint16_t *kept) noexcept;
+  // kept[]: the indices, ascending, whose blocks have all bits of their hashes; their number is returned. May write one
+  // element more.
+  unsigned (*bloom)(const BloomProbes &probes, std::uint16_t *kept) noexcept;
   const RangeKernels *ranges;
   const WordKernels *words;
 };
@@ -230,11 +239,13 @@ inline void blocks(const filter::SplitBlockBloom &filter, const std::uint64_t *m
   for (unsigned i = 0; i < count; ++i) targets[i] = &filter.block_for(mixed[i]);
 }
 
-inline unsigned bloom(const filter::SplitBlockBloom &filter, const std::uint64_t *mixed, unsigned count,
-                      std::uint16_t *kept) noexcept {
+inline unsigned bloom(const BloomProbes &p, std::uint16_t *kept) noexcept {
   unsigned left = 0;
-  for (unsigned i = 0; i < count; ++i)
-    if (filter.contains_mixed(mixed[i])) kept[left++] = static_cast<std::uint16_t>(i);
+  for (unsigned i = 0; i < p.count; ++i) {
+    if (i < p.behind_count) prefetch_line(p.behind[i]);
+    if (filter::SplitBlockBloom::has_bits(*p.blocks[i], p.mixed[i]))
+      kept[left++] = static_cast<std::uint16_t>(i);
+  }
   return left;
 }
 

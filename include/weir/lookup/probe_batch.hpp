@@ -131,25 +131,29 @@ public:
       if (in_words_) return probe_words(view, kernels, answers, behind.next(count_));
     if (stack_ != nullptr || !view.front.empty()) {
       if (stack_ != nullptr)
-        ask_stack(kernels, answers);
+        ask_stack(kernels, answers, behind);
       else
-        ask_front(view, kernels, answers);
-      aim_at_lines(view, kernels);
-      for (unsigned i = 0; i < count_; ++i) prefetch_line(target_[i]);
-      state_ = State::aimed;
+        ask_front(kernels, answers, behind.next(count_));
+      state_ = State::filtered;
       return;
     }
     probe(kernels, answers, behind.next(count_));
   }
 
-  // One step on: the group bits are read, table 2's lines prefetched; behind a front filter, table 1 is
-  // probed. To be called when some time has passed since probe_first().
+  // One step on: the group bits are read, table 2's lines prefetched; behind a front filter, the lines of table 1 are
+  // prefetched for what it let through. To be called when some time has passed since probe_first(): a prefetch
+  // right behind those of the blocks waits until some of them are done.
   void settle(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
     if (count_ == 0) return;
-    if (state_ == State::aimed)
+    if (state_ == State::filtered) {
+      aim_at_lines(view, kernels);
+      for (unsigned i = 0; i < count_; ++i) prefetch_line(target_[i]);
+      state_ = State::aimed;
+    } else if (state_ == State::aimed) {
       probe(kernels, answers, {});
-    else if (state_ == State::probed)
+    } else if (state_ == State::probed) {
       read_groups(view, kernels, answers);
+    }
   }
 
   void finish(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
@@ -272,7 +276,19 @@ private:
     for (unsigned i = 0; i < count_; ++i) question_[i] = static_cast<std::uint8_t>(i);
     std::fill_n(answers, count_, 0);
     one_each_ = false;
-    uniform_ = 0;
+  }
+  // The same for a selection of `count` that stands in open_index_, which becomes the first probes: most are taken out.
+  void name_some(unsigned count, std::uint32_t *answers) noexcept {
+    std::fill_n(answers, count_, 0);
+    for (unsigned n = 0; n < count; ++n) {
+      const unsigned i = open_index_[n];
+      key_[n] = keys_[i];
+      hash_[n] = hash_[i];
+      question_[n] = static_cast<std::uint8_t>(i);
+    }
+    keys_ = key_.data();
+    count_ = count;
+    one_each_ = false;
   }
 
   void move(unsigned from, unsigned to) noexcept {
@@ -300,9 +316,19 @@ private:
     count_ = left;
   }
 
-  void ask_front(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
-    name_questions(answers);
-    const unsigned left = kernels.bloom(view.front, mixed_.data(), count_, open_index_.data());
+  // Leaves in open_index_ the probes whose blocks, which `target_` names, have all bits; their number is returned.
+  unsigned ask_blocks(const Kernels &kernels, std::span<const void *const> behind) noexcept {
+    return kernels.bloom({.blocks = reinterpret_cast<const filter::Block *const *>(target_.data()),
+                          .mixed = mixed_.data(),
+                          .count = count_,
+                          .behind = behind.data(),
+                          .behind_count = static_cast<unsigned>(behind.size())},
+                         open_index_.data());
+  }
+  void ask_front(const Kernels &kernels, std::uint32_t *answers,
+                 std::span<const void *const> behind) noexcept {
+    const unsigned left = ask_blocks(kernels, behind);
+    if (one_each_) return name_some(left, answers);
     for (unsigned n = 0; n < left; ++n) move(open_index_[n], n);
     count_ = left;
   }
@@ -314,10 +340,10 @@ private:
     for (unsigned i = 0; i < count_; ++i) hosts |= std::uint64_t{tag_[i] == host_tag} << i;
     return hosts;
   }
-  // Bit i: a layer accepts probe i.
-  [[nodiscard]] std::uint64_t accepted_by(const filter::SplitBlockBloom &layer,
-                                          const Kernels &kernels) noexcept {
-    const unsigned left = kernels.bloom(layer, mixed_.data(), count_, open_index_.data());
+  // Bit i: the layer that has been aimed at accepts probe i.
+  [[nodiscard]] std::uint64_t accepted_by_blocks(const Kernels &kernels,
+                                                 std::span<const void *const> behind) noexcept {
+    const unsigned left = ask_blocks(kernels, behind);
     if (left == count_) return all_probes();
     std::uint64_t accepted = 0;
     for (unsigned n = 0; n < left; ++n) accepted |= std::uint64_t{1} << open_index_[n];
@@ -325,16 +351,17 @@ private:
   }
   // Bit i: the stack accepts probe i, one of `asked`. The kernels ask its first layer, where they can, and
   // the second when that leaves many.
-  [[nodiscard]] std::uint64_t accepted_by_stack(std::uint64_t asked, const Kernels &kernels) noexcept {
+  [[nodiscard]] std::uint64_t accepted_by_stack(std::uint64_t asked, const Kernels &kernels,
+                                                Targets &behind) noexcept {
     constexpr int many = 12;
     const auto &[first, first_salt] = stack_->first();
     const auto &[second, second_salt] = stack_->second();
     if (first.empty()) return stack_->contains_batch(std::span(hash_).first(count_)) & asked;
-    std::uint64_t accepted = accepted_by(first, kernels) & asked, open = accepted;
+    std::uint64_t accepted = accepted_by_blocks(kernels, behind.next(count_)) & asked, open = accepted;
     if (stack_->depth() == 1) return accepted;
     if (!second.empty() && std::popcount(open) >= many) {
-      kernels.mix(hash_.data(), count_, second_salt, mixed_.data());
-      open &= accepted_by(second, kernels);
+      aim_at_blocks(second, second_salt, kernels);
+      open &= accepted_by_blocks(kernels, {});
     }
     for (; open != 0; open &= open - 1) {
       const KeyHash h = hash_[static_cast<unsigned>(std::countr_zero(open))];
@@ -344,17 +371,17 @@ private:
     return accepted;
   }
 
-  void ask_stack(const Kernels &kernels, std::uint32_t *answers) noexcept {
-    name_questions(answers);
+  void ask_stack(const Kernels &kernels, std::uint32_t *answers, Targets &behind) noexcept {
+    if (stack_->judges()) name_questions(answers);
     const std::uint64_t hosts = this->hosts();
     std::uint64_t asked = hosts;
     if (stack_->judges() && ~judged_ != 0)
       for (unsigned i = 0; i < count_; ++i)
         if ((judged_ >> question_[i] & 1) == 0) asked &= ~(std::uint64_t{1} << i);
-    const std::uint64_t accepted = accepted_by_stack(asked, kernels);
+    const std::uint64_t accepted = accepted_by_stack(asked, kernels, behind);
     asked_stack_ = static_cast<unsigned>(std::popcount(asked));
     accepted_ = static_cast<unsigned>(std::popcount(accepted));
-    if (!stack_->judges()) return keep(accepted | (all_probes() & ~hosts));
+    if (!stack_->judges()) return keep_some(accepted | (all_probes() & ~hosts), answers);
     for (std::uint64_t rest = accepted; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
       if (!stack_->spares(key_[i])) offer(answers[question_[i]], image::DenyFilterView::denial<Line>);
@@ -363,6 +390,13 @@ private:
   }
   [[nodiscard]] std::uint64_t all_probes() const noexcept {
     return count_ == 0 ? 0 : ~std::uint64_t{0} >> (capacity - count_);
+  }
+  void keep_some(std::uint64_t probes, std::uint32_t *answers) noexcept {
+    if (!one_each_) return keep(probes);
+    unsigned left = 0;
+    for (; probes != 0; probes &= probes - 1)
+      open_index_[left++] = static_cast<std::uint16_t>(std::countr_zero(probes));
+    name_some(left, answers);
   }
   void keep(std::uint64_t probes) noexcept {
     if (probes == all_probes()) return;
@@ -386,7 +420,7 @@ private:
   bool hashed_ = false;    // already, for the allow filter
   bool led_ = false;       // by a chained predictor: one line each
   bool in_words_ = false;  // hosts stand there
-  enum class State : std::uint8_t { aimed, probed, settled };
+  enum class State : std::uint8_t { filtered, aimed, probed, settled };
   State state_ = State::aimed;
   const Key *keys_ = nullptr; // key_, or the questions' own
   template <class T> using Array = std::array<T, capacity>;

@@ -74,7 +74,7 @@ TEST(Calibration, figures_that_cannot_be_are_refused) {
     return parse_calibration(text, "f").has_value();
   };
   EXPECT_TRUE(with("seed 7", "seed 8"));
-  EXPECT_FALSE(with("weir-calibration 2", "weir-calibration 1"));
+  EXPECT_FALSE(with("weir-calibration 3", "weir-calibration 2"));
   EXPECT_FALSE(with("touch line 4096", "touch line 1024")) << "sizes rise";
   EXPECT_FALSE(with("touch block 1024 0", "touch block 1024 -1"));
   EXPECT_FALSE(with("touch chained 1024 0", "touch chained 1024 3")) << "more bytes are not faster";
@@ -162,6 +162,7 @@ TEST(Measurement, gives_every_figure_and_costs_that_rise_with_the_bytes) {
   for (const Family family : {Family::ipv4, Family::ipv6})
     for (const Option &option : all_options) {
       EXPECT_GT(c->work_of(family, option).absent, 0);
+      EXPECT_GT(c->work_of(family, option).few, 0);
       EXPECT_GT(c->work_of(family, option).even, 0);
       EXPECT_GT(c->work_of(family, option).hit, 0);
     }

@@ -19,7 +19,7 @@ Calibration even_handed() {
   c.l2_bytes = mib;
   c.l3_bytes = 32 * mib;
   for (const Family family : {Family::ipv4, Family::ipv6})
-    for (const Option &option : all_options) c.work_of(family, option) = {10, 10, 10};
+    for (const Option &option : all_options) c.work_of(family, option) = {10, 10, 10, 10};
   c.touch.fill({{mib, 0}, {2 * mib, 2}, {32 * mib, 2}, {64 * mib, 20}});
   return c;
 }
@@ -49,12 +49,23 @@ TEST(CostModel, more_hits_cost_a_front_filter_more) {
   }
 }
 
-TEST(CostModel, work_goes_through_its_three_points) {
-  const Work work{10, 20, 12};
+TEST(CostModel, work_goes_through_its_four_points) {
+  const Work work{10, 14, 20, 12};
   EXPECT_DOUBLE_EQ(work.at(0), 10);
-  EXPECT_DOUBLE_EQ(work.at(0.5), 20);
-  EXPECT_DOUBLE_EQ(work.at(1), 12);
+  EXPECT_DOUBLE_EQ(work.at(Work::few_hits), 14);
+  EXPECT_NEAR(work.at(0.5), 20, 1e-9);
+  EXPECT_NEAR(work.at(1), 12, 1e-9);
   EXPECT_DOUBLE_EQ(work.at(7), 12) << "more than all cannot hit";
+}
+
+TEST(CostModel, a_burst_pays_for_its_first_hit_early_and_for_the_others_evenly) {
+  const Work work{10, 14, 20, 20}; // a parabola would have 10.6 at one in 64
+  EXPECT_GT(work.at(0.01), 12.5);
+  EXPECT_LT(work.at(0.01), 14);
+  EXPECT_NEAR(work.at(0.001), 10.4, 0.1);
+  for (double h = 0; h < 0.5; h += 1.0 / 256) EXPECT_GE(work.at(h + 1.0 / 256), work.at(h)) << h;
+  const Work straight{10, 10 + 10 * Work::few_hits, 15, 20};
+  for (const double h : {0.001, 0.01, 0.1, 0.7}) EXPECT_NEAR(straight.at(h), 10 + 10 * h, 1e-9) << h;
 }
 
 TEST(CostModel, a_chained_table_answers_from_one_line_and_inline_bits_from_a_little_more) {
@@ -83,15 +94,15 @@ TEST(Choice, of_two_that_are_level_the_plainer_is_taken) {
   Calibration c = even_handed();
   c.touch.fill({{mib, 0}, {2 * mib, 0}});
   for (const std::uint64_t keys : {0ull, 1000ull, 1'000'000ull}) EXPECT_EQ(chosen(keys, 0.1, c), plain);
-  c.work_of(Family::ipv4, chain) = {9.7, 9.7, 9.7};
+  c.work_of(Family::ipv4, chain) = {9.7, 9.7, 9.7, 9.7};
   EXPECT_EQ(chosen(1'000'000, 0.1, c), plain) << "3 % is not worth a predictor";
-  c.work_of(Family::ipv4, chain) = {9.3, 9.3, 9.3};
+  c.work_of(Family::ipv4, chain) = {9.3, 9.3, 9.3, 9.3};
   EXPECT_EQ(chosen(1'000'000, 0.1, c), chain);
 }
 
 TEST(Choice, takes_no_predictor_that_needs_more_than_half_of_l2_unless_there_is_no_other) {
   Calibration c = even_handed();
-  c.work_of(Family::ipv4, chain) = {1, 1, 1};
+  c.work_of(Family::ipv4, chain) = {1, 1, 1, 1};
   const std::uint64_t keys = 30'000'000;
   const Answer answer = choose({.keys = keys, .hit_ratio = 0.95}, c);
   EXPECT_EQ(answer.chosen, plain);

@@ -210,12 +210,18 @@ TEST_P(KernelsTest, a_bloom_filter_keeps_what_it_contains) {
   for (int i = 0; i < 1500; ++i) filter::SplitBlockBloom::insert(blocks.data(), 32, {random()});
   const filter::SplitBlockBloom bloom(blocks.data(), 32);
   Words mixed;
+  std::array<const filter::Block *, room> named;
+  std::array<const void *, room> behind;
+  behind.fill(blocks.data());
   std::array<std::uint16_t, room + 1> kept;
   unsigned total = 0;
   for (unsigned round = 0; round < 2000; ++round) {
     for (std::uint64_t &m : mixed) m = random();
     const auto count = static_cast<unsigned>(random() % (room + 1));
-    const unsigned left = kernels.bloom(bloom, mixed.data(), count, kept.data());
+    for (unsigned i = 0; i < count; ++i) named[i] = &bloom.block_for(mixed[i]);
+    const auto behind_count = static_cast<unsigned>(random() % (count + 1));
+    const unsigned left =
+        kernels.bloom({named.data(), mixed.data(), count, behind.data(), behind_count}, kept.data());
     unsigned expected = 0;
     for (unsigned i = 0; i < count; ++i)
       if (bloom.contains_wordwise(mixed[i])) {

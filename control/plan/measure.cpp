@@ -15,6 +15,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <ranges>
 
 namespace weir::plan {
 namespace {
@@ -107,6 +108,21 @@ double median(std::vector<double> samples) {
   return *at;
 }
 
+// What was taken between two turns of the unit, and how far apart these were: a neighbour that came or went meanwhile makes
+// a sample half or twice what it should be.
+struct Sample {
+  double value, drift;
+};
+double apart(double a, double b) noexcept { return std::max(a, b) / std::min(a, b); }
+// Of the steadier half.
+double steady_median(std::vector<Sample> samples) {
+  const auto half = static_cast<std::ptrdiff_t>((samples.size() + 1) / 2);
+  std::ranges::nth_element(samples, samples.begin() + half - 1, {}, &Sample::drift);
+  std::vector<double> values;
+  for (const Sample &sample : samples | std::views::take(half)) values.push_back(sample.value);
+  return median(std::move(values));
+}
+
 struct Rules {
   std::vector<build::EntryV4> v4;
   std::vector<build::EntryV6> v6;
@@ -192,7 +208,7 @@ private:
 struct Contender {
   std::function<double()> run;
   double *figure = nullptr;
-  std::vector<double> samples = {};
+  std::vector<Sample> samples = {};
 };
 
 // Works in units.
@@ -219,12 +235,12 @@ Status measure_work(const MeasureOptions &options, const Rules &rules, std::mt19
              .figure = &(out.work_of(family, option).*points[at].second)});
       }
   }
-  for (unsigned round = 0; round <= options.rounds; ++round) // round 0 warms up
+  for (unsigned round = 0; round <= 3 * options.rounds; ++round) // round 0 warms up
     for (Contender &c : contenders) {
       const double before = unit.run(pipeline, plain), ns = c.run(), after = unit.run(pipeline, plain);
-      if (round > 0) c.samples.push_back(2 * ns / (before + after));
+      if (round > 0) c.samples.push_back({2 * ns / (before + after), apart(before, after)});
     }
-  for (Contender &c : contenders) *c.figure = median(std::move(c.samples));
+  for (Contender &c : contenders) *c.figure = steady_median(std::move(c.samples));
   return {};
 }
 
@@ -278,7 +294,7 @@ public:
 
   std::array<double, all_paths.size()> over(std::uint64_t bytes, std::uint64_t smallest, const Region &region,
                                             const Region &bits) {
-    std::array<std::vector<double>, all_paths.size()> samples;
+    std::array<std::vector<Sample>, all_paths.size()> samples;
     for (unsigned round = 0; round <= options_.rounds; ++round)
       for (const Path path : all_paths) {
         std::ranges::generate(fresh_.v4, [&] { return static_cast<std::uint32_t>(random_()); });
@@ -286,12 +302,15 @@ public:
           return pipeline_.run(over_zeroes(plain_, path, region.bytes(), bits.bytes(), size), fresh_,
                                Family::ipv4, count);
         };
+        const double before = unit_.run(pipeline_, plain_);
         const double small = ask(smallest, question_count), large = ask(bytes, touch_count);
-        const double unit = unit_.run(pipeline_, plain_);
-        if (round > 0) samples[static_cast<std::size_t>(path)].push_back((large - small) / unit);
+        const double after = unit_.run(pipeline_, plain_);
+        if (round > 0)
+          samples[static_cast<std::size_t>(path)].push_back(
+              {2 * (large - small) / (before + after), apart(before, after)});
       }
     std::array<double, all_paths.size()> more{};
-    for (std::size_t i = 0; i < more.size(); ++i) more[i] = median(std::move(samples[i]));
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] = steady_median(std::move(samples[i]));
     return more;
   }
 

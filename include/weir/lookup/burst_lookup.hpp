@@ -55,6 +55,7 @@ public:
 
   void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
     follower_ = ahead_ = nullptr;
+    place_ = own_places_.data();
     burst_.view = &view;
     burst_.kernels = &kernels;
     if (view.family == HashFamily::jhash) [[unlikely]] {
@@ -71,23 +72,23 @@ public:
   }
 
   void ask_v4(unsigned slot, std::uint32_t wire) noexcept {
-    place_[slot] = static_cast<std::uint8_t>(v4_.ask(wire));
+    own_places_[slot] = static_cast<std::uint8_t>(v4_.ask(wire));
   }
 
   void ask_v6(unsigned slot, const std::uint8_t *address) noexcept {
-    place_[slot] = static_cast<std::uint8_t>(slots_max + v6_.ask(table::KeyV6::load(address)));
+    own_places_[slot] = static_cast<std::uint8_t>(slots_max + v6_.ask(table::KeyV6::load(address)));
   }
 
   // The first `count` slots ask IPv4 questions; replaces every question asked so far. The wires stay as they are
   // until finish().
   void ask_all_v4(const std::uint32_t *wires, unsigned count) noexcept {
-    place_ = v4_in_order;
+    place_ = v4_in_order.data();
     v4_.ask_all(wires, count);
     v6_.ask_nothing();
   }
   // The same for IPv6: `addresses` are 16 bytes each, one after the other, and stay as well.
   void ask_all_v6(const void *addresses, unsigned count) noexcept {
-    place_ = v6_in_order;
+    place_ = v6_in_order.data();
     v6_.ask_all(addresses, count);
     v4_.ask_nothing();
   }
@@ -121,14 +122,17 @@ public:
 
   // Gives table 2's lines time to come. finish() does it otherwise.
   void settle() noexcept {
-    each_busy([&](auto &family, Side side) { family.settle(burst_, side); });
+    by_way([&](auto &family) { family.settle_hosts(burst_); }, [](auto &) {},
+           [&] { each_busy([&](auto &family, Side side) { family.settle(burst_, side); }); });
   }
 
   void finish() noexcept {
     burst_.cost = {};
     probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr);
     if (follower_ != nullptr) follower_->ahead_ = nullptr;
-    each_busy([&](auto &family, Side side) { family.finish(burst_, side); });
+    by_way([&](auto &family) { family.finish_hosts(burst_); },
+           [&](auto &family) { family.finish_prefixes(burst_); },
+           [&] { each_busy([&](auto &family, Side side) { family.finish(burst_, side); }); });
     if (burst_.order != AllowFilterOrder::on_conflict) return;
     const bool sampled = ++finished_ % 64 == 0;
     if (v4_.asked() != 0) v4_.ask_late(burst_, sampled);
@@ -162,7 +166,37 @@ private:
   };
   static constexpr Places v4_in_order = places_from(0), v6_in_order = places_from(slots_max);
 
+  // How a burst goes through the stages. Most ask one family, and of its deny side one structure: what else may have a say
+  // then costs a third of a lookup to be found silent in every stage.
+  enum class Way : std::uint8_t { general, hosts_v4, prefixes_v4, prefixes_v6 };
+
+  [[nodiscard]] Way shortest_way() const noexcept {
+    if (burst_.order != AllowFilterOrder::none || burst_.stack != nullptr) return Way::general;
+    if (v6_.asked() == 0) {
+      const std::uint32_t in_use = v4_.alone_in_use(*burst_.view);
+      return in_use == table::range_hosts      ? Way::hosts_v4
+             : in_use == table::range_prefixes ? Way::prefixes_v4
+                                               : Way::general;
+    }
+    const bool prefixes = v4_.asked() == 0 && v6_.alone_in_use(*burst_.view) == table::range_prefixes;
+    return prefixes ? Way::prefixes_v6 : Way::general;
+  }
+  template <class Hosts, class Prefixes, class General>
+  [[gnu::always_inline]] void by_way(Hosts hosts, Prefixes prefixes, General general) noexcept {
+    switch (way_) {
+    case Way::hosts_v4: return hosts(v4_);
+    case Way::prefixes_v4: return prefixes(v4_);
+    case Way::prefixes_v6: return prefixes(v6_);
+    case Way::general: return general();
+    }
+  }
+
   void aim(Targets &targets) noexcept {
+    way_ = shortest_way();
+    by_way([&](auto &family) { family.aim_hosts(burst_, burst_.view->flips_v4[32], targets); },
+           [&](auto &family) { family.aim_prefixes(burst_); }, [&] { aim_each(targets); });
+  }
+  void aim_each(Targets &targets) noexcept {
     busy_ = with_prefixes_ = 0;
     const unsigned v4 =
         v4_.asked() != 0 ? bit_of(Family::ipv4, Side::deny) | bit_of(Family::ipv4, Side::allow) : 0;
@@ -176,8 +210,12 @@ private:
     });
   }
   void probe(Targets &behind) noexcept {
-    each_of(with_prefixes_, [&](auto &family, Side side) { family.locate_prefixes(burst_, side); });
-    each_busy([&](auto &family, Side side) { family.probe(burst_, side, behind); });
+    by_way([&](auto &family) { family.probe_hosts(burst_, behind); },
+           [&](auto &family) { family.locate_prefixes(burst_, Side::deny); },
+           [&] {
+             each_of(with_prefixes_, [&](auto &family, Side side) { family.locate_prefixes(burst_, side); });
+             each_busy([&](auto &family, Side side) { family.probe(burst_, side, behind); });
+           });
   }
 
   // Most bursts ask one side about one family.
@@ -202,14 +240,16 @@ private:
 
   // `located`, `asked`: bursts behind, or null.
   void probe_prefixes(const BurstLookup *located, const BurstLookup *asked) noexcept {
-    each_of(with_prefixes_, [&](auto &family, Side side) {
+    const auto probe = [&](auto &family, Side side) {
       if constexpr (std::is_same_v<decltype(family), LookupV4 &>)
         family.probe_prefixes(burst_, side, located != nullptr ? &located->v4_ : nullptr,
                               asked != nullptr ? &asked->v4_ : nullptr);
       else
         family.probe_prefixes(burst_, side, located != nullptr ? &located->v6_ : nullptr,
                               asked != nullptr ? &asked->v6_ : nullptr);
-    });
+    };
+    by_way([](auto &) {}, [&](auto &family) { probe(family, Side::deny); },
+           [&] { each_of(with_prefixes_, probe); });
   }
 
   BurstState burst_;
@@ -217,8 +257,11 @@ private:
   unsigned finished_ = 0;                    // bursts, to sample some
   BurstLookup *follower_ = nullptr;          // sent behind this one, as long as this one is in flight
   BurstLookup *ahead_ = nullptr;             // behind which this one was sent, as long as that is in flight
-  unsigned busy_ = 0, with_prefixes_ = 0;    // bit_of() what has an answer to find; in a range map
-  Places place_{};                           // of a slot's question among the answers of a side
+  Way way_ = Way::general;
+  unsigned busy_ = 0,
+           with_prefixes_ = 0; // on the general way: bit_of() what has an answer to find; in a range map
+  const std::uint8_t *place_ = nullptr; // of a slot's question among the answers of a side
+  Places own_places_{};
   LookupV4 v4_;
   LookupV6 v6_;
 };

@@ -101,6 +101,42 @@ public:
     return burst.answers[side].data() + (is_v4 ? 0 : questions_max);
   }
 
+  // What stands in the range map of the deny side, as far as that side alone has a say, and says nothing of addresses
+  // that nothing there names; else 0.
+  [[nodiscard]] static std::uint32_t alone_in_use(const image::ImageView &view) noexcept {
+    const PerSide<Map> &maps = ranges(view);
+    if (maps[Side::deny].empty() || maps[Side::allow].empty() || maps[Side::allow].in_use() != 0) return 0;
+    return maps[Side::deny].value(0) == 0 ? maps[Side::deny].in_use() : 0;
+  }
+
+  // The stages of a burst whose deny side has hosts alone, and nothing else a say.
+  void aim_hosts(BurstState &burst, std::uint64_t seed, Targets &targets) noexcept {
+    answer_all(burst, Side::allow, ranges(burst, Side::allow).value(0));
+    uniform_[Side::deny].reset();
+    batches_[Side::deny].add_all(keys_, asked_, seed, host_length);
+    targets.add(hosts().aim(tables(burst, Side::deny), *burst.kernels));
+  }
+  void probe_hosts(BurstState &burst, Targets &behind) noexcept {
+    hosts().probe_first(tables(burst, Side::deny), *burst.kernels, answers(burst, Side::deny), behind);
+  }
+  void settle_hosts(BurstState &burst) noexcept {
+    hosts().settle(tables(burst, Side::deny), *burst.kernels, answers(burst, Side::deny));
+  }
+  void finish_hosts(BurstState &burst) noexcept {
+    hosts().finish(tables(burst, Side::deny), *burst.kernels, answers(burst, Side::deny));
+    burst.cost.probes = hosts().asked_table();
+    burst.cost.second_lines = hosts().second_lines();
+  }
+  // And of one whose deny side has prefixes alone.
+  void aim_prefixes(BurstState &burst) noexcept {
+    answer_all(burst, Side::allow, ranges(burst, Side::allow).value(0));
+    uniform_[Side::deny].reset();
+    prefixes_[Side::deny].ask(*burst.kernels, ranges(burst, Side::deny), keys_, asked_, all_questions());
+  }
+  void finish_prefixes(BurstState &burst) noexcept {
+    prefixes_[Side::deny].answer(*burst.kernels, false, answers(burst, Side::deny));
+  }
+
   // From here on of sides that are busy.
   void probe(BurstState &burst, Side side, Targets &behind) noexcept {
     batches_[side].each(
@@ -142,11 +178,14 @@ protected:
     return burst.view->template sides<Line>()[side];
   }
 
-  [[nodiscard]] static const Map &ranges(const BurstState &burst, Side side) noexcept {
+  [[nodiscard]] static const PerSide<Map> &ranges(const image::ImageView &view) noexcept {
     if constexpr (is_v4)
-      return burst.view->ranges_v4[side];
+      return view.ranges_v4;
     else
-      return burst.view->ranges_v6[side];
+      return view.ranges_v6;
+  }
+  [[nodiscard]] static const Map &ranges(const BurstState &burst, Side side) noexcept {
+    return ranges(*burst.view)[side];
   }
 
   // A side with a range map: its table has hosts alone. `hosts`, `prefixes`: questions with any in their part of
@@ -245,6 +284,8 @@ protected:
 
 private:
   static constexpr unsigned host_length = address_bits(Line::family);
+
+  [[nodiscard]] ProbeBatch<Line> &hosts() noexcept { return batches_[Side::deny].first(); }
 
   // Kernels read whole groups of keys, and keys that are aligned.
   [[nodiscard]] static bool can_stay(const void *keys, unsigned count) noexcept {

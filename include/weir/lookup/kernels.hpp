@@ -4,7 +4,7 @@
 //   hash     keys, seeds        -> hashes     eight keys at a time where the processor can
 //   lines    hashes             -> lines      multiply-and-shift onto a table, or where a predictor leads
 //   probe    lines, keys        -> values, groups   what stands beside a key; all group bits of its line
-//   settle   values, groups     -> indices    that a group bit sends to table 2
+//   settle   values, groups     -> mask       of those that a group bit sends to table 2
 //   signs    keys               -> masks      of addresses with hosts, and with more, below their /16
 //   cells    keys               -> lengths    in use below an address, and its best short prefix
 //   or_else  values, values     -> values     the second where the first is none
@@ -77,10 +77,9 @@ struct FirstAnswers {
   unsigned count;        // at most 64
 };
 
-// open[]: the indices, ascending, that found nothing and whose group bit is set; their number is
-// returned. To be called some time after probe(): a wide load of what was just stored word by word waits
-// until all of it is in the cache.
-using Settle = unsigned (*)(const FirstAnswers &, std::uint16_t *open) noexcept;
+// Bit i: probe i found nothing and its group bit is set. To be called some time after probe(): a wide load of what was just
+// stored word by word waits until all of it is in the cache.
+using Settle = std::uint64_t (*)(const FirstAnswers &) noexcept;
 
 // What the signs of a length map say about addresses; bit i is address i.
 struct CellSigns {
@@ -191,13 +190,13 @@ void probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::uint32_t *gro
   }
 }
 
-template <class Line> unsigned settle(const FirstAnswers &a, std::uint16_t *open) noexcept {
+template <class Line> std::uint64_t settle(const FirstAnswers &a) noexcept {
   if (a.hashes == nullptr) return 0;
-  unsigned left = 0;
+  std::uint64_t open = 0;
   for (unsigned i = 0; i < a.count; ++i) // find_in() leaves no group bit in a value
     if (a.values[i] == 0 && (a.groups[i] >> table::group_of<Line>(a.hashes[i]) & 1) != 0)
-      open[left++] = static_cast<std::uint16_t>(i);
-  return left;
+      open |= std::uint64_t{1} << i;
+  return open;
 }
 
 inline CellSigns signs(const std::uint32_t *map, const std::uint32_t *wires, unsigned count) noexcept {

@@ -38,15 +38,15 @@ public:
   static_assert(capacity % kernel_lanes == 0);
 
   void clear() noexcept {
-    count_ = open_ = asked_table_ = asked_stack_ = 0;
-    accepted_ = 0;
+    count_ = asked_table_ = asked_stack_ = accepted_ = 0;
+    open_ = 0;
     judged_ = ~std::uint64_t{0};
     one_each_ = hashed_ = all_hosts_ = false;
   }
   [[nodiscard]] bool takes_more() const noexcept { return !one_each_ && count_ < capacity; }
   [[nodiscard]] bool any() const noexcept { return count_ != 0; }
   [[nodiscard]] unsigned asked_table() const noexcept { return asked_table_; }
-  [[nodiscard]] unsigned second_lines() const noexcept { return open_; }
+  [[nodiscard]] unsigned second_lines() const noexcept { return static_cast<unsigned>(std::popcount(open_)); }
   [[nodiscard]] unsigned asked_stack() const noexcept { return asked_stack_; }
   [[nodiscard]] unsigned accepted_by_stack() const noexcept { return accepted_; }
   // Of them, hosts that the answers do not name: a host that a table has is the longest match.
@@ -158,8 +158,9 @@ public:
 
   void finish(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
     while (count_ != 0 && state_ != State::settled) settle(view, kernels, answers);
-    for (unsigned n = 0; n < open_; ++n) {
-      const unsigned i = open_index_[n], length = tag_[i] >> 16;
+    for (std::uint64_t rest = open_; rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      const unsigned length = tag_[i] >> 16;
       give(i,
            in_words_ ? view.table.find(keys_[i], length, hash_[i])
                      : view.table.find2(keys_[i], length, hash_[i]),
@@ -241,9 +242,9 @@ private:
 
   void read_groups_of_words(const Side &view, const Kernels &kernels, std::uint32_t *answers) noexcept {
     const WordAnswers first{values(answers), group_.data(), count_, view.words.list_bits()};
-    open_ = kernels.words->settle(first, open_index_.data());
-    for (unsigned n = 0; n < open_; ++n) {
-      const unsigned i = open_index_[n];
+    open_ = kernels.words->settle(first);
+    for (std::uint64_t rest = open_; rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
       if constexpr (is_v4) hash_[i] = xxh3::hash_flipped_v4(keys_[i], seed_[i]);
       view.table.prefetch1(hash_[i]);
     }
@@ -253,10 +254,11 @@ private:
     // What is not where a predictor led to is nowhere.
     const FirstAnswers first{values(answers), group_.data(), led_ ? nullptr : hash_.data(), count_};
     if constexpr (is_v4)
-      open_ = kernels.settle_v4(first, open_index_.data());
+      open_ = kernels.settle_v4(first);
     else
-      open_ = kernels.settle_v6(first, open_index_.data());
-    for (unsigned n = 0; n < open_; ++n) view.table.prefetch2(hash_[open_index_[n]]);
+      open_ = kernels.settle_v6(first);
+    for (std::uint64_t rest = open_; rest != 0; rest &= rest - 1)
+      view.table.prefetch2(hash_[static_cast<unsigned>(std::countr_zero(rest))]);
   }
 
   // Where one probe is one question, its value is the answer.
@@ -277,11 +279,11 @@ private:
     std::fill_n(answers, count_, 0);
     one_each_ = false;
   }
-  // The same for a selection of `count` that stands in open_index_, which becomes the first probes: most are taken out.
+  // The same for a selection of `count` that stands in kept_, which becomes the first probes: most are taken out.
   void name_some(unsigned count, std::uint32_t *answers) noexcept {
     std::fill_n(answers, count_, 0);
     for (unsigned n = 0; n < count; ++n) {
-      const unsigned i = open_index_[n];
+      const unsigned i = kept_[n];
       key_[n] = keys_[i];
       hash_[n] = hash_[i];
       question_[n] = static_cast<std::uint8_t>(i);
@@ -316,20 +318,20 @@ private:
     count_ = left;
   }
 
-  // Leaves in open_index_ the probes whose blocks, which `target_` names, have all bits; their number is returned.
+  // Leaves in kept_ the probes whose blocks, which `target_` names, have all bits; their number is returned.
   unsigned ask_blocks(const Kernels &kernels, std::span<const void *const> behind) noexcept {
     return kernels.bloom({.blocks = reinterpret_cast<const filter::Block *const *>(target_.data()),
                           .mixed = mixed_.data(),
                           .count = count_,
                           .behind = behind.data(),
                           .behind_count = static_cast<unsigned>(behind.size())},
-                         open_index_.data());
+                         kept_.data());
   }
   void ask_front(const Kernels &kernels, std::uint32_t *answers,
                  std::span<const void *const> behind) noexcept {
     const unsigned left = ask_blocks(kernels, behind);
     if (one_each_) return name_some(left, answers);
-    for (unsigned n = 0; n < left; ++n) move(open_index_[n], n);
+    for (unsigned n = 0; n < left; ++n) move(kept_[n], n);
     count_ = left;
   }
 
@@ -346,7 +348,7 @@ private:
     const unsigned left = ask_blocks(kernels, behind);
     if (left == count_) return all_probes();
     std::uint64_t accepted = 0;
-    for (unsigned n = 0; n < left; ++n) accepted |= std::uint64_t{1} << open_index_[n];
+    for (unsigned n = 0; n < left; ++n) accepted |= std::uint64_t{1} << kept_[n];
     return accepted;
   }
   // Bit i: the stack accepts probe i, one of `asked`. The kernels ask its first layer, where they can, and
@@ -395,7 +397,7 @@ private:
     if (!one_each_) return keep(probes);
     unsigned left = 0;
     for (; probes != 0; probes &= probes - 1)
-      open_index_[left++] = static_cast<std::uint16_t>(std::countr_zero(probes));
+      kept_[left++] = static_cast<std::uint16_t>(std::countr_zero(probes));
     name_some(left, answers);
   }
   void keep(std::uint64_t probes) noexcept {
@@ -408,11 +410,11 @@ private:
   static constexpr std::uint32_t host_tag = length_tag(address_bits(Line::family));
 
   unsigned count_ = 0;       // probes
-  unsigned open_ = 0;        // of them, how many wait for table 2
   unsigned asked_table_ = 0; // of them, how many the table was asked
   unsigned uniform_ = 0;     // leading places of seed_ and tag_ known to be equal
   unsigned asked_stack_ = 0; // probes for hosts that the stack was asked about
   unsigned accepted_ = 0;    // of these, hosts that the filter accepted
+  std::uint64_t open_ = 0;   // probes that wait for table 2
   std::uint64_t judged_ = 0; // questions
   const image::DenyFilterView *stack_ = nullptr;
   bool one_each_ = false;  // probe i is question i
@@ -432,8 +434,8 @@ private:
   alignas(64) Array<std::uint32_t> value_{};
   alignas(64) Array<std::uint32_t> group_{}; // bits of the line that was probed
   alignas(64) Array<std::uint64_t> mixed_{};
-  alignas(64) Array<std::uint32_t> first_word_{}; // of the address in its line of words
-  std::array<std::uint16_t, capacity + 1> open_index_{};
+  alignas(64) Array<std::uint32_t> first_word_{};  // of the address in its line of words
+  std::array<std::uint16_t, capacity + 1> kept_{}; // by a front filter
   Array<std::uint8_t> question_{};
 };
 
@@ -463,6 +465,7 @@ public:
     batch_[0].add_all(keys, count, seed, length);
   }
 
+  [[nodiscard]] Batch &first() noexcept { return batch_[0]; }
   template <class Stage> void each(Stage stage) noexcept { each_from(0, stage); }
   template <class Stage> void each_from(unsigned first, Stage stage) noexcept {
     for (unsigned i = first; i < used_; ++i) stage(batch_[i]);

@@ -3,7 +3,7 @@
 //
 //   aim      wires          -> lines, first words
 //   probe    lines          -> the word of each wire, and the bit of its group
-//   settle   words, groups  -> values, and indices of those that may be in the table behind
+//   settle   words, groups  -> values, and a mask of those that may be in the table behind
 //
 // aim() and settle() may read and write up to the next multiple of `kernel_lanes` in every array. probe() reads words first,
 // group bits after them, and prefetches the lines of the burst behind, one a probe.
@@ -42,9 +42,8 @@ struct WordKernels {
               const void **lines, std::uint32_t *first_words) noexcept;
   // values[i]: the word of wire i, 0 for none. groups[i]: 1 where the bit of its group is set, else 0.
   void (*probe)(const WordProbes &probes, std::uint32_t *values, std::uint32_t *groups) noexcept;
-  // open[]: the indices, ascending, that found nothing and whose group bit is set; their number is returned. To be called
-  // some time after probe(), as Settle of kernels.hpp.
-  unsigned (*settle)(const WordAnswers &answers, std::uint16_t *open) noexcept;
+  // Bit i: wire i found nothing and the bit of its group is set. To be called some time after probe(), as Settle of kernels.hpp.
+  std::uint64_t (*settle)(const WordAnswers &answers) noexcept;
 };
 
 namespace portable {
@@ -67,15 +66,15 @@ inline void probe_words(const WordProbes &p, std::uint32_t *values, std::uint32_
   }
 }
 
-inline unsigned settle_words(const WordAnswers &a, std::uint16_t *open) noexcept {
-  unsigned left = 0;
+inline std::uint64_t settle_words(const WordAnswers &a) noexcept {
+  std::uint64_t open = 0;
   for (unsigned i = 0; i < a.count; ++i) {
     if (const std::uint32_t word = a.values[i]; word != 0)
       a.values[i] = (word & a.list_bits) >> 1 | 32u << 16;
     else if (a.groups[i] != 0)
-      open[left++] = static_cast<std::uint16_t>(i);
+      open |= std::uint64_t{1} << i;
   }
-  return left;
+  return open;
 }
 
 inline constexpr WordKernels word_kernels{aim_words, probe_words, settle_words};

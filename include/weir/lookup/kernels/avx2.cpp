@@ -205,12 +205,8 @@ template <class Line> WEIR_INLINE std::uint64_t going_on(const FirstAnswers &a) 
   return _bzhi_u64(set, a.count);
 }
 
-template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, std::uint16_t *open) noexcept {
-  if (answers.hashes == nullptr) return 0;
-  unsigned left = 0;
-  for (std::uint64_t set = going_on<Line>(answers); set != 0; set = _blsr_u64(set))
-    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
-  return left;
+template <class Line> WEIR_TARGET std::uint64_t settle(const FirstAnswers &answers) noexcept {
+  return answers.hashes == nullptr ? 0 : going_on<Line>(answers);
 }
 
 // Of every lane the bit that `up` places lift to the top.

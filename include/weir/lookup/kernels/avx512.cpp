@@ -204,13 +204,9 @@ WEIR_TARGET void probe(const ProbeArrays<Line> &p, std::uint32_t *values, std::u
   groups != nullptr ? probe_all<true>(p, values, groups) : probe_all<false>(p, values, groups);
 }
 
-template <class Line> WEIR_TARGET unsigned settle(const FirstAnswers &answers, std::uint16_t *open) noexcept {
+template <class Line> WEIR_TARGET std::uint64_t settle(const FirstAnswers &answers) noexcept {
   const std::uint64_t missed = misses(answers.values, answers.count);
-  if (answers.hashes == nullptr) return 0;
-  unsigned left = 0;
-  for (std::uint64_t set = missed & group_bits<Line>(answers); set != 0; set = _blsr_u64(set))
-    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
-  return left;
+  return answers.hashes == nullptr ? 0 : missed & group_bits<Line>(answers);
 }
 
 WEIR_TARGET void cells(const std::uint64_t *map, const std::uint32_t *wires, unsigned count,

@@ -70,7 +70,7 @@ WEIR_TARGET void probe(const WordProbes &probes, std::uint32_t *values, std::uin
   }
 }
 
-WEIR_TARGET unsigned settle(const WordAnswers &a, std::uint16_t *open) noexcept {
+WEIR_TARGET std::uint64_t settle(const WordAnswers &a) noexcept {
   const __m256i list_bits = same32(a.list_bits), host = same32(length_tag(32));
   std::uint64_t going_on = 0;
   for (unsigned i = 0; i < a.count; i += 8) {
@@ -80,10 +80,7 @@ WEIR_TARGET unsigned settle(const WordAnswers &a, std::uint16_t *open) noexcept 
     const __m256i own = _mm256_slli_epi32(load(a.groups + i), 31);
     going_on |= std::uint64_t{lanes(_mm256_and_si256(own, none))} << i;
   }
-  unsigned left = 0;
-  for (std::uint64_t set = _bzhi_u64(going_on, a.count); set != 0; set = _blsr_u64(set))
-    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
-  return left;
+  return _bzhi_u64(going_on, a.count);
 }
 
 } // namespace

@@ -73,7 +73,7 @@ WEIR_TARGET void probe(const WordProbes &probes, std::uint32_t *values, std::uin
   for (; i < p.count; ++i) probe_one(p, i, words_a_key, values, groups);
 }
 
-WEIR_TARGET unsigned settle(const WordAnswers &a, std::uint16_t *open) noexcept {
+WEIR_TARGET std::uint64_t settle(const WordAnswers &a) noexcept {
   const __m512i list_bits = same32(a.list_bits), host = same32(length_tag(32));
   std::uint64_t going_on = 0;
   for (unsigned i = 0; i < a.count; i += 16) {
@@ -83,10 +83,7 @@ WEIR_TARGET unsigned settle(const WordAnswers &a, std::uint16_t *open) noexcept 
     _mm512_storeu_si512(a.values + i, _mm512_maskz_or_epi32(found, list, host));
     going_on |= std::uint64_t{_mm512_mask_test_epi32_mask(_knot_mask16(found), own, own)} << i;
   }
-  unsigned left = 0;
-  for (std::uint64_t set = _bzhi_u64(going_on, a.count); set != 0; set = _blsr_u64(set))
-    open[left++] = static_cast<std::uint16_t>(_tzcnt_u64(set));
-  return left;
+  return _bzhi_u64(going_on, a.count);
 }
 
 } // namespace

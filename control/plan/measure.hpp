@@ -1,4 +1,4 @@
-// The measurement behind a Calibration: a few tenths of a second of lookups on one core, through the
+// The measurement behind a Calibration: a second of lookups on one core, through the
 // pipeline that the dataplane runs.
 //
 //   work    small real images, in cache, one for each candidate
@@ -7,8 +7,8 @@
 //           block, and what it takes beyond the smallest is its price
 //
 // Contenders take turns, in CPU time of the thread, each beside a unit: the same questions through the
-// plainest of the small images. The median over rounds counts, in units; the fastest unit says how many
-// nanoseconds that is.
+// plainest of the small images. The median of the steadier half of the samples counts, in units; the fastest unit
+// says how many nanoseconds that is.
 #pragma once
 
 #include "control/plan/calibration.hpp"
@@ -19,7 +19,7 @@ struct MeasureOptions {
   Pages pages = Pages::ordinary;
   std::uint64_t memory_bytes_max = std::uint64_t{256} << 20; // largest table tried
   std::uint64_t seed = 0x5EED;
-  unsigned rounds = 9;
+  unsigned rounds = 9; // of touch; work has three times as many
 };
 
 // Fails when there is no memory for even a small table, or the images do not come out.

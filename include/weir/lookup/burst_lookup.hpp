@@ -131,7 +131,7 @@ public:
     probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr);
     if (follower_ != nullptr) follower_->ahead_ = nullptr;
     by_way([&](auto &family) { family.finish_hosts(burst_); },
-           [&](auto &family) { family.finish_prefixes(burst_); },
+           [&](auto &family) { family.finish_prefixes(burst_, same_family(follower_, family)); },
            [&] { each_busy([&](auto &family, Side side) { family.finish(burst_, side); }); });
     if (burst_.order != AllowFilterOrder::on_conflict) return;
     const bool sampled = ++finished_ % 64 == 0;
@@ -238,15 +238,18 @@ private:
     return !map.empty() && map.in_use() == table::range_prefixes;
   }
 
+  // Of a burst, or null.
+  [[nodiscard]] static auto *same_family(auto *burst, const LookupV4 & /*family*/) noexcept {
+    return burst != nullptr ? &burst->v4_ : nullptr;
+  }
+  [[nodiscard]] static auto *same_family(auto *burst, const LookupV6 & /*family*/) noexcept {
+    return burst != nullptr ? &burst->v6_ : nullptr;
+  }
+
   // `located`, `asked`: bursts behind, or null.
   void probe_prefixes(const BurstLookup *located, const BurstLookup *asked) noexcept {
     const auto probe = [&](auto &family, Side side) {
-      if constexpr (std::is_same_v<decltype(family), LookupV4 &>)
-        family.probe_prefixes(burst_, side, located != nullptr ? &located->v4_ : nullptr,
-                              asked != nullptr ? &asked->v4_ : nullptr);
-      else
-        family.probe_prefixes(burst_, side, located != nullptr ? &located->v6_ : nullptr,
-                              asked != nullptr ? &asked->v6_ : nullptr);
+      family.probe_prefixes(burst_, side, same_family(located, family), same_family(asked, family));
     };
     by_way([](auto &) {}, [&](auto &family) { probe(family, Side::deny); },
            [&] { each_of(with_prefixes_, probe); });

@@ -133,8 +133,9 @@ public:
     uniform_[Side::deny].reset();
     prefixes_[Side::deny].ask(*burst.kernels, ranges(burst, Side::deny), keys_, asked_, all_questions());
   }
-  void finish_prefixes(BurstState &burst) noexcept {
-    prefixes_[Side::deny].answer(*burst.kernels, false, answers(burst, Side::deny));
+  void finish_prefixes(BurstState &burst, FamilyLookup *behind) noexcept {
+    prefixes_[Side::deny].answer(*burst.kernels, false, answers(burst, Side::deny),
+                                 behind != nullptr ? &behind->prefixes_[Side::deny] : nullptr);
   }
 
   // From here on of sides that are busy.

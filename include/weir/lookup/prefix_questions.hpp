@@ -64,11 +64,14 @@ public:
     state_ = State::probed;
   }
 
-  // After probe(). An answer that is 0 becomes the value of the longest prefix.
-  void answer(const Kernels &kernels, bool answers_are_set, std::uint32_t *answers) noexcept {
+  // After probe(). An answer that is 0 becomes the value of the longest prefix. `behind`: of the burst that is answered next, or
+  // null.
+  void answer(const Kernels &kernels, bool answers_are_set, std::uint32_t *answers,
+              PrefixQuestions *behind = nullptr) noexcept {
     if (state_ == State::nothing) return;
     std::uint32_t *const values = all_ && !answers_are_set ? answers : value_.data();
-    burst_.finish(kernels, values);
+    burst_.finish(kernels, values,
+                  behind != nullptr && behind->state_ == State::probed ? &behind->burst_ : nullptr);
     state_ = State::nothing;
     if (!all_)
       for (unsigned i = 0; i < count_; ++i) {

@@ -3,19 +3,18 @@
 //   ask      questions          -> words    that lead to first lines: cells of IPv4, places of the array of IPv6
 //   locate   words              -> lines    once the words have been prefetched
 //   probe    lines              -> what they say of most; the lines that the others are led on to are prefetched
-//   advance  lines further on   -> what they say of some of the rest, one line more
-//   finish   lines further on   -> what they say of all of the rest; values
+//   finish   lines further on   -> what they say of the rest, a line a pass; values
 //
 // One prefetch back to back with the next halves the speed of lines from memory, so probe() prefetches for two
 // later bursts while it steps: lines for one that has been located, and words for one that has been asked.
-// Most is gained where burst i is probed while lines are prefetched for burst i + 3 and words for burst i + 4,
-// and questions that are led on advance by a line a burst (docs/decisions.md):
+// Most is gained where burst i is probed while lines are prefetched for burst i + 2 and words for burst i + 3. A pass over
+// questions that are led on costs as much as six of them, since nobody guesses how many are led on again: those of the burst
+// behind go along, so that each burst needs half as many (docs/decisions.md):
 //
-//   bursts[i + 4].ask(kernels, map, questions, count);
-//   bursts[i + 3].locate(kernels);
-//   bursts[i].probe(kernels, bursts[i + 3], bursts[i + 4]);
-//   bursts[i - 1].advance(kernels);
-//   bursts[i - 2].finish(kernels, values);
+//   bursts[i + 3].ask(kernels, map, questions, count);
+//   bursts[i + 2].locate(kernels);
+//   bursts[i].probe(kernels, bursts[i + 2], bursts[i + 3]);
+//   bursts[i - 1].finish(kernels, values, &bursts[i]);
 //
 // Questions must stay where they are until finish(). A map that changes in place may give a burst answers of
 // before or after a change, each answer whole; no grace period ends between ask() and finish().
@@ -69,25 +68,14 @@ public:
     asked.prefetch_from(asked.words_, behind);
   }
 
-  // One step for each of those that are led on; how many of them still are.
-  unsigned advance(const Kernels &kernels) noexcept {
-    if (open_ == 0) return 0;
-    const Open &now = open_of_[turn_];
-    turn_ = 1 - turn_;
-    Open &next = open_of_[turn_];
-    const auto follow = [&](auto step, const auto *keys) {
-      return step({now.lines.data(), now.questions.data(), open_, keys, said_.data(), next.lines.data(),
-                   next.questions.data()});
-    };
-    if constexpr (is_v4)
-      open_ = follow(points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4, keys_.data());
-    else
-      open_ = follow(kernels.ranges->follow_v6, questions_);
-    return open_;
-  }
-  // values[i]: the table value that answers question i, 0 for none. At most 64.
-  void finish(const Kernels &kernels, std::uint32_t *values) noexcept {
-    while (advance(kernels) != 0) {
+  // values[i]: the table value that answers question i, 0 for none. At most 64. `behind`, a burst that has been probed and is
+  // finished next, or null, goes on by as many lines as this one has left.
+  void finish(const Kernels &kernels, std::uint32_t *values, RangeBurst *behind = nullptr) noexcept {
+    if (open_ != 0 && behind != nullptr && behind->points_ == points_) {
+      behind->take_over(*this);
+      while (behind->has_some_of(*this)) behind->advance(kernels);
+    } else {
+      while (open_ != 0) advance(kernels);
     }
     const auto numbers = points_ ? kernels.ranges->numbers_points : kernels.ranges->numbers;
     numbers(map_->values(), said_.data(), count_, values);
@@ -95,6 +83,8 @@ public:
 
 private:
   static constexpr bool is_v4 = std::is_same_v<Map, table::RangeMapV4>;
+  using Open = RangeOpen<std::conditional_t<is_v4, std::uint16_t, table::KeyV6>>; // those that are led on
+  static_assert(Open::max == 2 * questions_max);
   using Lines = std::array<const table::RangeLine *, questions_max>;
 
   void prefetch_from(const auto &pointers, unsigned first) const noexcept {
@@ -111,9 +101,40 @@ private:
     for (std::uint64_t rest = on; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
       open.lines[open_] = lines_[i] + table::lines_ahead(said_[i]);
-      open.questions[open_] = static_cast<std::uint8_t>(i);
+      if constexpr (is_v4)
+        open.keys[open_] = &keys_[i];
+      else
+        open.keys[open_] = &questions_[i];
+      open.said[open_] = &said_[i];
       prefetch_line(open.lines[open_++]);
     }
+  }
+
+  // One step for each of those that are led on.
+  void advance(const Kernels &kernels) noexcept {
+    const Open &now = open_of_[turn_];
+    turn_ = 1 - turn_;
+    if constexpr (is_v4)
+      open_ = (points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(now, open_,
+                                                                                       open_of_[turn_]);
+    else
+      open_ = kernels.ranges->follow_v6(now, open_, open_of_[turn_]);
+  }
+  // What another burst has left to be led on stands behind the own.
+  void take_over(RangeBurst &from) noexcept {
+    const Open &theirs = from.open_of_[from.turn_];
+    Open &open = open_of_[turn_];
+    for (unsigned i = 0; i < from.open_; ++i, ++open_) {
+      open.lines[open_] = theirs.lines[i];
+      open.keys[open_] = theirs.keys[i];
+      open.said[open_] = theirs.said[i];
+    }
+    from.open_ = 0;
+  }
+  [[nodiscard]] bool has_some_of(const RangeBurst &other) const noexcept {
+    return open_ != 0 && reinterpret_cast<std::uintptr_t>(open_of_[turn_].said[open_ - 1]) -
+                                 reinterpret_cast<std::uintptr_t>(other.said_.data()) <
+                             sizeof other.said_;
   }
 
   const Map *map_ = nullptr;
@@ -123,10 +144,6 @@ private:
   std::array<const void *, questions_max> words_;
   Lines lines_;
   std::array<std::uint16_t, questions_max> keys_, said_;
-  struct Open { // those that are led on
-    Lines lines;
-    std::array<std::uint8_t, questions_max> questions;
-  };
   std::array<Open, 2> open_of_; // now and next, in turns
   unsigned turn_ = 0;
 };

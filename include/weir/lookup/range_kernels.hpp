@@ -16,6 +16,7 @@
 #include "weir/table/range_map_v4.hpp"
 #include "weir/table/range_map_v6.hpp"
 
+#include <array>
 #include <cstdint>
 
 namespace weir::lookup {
@@ -30,16 +31,13 @@ struct RangeArrays {
   unsigned behind_count; // at most `count`
 };
 
-// Questions of a burst that are led on, and the lines that they are led to.
+// Questions that are led on, of one burst or of two: the lines that they are led to, what is looked for there, 16 bits or a
+// whole address, of which the line says which 16 bits, and where to put what the line says.
 template <class Key> struct RangeOpen {
-  const table::RangeLine *const *lines;
-  const std::uint8_t *questions;
-  unsigned count;  // at most 64
-  const Key *keys; // of all questions: 16 bits, or a whole address, of which the line says which 16 bits
-
-  std::uint16_t *said;                 // of all questions
-  const table::RangeLine **next_lines; // of those that are led on again, in other memory
-  std::uint8_t *next_questions;
+  static constexpr unsigned max = 128;
+  std::array<const table::RangeLine *, max> lines;
+  std::array<const Key *, max> keys;
+  std::array<std::uint16_t *, max> said;
 };
 
 struct RangeKernels {
@@ -60,11 +58,14 @@ struct RangeKernels {
   // are for maps that have some; what their steps say is for their numbers, which take the mark of a point away.
   std::uint64_t (*steps)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
   std::uint64_t (*steps_points)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
-  // One step for each open question. Those that are led on again are next, in their order; their lines are prefetched and
-  // their number is returned.
-  unsigned (*follow_v4)(const RangeOpen<std::uint16_t> &open) noexcept;
-  unsigned (*follow_v4_points)(const RangeOpen<std::uint16_t> &open) noexcept;
-  unsigned (*follow_v6)(const RangeOpen<table::KeyV6> &open) noexcept;
+  // One step for each of `count` open questions. Those that are led on again are next, in their order; their lines are prefetched
+  // and their number is returned.
+  unsigned (*follow_v4)(const RangeOpen<std::uint16_t> &open, unsigned count,
+                        RangeOpen<std::uint16_t> &next) noexcept;
+  unsigned (*follow_v4_points)(const RangeOpen<std::uint16_t> &open, unsigned count,
+                               RangeOpen<std::uint16_t> &next) noexcept;
+  unsigned (*follow_v6)(const RangeOpen<table::KeyV6> &open, unsigned count,
+                        RangeOpen<table::KeyV6> &next) noexcept;
   // values[i]: number said[i] of the dictionary. Of what leads on: 0.
   void (*numbers)(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
                   std::uint32_t *values) noexcept;
@@ -137,17 +138,18 @@ inline std::uint64_t steps(const RangeArrays &r, std::uint16_t *said) noexcept {
   return on;
 }
 
-template <class Key> unsigned follow(const RangeOpen<Key> &o) noexcept {
+template <class Key>
+unsigned follow(const RangeOpen<Key> &open, unsigned count, RangeOpen<Key> &next) noexcept {
   unsigned left = 0;
-  for (unsigned i = 0; i < o.count; ++i) {
-    const table::RangeLine *const line = o.lines[i];
-    const std::uint8_t question = o.questions[i];
-    const std::uint16_t said = table::range_step(*line, key_in(*line, o.keys[question]));
-    o.said[question] = said;
+  for (unsigned i = 0; i < count; ++i) {
+    const table::RangeLine *const line = open.lines[i];
+    const std::uint16_t said = table::range_step(*line, key_in(*line, *open.keys[i]));
+    *open.said[i] = said;
     if (!table::leads_on(said)) continue;
-    o.next_lines[left] = line + table::lines_ahead(said);
-    o.next_questions[left] = question;
-    prefetch(o.next_lines[left++]);
+    next.lines[left] = line + table::lines_ahead(said);
+    next.keys[left] = open.keys[i];
+    next.said[left] = open.said[i];
+    prefetch(next.lines[left++]);
   }
   return left;
 }

@@ -145,20 +145,22 @@ WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) 
 }
 
 // Without a branch for each question: which of them are led on again is not to be guessed.
-template <class Key, bool points = false> WEIR_TARGET unsigned follow(const RangeOpen<Key> &open) noexcept {
-  const auto o = open;
+template <class Key, bool points = false>
+WEIR_TARGET unsigned follow(const RangeOpen<Key> &open, unsigned count, RangeOpen<Key> &next) noexcept {
   unsigned left = 0;
-  for (unsigned i = 0; i < o.count; ++i) {
-    const table::RangeLine *const line = o.lines[i];
-    const std::uint8_t question = o.questions[i];
-    const std::uint32_t said = step_one<points>(*line, wanted_in(*line, o.keys[question]));
-    o.said[question] = static_cast<std::uint16_t>(said);
-    const std::uint32_t led = said < table::range_lead ? std::uint32_t{table::range_lead} : said;
-    const table::RangeLine *const next = line + (led - table::range_lead);
-    __builtin_prefetch(next, 0, 2);
-    o.next_lines[left] = next;
-    o.next_questions[left] = question;
-    left += said >= table::range_lead ? 1 : 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const table::RangeLine *const line = open.lines[i];
+    const Key *const key = open.keys[i];
+    std::uint16_t *const to = open.said[i];
+    const std::uint32_t said = step_one<points>(*line, wanted_in(*line, *key));
+    *to = static_cast<std::uint16_t>(said);
+    const std::uint32_t on = said / table::range_lead;
+    const table::RangeLine *const there = line + (said & (0 - on) & (table::range_lead - 1u));
+    __builtin_prefetch(there, 0, 2);
+    next.lines[left] = there;
+    next.keys[left] = key;
+    next.said[left] = to;
+    left += on;
   }
   return left;
 }

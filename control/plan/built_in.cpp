@@ -50,6 +50,15 @@ Calibration built_in_calibration() {
                         {64 * mib, 3.4},
                         {128 * mib, 4.5},
                         {256 * mib, 6.5}});
+  touch(Path::few, {{64 * kib, 0},
+                    {512 * kib, 0.1},
+                    {2 * mib, 0.4},
+                    {8 * mib, 0.8},
+                    {16 * mib, 1.2},
+                    {32 * mib, 1.6},
+                    {64 * mib, 2.2},
+                    {128 * mib, 3.3},
+                    {256 * mib, 5.0}});
   c.build_ns = 80;
   c.note = "built-in figures of server processors";
   return c;

@@ -163,12 +163,17 @@ bool keep(const Calibration &calibration, const fs::path &file) {
 
 } // namespace
 
+namespace {
+// Of bursts, those with any of such a share of questions.
+double any_of_burst(double share) noexcept { return 1 - std::pow(1 - share, 1 / Work::few_hits); }
+} // namespace
+
 double Work::at(double hit_ratio) const noexcept {
   const auto parabola = [this](double h) {
     return absent + (hit - absent) * h + 4 * h * (1 - h) * (even - (absent + hit) / 2);
   };
-  // The share of bursts with a hit, less the parabola through it where that is 0, one and, all but exactly, one.
-  const auto any_hit = [](double h) { return 1 - std::pow(1 - h, 1 / few_hits) - h - 2 * h * (1 - h); };
+  // Less the parabola through it where nothing hits, half and all.
+  const auto any_hit = [](double h) { return any_of_burst(h) - h - 2 * h * (1 - h); };
   const double h = std::clamp(hit_ratio, 0.0, 1.0);
   return parabola(h) + (few - parabola(few_hits)) * any_hit(h) / any_hit(few_hits);
 }
@@ -180,6 +185,16 @@ const Work &Calibration::work_of(Family family, Option option) const noexcept {
 Work &Calibration::work_of(Family family, Option option) noexcept {
   return work[index_of(family)][static_cast<std::size_t>(option.front_filter)]
              [static_cast<std::size_t>(option.predictor)];
+}
+
+double Calibration::some_touch_ns(double share, Path path, std::uint64_t bytes) const noexcept {
+  const auto alone = [](double s) {
+    return any_of_burst(s) - s;
+  }; // bursts that wait, beyond what lines take together
+  const double each = touch_ns(path, bytes);
+  const double filter = touch_ns(Path::block, bytes / 8); // that a measurement of `few` has in front
+  const double first = std::max(touch_ns(Path::few, bytes) - filter - Work::few_hits * each, 0.0);
+  return share * each + first * alone(share) / alone(Work::few_hits);
 }
 
 // Straight between two points on a scale of doublings. A table of 64 million hosts is larger than what a measurement takes: beyond

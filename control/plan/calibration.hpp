@@ -4,8 +4,8 @@
 //   work    ns of one question with everything in the nearest caches, for each family, front filter
 //           and predictor, at no hits, one in a burst, half and all: the slope and the humps of mispredicted branches
 //   touch   further ns for a line at random out of so many bytes, by the way it is reached: a line of a
-//           table, a block of a front filter, a line behind a chained predictor with its bits. Rises
-//           with every cache that the bytes outgrow
+//           table, a block of a front filter, a line behind a chained predictor with its bits, a block of a filter of
+//           an eighth of the bytes and a line for one of a burst's questions alone, which it let through. Rises with every cache that the bytes outgrow
 //   build   ns of building and asking again one key of a table that stays in cache
 //
 // The file is text, `key values...` a line, made by to_text(). It belongs to one processor and one
@@ -53,10 +53,11 @@ struct Work {                                  // ns of a question
   [[nodiscard]] double at(double hit_ratio) const noexcept;
 };
 
-enum class Path : std::uint8_t { line, block, chained };
-inline constexpr std::array<Path, 3> all_paths{Path::line, Path::block, Path::chained};
+enum class Path : std::uint8_t { line, block, chained, few };
+inline constexpr std::array<Path, 4> all_paths{Path::line, Path::block, Path::chained, Path::few};
 [[nodiscard]] constexpr const char *name_of(Path p) noexcept {
-  return p == Path::line ? "line" : p == Path::block ? "block" : "chained";
+  constexpr std::array<const char *, all_paths.size()> names{"line", "block", "chained", "few"};
+  return names[static_cast<std::size_t>(p)];
 }
 
 struct TouchPoint {
@@ -74,8 +75,8 @@ struct Calibration {
   Pages pages = Pages::ordinary;
   std::uint64_t seed = 0; // of the measurement
   std::uint64_t l2_bytes = 0, l3_bytes = 0;
-  std::array<std::array<std::array<Work, 2>, 2>, 2> work{}; // [family][front filter][predictor]
-  std::array<std::vector<TouchPoint>, 3> touch;             // [path], by rising bytes, ns never falling
+  std::array<std::array<std::array<Work, 2>, 2>, 2> work{};    // [family][front filter][predictor]
+  std::array<std::vector<TouchPoint>, all_paths.size()> touch; // [path], by rising bytes, ns never falling
   double build_ns = 0;
   double took_ms = 0;    // the measurement
   bool measured = false; // here, now or earlier; false: built-in figures
@@ -83,7 +84,11 @@ struct Calibration {
 
   [[nodiscard]] const Work &work_of(Family family, Option option) const noexcept;
   [[nodiscard]] Work &work_of(Family family, Option option) noexcept;
+  // Of a question; `few`: of all, of which one a burst touches a line.
   [[nodiscard]] double touch_ns(Path path, std::uint64_t bytes) const noexcept;
+  // Of a question, where a share of them goes on to a line at random, reached by `path`: nothing hides what the first one of a
+  // burst waits for.
+  [[nodiscard]] double some_touch_ns(double share, Path path, std::uint64_t bytes) const noexcept;
 };
 
 // Figures of server processors, work of one of 2024 and memory of one of 2023, for when nothing was measured.

@@ -81,9 +81,9 @@ Cost cost_of(Family family, const Sizes &s, double hit_ratio, Option option, con
   const Sizes::Tables &tables = chained ? s.chained : s.inline_bits;
   // A chained lookup reads one line of either table: its bytes are those of both. Its path has the
   // predictor's bits in it.
-  const double first = chained ? calibration.touch_ns(Path::chained, tables.bytes1 + tables.bytes2)
-                               : calibration.touch_ns(Path::line, tables.bytes1);
-  c.memory_ns = asks * first + second * calibration.touch_ns(Path::line, tables.bytes2);
+  const double first = chained ? calibration.some_touch_ns(asks, Path::chained, tables.bytes1 + tables.bytes2)
+                               : calibration.some_touch_ns(asks, Path::line, tables.bytes1);
+  c.memory_ns = first + second * calibration.touch_ns(Path::line, tables.bytes2);
   if (front) c.memory_ns += calibration.touch_ns(Path::block, s.front_bytes);
 
   c.lines_hit = (front ? 1 : 0) + 1 + second_hit;

@@ -170,7 +170,7 @@ Result<DenyFilterPlan> plan_deny_filter(const DenyFilterTask &task) {
 
 double tables_ns(double asks, double hits, const Sizes &sizes, const Calibration &calibration) {
   const double second = hits * (sizes.lines.hit - 1) + (asks - hits) * (sizes.lines.absent - 1);
-  return asks * calibration.touch_ns(Path::line, sizes.inline_bits.bytes1) +
+  return calibration.some_touch_ns(asks, Path::line, sizes.inline_bits.bytes1) +
          (sizes.keys == 0 ? 0 : second * calibration.touch_ns(Path::line, sizes.inline_bits.bytes2));
 }
 
@@ -180,7 +180,8 @@ double front_stack_ns(const StackPlan &stack, Family family, const Sizes &sizes,
   const Option plain{}, front{.front_filter = FrontFilter::split_block_bloom};
   const double h = std::clamp(hit_ratio, 0.0, 1.0);
   const double work = calibration.work_of(family, plain).at(h);
-  const double layer_work = std::max(calibration.work_of(family, front).at(h) - work, 0.0);
+  // A filter spares the table's work as well: what it takes itself is more than the difference where few hit.
+  const double layer_work = std::max(calibration.work_of(family, front).at(h) - work, work / 2);
   const double line = calibration.touch_ns(Path::block, bytes);
   // A layer that rejects reads two lines at most, one that accepts a line for each of its functions.
   const std::vector<double> rates = stack.rates();

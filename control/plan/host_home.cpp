@@ -187,7 +187,7 @@ std::optional<HomeCost> words_cost(std::span<const EntryV4> entries, std::uint64
   const build::WordSize size = build::word_size(entries);
   if (size.keys_behind > hosts / 16) return std::nullopt;
   const std::uint64_t bytes = build::word_bytes(size.lines);
-  return HomeCost{HostHome::words, 0.92 * work + calibration.touch_ns(Path::line, bytes), bytes};
+  return HomeCost{HostHome::words, 0.8 * work + calibration.touch_ns(Path::line, bytes), bytes};
 }
 
 } // namespace

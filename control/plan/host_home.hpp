@@ -12,7 +12,7 @@
 //         + 0.2 w c                      its /16
 //         + touch(lines of the map)
 //         + 1.4 w (lines - 1)            a line of the map that another line leads to, which is known late
-//   words   0.92 w + touch(lines)        in place of t
+//   words   0.8 w + touch(lines)         in place of t
 //
 //   w       work of a question to a small table, at the share of hits
 //   a, b    shares of the questions that ask the table, and the map of the prefixes alone; A, B: of bursts of 64 that do

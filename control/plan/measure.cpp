@@ -256,10 +256,21 @@ Status measure_build(const MeasureOptions &options, Calibration &out) {
   return {};
 }
 
+// Of 32 bits 19 are set, so that a block accepts one of 65 questions at random by its eight bits.
+void make_sieve(MutableBytes blocks, std::mt19937_64 &random) {
+  for (std::size_t at = 0; at < blocks.size(); at += sizeof(std::uint64_t)) {
+    const auto some = [&] { return random(); };
+    const std::uint64_t bits = some() | (some() & some() & (some() | some())); // 1/2 + 1/2 * 1/4 * 3/4
+    std::memcpy(&blocks[at], &bits, sizeof bits);
+  }
+}
+
+constexpr std::uint64_t sieve_part = 8;
+
 // A view whose table 1, or front filter, or both tables behind a predictor of random bits, are `bytes` of
-// zeroes: empty lines and blocks.
+// zeroes: empty lines and blocks. `few`: a table 1 behind a sieve of an eighth of its bytes, as filters are.
 image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zeroes, MutableBytes bits,
-                             std::uint64_t bytes) {
+                             MutableBytes sieve, std::uint64_t bytes) {
   static constexpr std::uint32_t exact = 1;
   image::SideView<table::LineV4> &side = view.v4[Side::deny];
   if (path == Path::block) {
@@ -271,6 +282,9 @@ image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zero
   const auto count = static_cast<std::uint32_t>(bytes / cache_line_bytes);
   side.table.lines1 = lines;
   side.table.count1 = count;
+  if (path == Path::few)
+    side.front = {reinterpret_cast<const filter::Block *>(sieve.data()),
+                  static_cast<std::uint32_t>(bytes / sieve_part / sizeof(filter::Block))};
   if (path == Path::chained) {
     constexpr std::uint32_t groups = build::chained_density<table::LineV4>.whole_groups;
     side.table.count1 = side.table.count2 = count / 2;
@@ -293,14 +307,14 @@ public:
   }
 
   std::array<double, all_paths.size()> over(std::uint64_t bytes, std::uint64_t smallest, const Region &region,
-                                            const Region &bits) {
+                                            const Region &bits, const Region &sieve) {
     std::array<std::vector<Sample>, all_paths.size()> samples;
     for (unsigned round = 0; round <= options_.rounds; ++round)
       for (const Path path : all_paths) {
         std::ranges::generate(fresh_.v4, [&] { return static_cast<std::uint32_t>(random_()); });
         const auto ask = [&](std::uint64_t size, std::size_t count) {
-          return pipeline_.run(over_zeroes(plain_, path, region.bytes(), bits.bytes(), size), fresh_,
-                               Family::ipv4, count);
+          return pipeline_.run(over_zeroes(plain_, path, region.bytes(), bits.bytes(), sieve.bytes(), size),
+                               fresh_, Family::ipv4, count);
         };
         const double before = unit_.run(pipeline_, plain_);
         const double small = ask(smallest, question_count), large = ask(bytes, touch_count);
@@ -356,17 +370,19 @@ Status measure_touch(const MeasureOptions &options, Unit &unit, const image::Ima
   Region region;
   for (; largest >= first && region.bytes().empty(); largest /= 2) region = Region(largest, options.pages);
   const Region bits(region.bytes().size() / 128, options.pages); // up to eight a line of table 1
-  if (region.bytes().empty() || bits.bytes().empty())
+  const Region sieve(region.bytes().size() / sieve_part, options.pages);
+  if (region.bytes().empty() || bits.bytes().empty() || sieve.bytes().empty())
     return fail(Errc::no_memory, "no memory for a measurement");
   largest = std::min<std::uint64_t>(largest * 2, region.bytes().size());
   std::mt19937_64 random(options.seed + 3);
   for (std::byte &byte : bits.bytes()) byte = static_cast<std::byte>(random());
+  make_sieve(sieve.bytes(), random);
 
   Touches touches(options, unit, plain);
   region.touch(0, smallest);
   for (std::uint64_t bytes = first; bytes <= largest; bytes *= 2) {
     region.touch(bytes > cached_bytes_max ? bytes / 2 : 0, bytes); // the lower half is there already
-    const auto more = touches.over(bytes, smallest, region, bits);
+    const auto more = touches.over(bytes, smallest, region, bits, sieve);
     for (std::size_t i = 0; i < more.size(); ++i) out.touch[i].push_back({bytes, std::max(more[i], 0.0)});
   }
   for (auto &points : out.touch) never_falling(points);

@@ -1,10 +1,11 @@
-// The measurement behind a Calibration: a second of lookups on one core, through the
+// The measurement behind a Calibration: one to two seconds of lookups on one core, through the
 // pipeline that the dataplane runs.
 //
 //   work    small real images, in cache, one for each candidate
 //   touch   the same pipeline over ever larger tables of empty lines, plain and behind a chained
 //           predictor, and over ever larger empty front filters: each question touches one line or
-//           block, and what it takes beyond the smallest is its price
+//           block, and what it takes beyond the smallest is its price; and over tables behind front filters of an
+//           eighth of their bytes that let one question of a burst through
 //
 // Contenders take turns, in CPU time of the thread, each beside a unit: the same questions through the
 // plainest of the small images. The median of the steadier half of the samples counts, in units; the fastest unit
@@ -17,7 +18,8 @@ namespace weir::plan {
 
 struct MeasureOptions {
   Pages pages = Pages::ordinary;
-  std::uint64_t memory_bytes_max = std::uint64_t{256} << 20; // largest table tried
+  std::uint64_t memory_bytes_max = std::uint64_t{256}
+                                   << 20; // largest table tried; an eighth more for what stands in front
   std::uint64_t seed = 0x5EED;
   unsigned rounds = 9; // of touch; work has three times as many
 };

@@ -21,7 +21,7 @@
 // matched (allow_questions.hpp); addresses that nothing denies have no allow answer then. Hosts of the deny
 // side may have a stacked filter in front of their table, or instead of it (image/deny_filter_view.hpp).
 //
-//   BurstLookup burst;                    // about 200 KiB, most of it untouched: not on the stack
+//   BurstLookup burst;                    // about 300 KiB, most of it untouched: not on the stack
 //   burst.begin(view, kernels);
 //   burst.ask_v4(slot, wire);             // slot 0..63, each at most once, in any order
 //   burst.ask_v6(slot, sixteen_bytes);

@@ -523,6 +523,61 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
   }
 }
 
+// A burst that finds one structure on the deny side and nothing on the allow side has a way of its own through the stages.
+TEST(Bursts, of_images_in_turn_answer_by_their_own_lists) {
+  const std::uint64_t seed = test::seed_or(53);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  const auto address = [&] {
+    return Address::from_host(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
+  };
+  const auto add = [&](State &state, unsigned side, unsigned shortest) {
+    for (unsigned i = 0; i < 2000; ++i) {
+      const auto length = static_cast<std::uint8_t>(shortest + random() % 4);
+      const std::uint8_t l = shortest == 32 ? 32 : length;
+      state.rules[side][{masked(address(), l), l}] = ListId(random() % 50);
+    }
+  };
+  const Prefix everything = parse_prefix("0.0.0.0/0").value();
+  std::vector<State> states(7);
+  add(states[0], 0, 32);
+  add(states[1], 0, 24);
+  add(states[2], 0, 32);
+  states[2].rules[1][everything] = ListId(3);
+  add(states[3], 0, 24);
+  add(states[3], 1, 32);
+  add(states[4], 0, 32);
+  states[4].rules[0][everything] = ListId(5);
+  add(states[5], 0, 32);
+  add(states[5], 0, 24); // states[6] lists nothing
+  std::vector<ImageMemory> memories;
+  for (const State &state : states) memories.push_back(state.build(seed));
+  constexpr unsigned in_flight = 3;
+  for (const lookup::Kernels *kernels : lookup::available_kernels()) {
+    const auto bursts = std::make_unique<lookup::BurstLookup[]>(in_flight);
+    std::array<std::vector<Address>, in_flight> asked;
+    std::array<const State *, in_flight> of{};
+    for (unsigned n = 0; n < 400; ++n) {
+      const auto at = [&](unsigned behind) { return (n + in_flight - behind) % in_flight; };
+      const std::size_t which = random() % states.size();
+      of[at(0)] = &states[which];
+      asked[at(0)].resize(1 + random() % lookup::BurstLookup::slots_max);
+      bursts[at(0)].begin(memories[which].view(), *kernels);
+      for (unsigned q = 0; q < asked[at(0)].size(); ++q)
+        bursts[at(0)].ask_v4(q, (asked[at(0)][q] = address()).wire());
+      n == 0 ? bursts[0].send() : bursts[at(0)].send_behind(bursts[at(1)]);
+      if (n + 1 < in_flight) continue;
+      lookup::BurstLookup &burst = bursts[at(2)];
+      burst.finish();
+      for (unsigned q = 0; q < asked[at(2)].size(); ++q) {
+        const Address &a = asked[at(2)][q];
+        ASSERT_EQ(burst.deny(q), judge(of[at(2)]->rules[0], a)) << kernels->name << ", burst " << n;
+        ASSERT_EQ(burst.allow(q), judge(of[at(2)]->rules[1], a)) << kernels->name << ", burst " << n;
+      }
+    }
+  }
+}
+
 TEST(Bursts, of_a_stream_come_back_in_order_whatever_their_number) {
   State state;
   state.rules[0][parse_prefix("10.0.0.0/25").value()] = ListId(4);

@@ -552,6 +552,8 @@ TEST(Bursts, of_images_in_turn_answer_by_their_own_lists) {
   add(states[5], 0, 24); // states[6] lists nothing
   std::vector<ImageMemory> memories;
   for (const State &state : states) memories.push_back(state.build(seed));
+  std::vector<image::ImageView> views;
+  for (const ImageMemory &memory : memories) views.push_back(memory.view());
   constexpr unsigned in_flight = 3;
   for (const lookup::Kernels *kernels : lookup::available_kernels()) {
     const auto bursts = std::make_unique<lookup::BurstLookup[]>(in_flight);
@@ -562,7 +564,7 @@ TEST(Bursts, of_images_in_turn_answer_by_their_own_lists) {
       const std::size_t which = random() % states.size();
       of[at(0)] = &states[which];
       asked[at(0)].resize(1 + random() % lookup::BurstLookup::slots_max);
-      bursts[at(0)].begin(memories[which].view(), *kernels);
+      bursts[at(0)].begin(views[which], *kernels);
       for (unsigned q = 0; q < asked[at(0)].size(); ++q)
         bursts[at(0)].ask_v4(q, (asked[at(0)][q] = address()).wire());
       n == 0 ? bursts[0].send() : bursts[at(0)].send_behind(bursts[at(1)]);

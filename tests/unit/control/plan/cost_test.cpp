@@ -21,6 +21,7 @@ Calibration even_handed() {
   for (const Family family : {Family::ipv4, Family::ipv6})
     for (const Option &option : all_options) c.work_of(family, option) = {10, 10, 10, 10};
   c.touch.fill({{mib, 0}, {2 * mib, 2}, {32 * mib, 2}, {64 * mib, 20}});
+  c.touch[static_cast<std::size_t>(Path::few)] = {{mib, 0}, {64 * mib, 3}};
   return c;
 }
 
@@ -56,6 +57,19 @@ TEST(CostModel, work_goes_through_its_four_points) {
   EXPECT_NEAR(work.at(0.5), 20, 1e-9);
   EXPECT_NEAR(work.at(1), 12, 1e-9);
   EXPECT_DOUBLE_EQ(work.at(7), 12) << "more than all cannot hit";
+}
+
+TEST(CostModel, a_line_alone_costs_more_than_one_of_many_that_come_at_once) {
+  const Calibration c =
+      even_handed(); // at 64 MiB: 20 ns a line, and 3 for a filter of 8 MiB, that is 2, and a line a burst
+  const auto some = [&](double share) { return c.some_touch_ns(share, Path::line, 64 * mib); };
+  EXPECT_DOUBLE_EQ(some(0), 0);
+  EXPECT_NEAR(some(Work::few_hits), 1, 1e-9);
+  EXPECT_NEAR(some(1), 20, 1e-9);
+  EXPECT_GT(some(0.1), 0.1 * 20);
+  for (double share = 0; share < 1; share += 1.0 / 128)
+    EXPECT_GE(some(share + 1.0 / 128), some(share)) << share;
+  EXPECT_DOUBLE_EQ(c.some_touch_ns(0.5, Path::line, mib), 0) << "within L2";
 }
 
 TEST(CostModel, a_burst_pays_for_its_first_hit_early_and_for_the_others_evenly) {

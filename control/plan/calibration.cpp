@@ -161,9 +161,6 @@ bool keep(const Calibration &calibration, const fs::path &file) {
   return !failed;
 }
 
-} // namespace
-
-namespace {
 // Of bursts, those with any of such a share of questions.
 double any_of_burst(double share) noexcept { return 1 - std::pow(1 - share, 1 / Work::few_hits); }
 } // namespace
@@ -188,9 +185,8 @@ Work &Calibration::work_of(Family family, Option option) noexcept {
 }
 
 double Calibration::some_touch_ns(double share, Path path, std::uint64_t bytes) const noexcept {
-  const auto alone = [](double s) {
-    return any_of_burst(s) - s;
-  }; // bursts that wait, beyond what lines take together
+  // Bursts that wait, beyond what lines take together.
+  const auto alone = [](double s) { return any_of_burst(s) - s; };
   const double each = touch_ns(path, bytes);
   const double filter = touch_ns(Path::block, bytes / 8); // that a measurement of `few` has in front
   const double first = std::max(touch_ns(Path::few, bytes) - filter - Work::few_hits * each, 0.0);

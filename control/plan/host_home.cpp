@@ -187,7 +187,7 @@ std::optional<HomeCost> words_cost(std::span<const EntryV4> entries, std::uint64
   const build::WordSize size = build::word_size(entries);
   if (size.keys_behind > hosts / 16) return std::nullopt;
   const std::uint64_t bytes = build::word_bytes(size.lines);
-  return HomeCost{HostHome::words, 0.8 * work + calibration.touch_ns(Path::line, bytes), bytes};
+  return HomeCost{HostHome::words, 0.68 * work + calibration.touch_ns(Path::line, bytes), bytes};
 }
 
 } // namespace
@@ -209,7 +209,7 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
     constexpr std::uint64_t bytes_a_prefix = 8;
     const double asked = cells.ask_table(h), map_asked = cells.ask_map(h);
     const auto of_bursts = [](double share) { return 1 - std::pow(1 - share, 64); };
-    const double ns = 0.7 * work + asked * (alone - 0.6 * work) +
+    const double ns = work + asked * (alone - 0.6 * work) +
                       map_asked * (0.6 * work + touch((entries.size() - hosts) * bytes_a_prefix)) +
                       work * (0.45 * of_bursts(asked) * of_bursts(map_asked) + 2 * asked * (1 - asked));
     return ns + 0.35 * (of_bursts(asked) - asked) * std::max(0.0, alone - work);
@@ -222,7 +222,7 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
     const bool points = home == HostHome::points;
     const MapShape shape = map_shape(entries, points);
     const double again = h * (shape.lines_hit - 1) + (1 - h) * (shape.lines_absent - 1);
-    const double ns = work * ((points ? 1.02 : 0.92) + 0.2 * cells_asked + 1.4 * again) +
+    const double ns = work * ((points ? 0.97 : 0.85) + 0.2 * cells_asked + 1.4 * again) +
                       touch(shape.lines * cache_line_bytes);
     choice.costs.push_back(
         {home, ns, shape.bytes, static_cast<double>(shape.lines) / static_cast<double>(cells.with_hosts())});

@@ -3,16 +3,16 @@
 // in each:
 //
 //   table   ns of the best predictor (cost.hpp), t; beside prefixes
-//             0.7 w + a (t - 0.6 w)      the table, asked where the /16 has hosts
+//             w + a (t - 0.6 w)          the table, asked where the /16 has hosts
 //           + b (0.6 w + touch(map))     the map, asked where the /16 has prefixes
 //           + 0.45 w A B                 both in a burst
 //           + 0.35 (A - a) (t - w)       a burst that waits for few lines
 //           + 2 w a (1 - a)              branches that cannot be predicted
-//   map     0.92 w, points 1.02 w        one line, in cache
+//   map     0.85 w, points 0.97 w        one line, in cache
 //         + 0.2 w c                      its /16
 //         + touch(lines of the map)
 //         + 1.4 w (lines - 1)            a line of the map that another line leads to, which is known late
-//   words   0.8 w + touch(lines)         in place of t
+//   words   0.68 w + touch(lines)        in place of t
 //
 //   w       work of a question to a small table, at the share of hits
 //   a, b    shares of the questions that ask the table, and the map of the prefixes alone; A, B: of bursts of 64 that do

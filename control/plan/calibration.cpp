@@ -163,6 +163,7 @@ bool keep(const Calibration &calibration, const fs::path &file) {
 
 // Of bursts, those with any of such a share of questions.
 double any_of_burst(double share) noexcept { return 1 - std::pow(1 - share, 1 / Work::few_hits); }
+
 } // namespace
 
 double Work::at(double hit_ratio) const noexcept {
@@ -188,9 +189,15 @@ double Calibration::some_touch_ns(double share, Path path, std::uint64_t bytes) 
   // Bursts that wait, beyond what lines take together.
   const auto alone = [](double s) { return any_of_burst(s) - s; };
   const double each = touch_ns(path, bytes);
-  const double filter = touch_ns(Path::block, bytes / 8); // that a measurement of `few` has in front
+  const double filter = touch_ns(Path::block, bytes / few_filter_part);
   const double first = std::max(touch_ns(Path::few, bytes) - filter - Work::few_hits * each, 0.0);
   return share * each + first * alone(share) / alone(Work::few_hits);
+}
+
+double Calibration::layer_ns(Family family, double hit_ratio) const noexcept {
+  const double plain = work_of(family, {}).at(hit_ratio);
+  const double filtered = work_of(family, {.front_filter = FrontFilter::split_block_bloom}).at(hit_ratio);
+  return std::max(filtered - plain, plain / 2);
 }
 
 // Straight between two points on a scale of doublings. A table of 64 million hosts is larger than what a measurement takes: beyond

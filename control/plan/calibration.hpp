@@ -5,7 +5,8 @@
 //           and predictor, at no hits, one in a burst, half and all: the slope and the humps of mispredicted branches
 //   touch   further ns for a line at random out of so many bytes, by the way it is reached: a line of a
 //           table, a block of a front filter, a line behind a chained predictor with its bits, a block of a filter of
-//           an eighth of the bytes and a line for one of a burst's questions alone, which it let through. Rises with every cache that the bytes outgrow
+//           an eighth of the bytes and a line for one of a burst's questions alone, which it let through.
+//           Rises with every cache that the bytes outgrow
 //   build   ns of building and asking again one key of a table that stays in cache
 //
 // The file is text, `key values...` a line, made by to_text(). It belongs to one processor and one
@@ -84,11 +85,15 @@ struct Calibration {
 
   [[nodiscard]] const Work &work_of(Family family, Option option) const noexcept;
   [[nodiscard]] Work &work_of(Family family, Option option) noexcept;
-  // Of a question; `few`: of all, of which one a burst touches a line.
+  // Of a question; `few`: of every question, where one of a burst goes on from the filter to a line.
   [[nodiscard]] double touch_ns(Path path, std::uint64_t bytes) const noexcept;
   // Of a question, where a share of them goes on to a line at random, reached by `path`: nothing hides what the first one of a
   // burst waits for.
   [[nodiscard]] double some_touch_ns(double share, Path path, std::uint64_t bytes) const noexcept;
+  // What one more layer of a filter takes. It spares the table's work as well, so that it takes more than the difference between
+  // a question with a filter and one without where few hit.
+  [[nodiscard]] double layer_ns(Family family, double hit_ratio) const noexcept;
+  static constexpr std::uint64_t few_filter_part = 8; // of the table's bytes: the filter of `few`
 };
 
 // Figures of server processors, work of one of 2024 and memory of one of 2023, for when nothing was measured.

@@ -177,11 +177,9 @@ double tables_ns(double asks, double hits, const Sizes &sizes, const Calibration
 double front_stack_ns(const StackPlan &stack, Family family, const Sizes &sizes, double hit_ratio,
                       const Calibration &calibration) {
   const auto bytes = static_cast<std::uint64_t>(stack.bits / 8);
-  const Option plain{}, front{.front_filter = FrontFilter::split_block_bloom};
   const double h = std::clamp(hit_ratio, 0.0, 1.0);
-  const double work = calibration.work_of(family, plain).at(h);
-  // A filter spares the table's work as well: what it takes itself is more than the difference where few hit.
-  const double layer_work = std::max(calibration.work_of(family, front).at(h) - work, work / 2);
+  const double work = calibration.work_of(family, {}).at(h);
+  const double layer_work = calibration.layer_ns(family, h);
   const double line = calibration.touch_ns(Path::block, bytes);
   // A layer that rejects reads two lines at most, one that accepts a line for each of its functions.
   const std::vector<double> rates = stack.rates();

@@ -29,9 +29,8 @@ double lines_of(DenyForm form, double rate, bool accepts) {
 double judge_ns(DenyForm form, const StackPlan &stack, Family family, double hit_ratio,
                 const Calibration &calibration) {
   const double h = std::clamp(hit_ratio, 0.0, 1.0);
-  const Option plain{}, front{.front_filter = FrontFilter::split_block_bloom};
-  const double work = calibration.work_of(family, plain).at(h);
-  double layer_work = std::max(calibration.work_of(family, front).at(h) - work, work / 2);
+  const double work = calibration.work_of(family, {}).at(h);
+  double layer_work = calibration.layer_ns(family, h);
   if (form != DenyForm::split_block) layer_work *= view_work_factor;
   const double line = calibration.touch_ns(Path::block, static_cast<std::uint64_t>(stack.bits / 8));
   std::vector<double> rates = stack.rates();

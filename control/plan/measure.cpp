@@ -265,8 +265,6 @@ void make_sieve(MutableBytes blocks, std::mt19937_64 &random) {
   }
 }
 
-constexpr std::uint64_t sieve_part = 8;
-
 // A view whose table 1, or front filter, or both tables behind a predictor of random bits, are `bytes` of
 // zeroes: empty lines and blocks. `few`: a table 1 behind a sieve of an eighth of its bytes, as filters are.
 image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zeroes, MutableBytes bits,
@@ -284,7 +282,7 @@ image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zero
   side.table.count1 = count;
   if (path == Path::few)
     side.front = {reinterpret_cast<const filter::Block *>(sieve.data()),
-                  static_cast<std::uint32_t>(bytes / sieve_part / sizeof(filter::Block))};
+                  static_cast<std::uint32_t>(bytes / Calibration::few_filter_part / sizeof(filter::Block))};
   if (path == Path::chained) {
     constexpr std::uint32_t groups = build::chained_density<table::LineV4>.whole_groups;
     side.table.count1 = side.table.count2 = count / 2;
@@ -366,11 +364,11 @@ void never_falling(std::vector<TouchPoint> &points) {
 Status measure_touch(const MeasureOptions &options, Unit &unit, const image::ImageView &plain,
                      Calibration &out) {
   constexpr std::uint64_t smallest = 16u << 10, first = 64u << 10, cached_bytes_max = 64u << 20;
-  std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max, first));
+  std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max / 145 * 128, first));
   Region region;
   for (; largest >= first && region.bytes().empty(); largest /= 2) region = Region(largest, options.pages);
   const Region bits(region.bytes().size() / 128, options.pages); // up to eight a line of table 1
-  const Region sieve(region.bytes().size() / sieve_part, options.pages);
+  const Region sieve(region.bytes().size() / Calibration::few_filter_part, options.pages);
   if (region.bytes().empty() || bits.bytes().empty() || sieve.bytes().empty())
     return fail(Errc::no_memory, "no memory for a measurement");
   largest = std::min<std::uint64_t>(largest * 2, region.bytes().size());

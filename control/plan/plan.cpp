@@ -2,6 +2,7 @@
 
 #include "control/plan/class_map.hpp"
 #include "control/plan/layers.hpp"
+#include "control/plan/measure.hpp"
 #include "control/plan/model.hpp"
 #include "weir/build/image_builder.hpp"
 #include "weir/build/prefix_ranges.hpp"
@@ -437,7 +438,7 @@ void apply_to(build::BuildInput &input, const Plan &plan) {
 
 Calibration calibration_for(const build::BuildInput &input, const MemoryFree &memory,
                             const std::filesystem::path &state) {
-  constexpr std::uint64_t most = std::uint64_t{256} << 20;
+  constexpr std::uint64_t most = MeasureOptions{}.memory_bytes_max;
   build::BuildInput largest = input;
   largest.deny.front_filter = true;
   const bool huge = memory.fits_hugepages(build::image_bytes(largest));

@@ -261,8 +261,8 @@ private:
   BurstLookup *follower_ = nullptr;          // sent behind this one, as long as this one is in flight
   BurstLookup *ahead_ = nullptr;             // behind which this one was sent, as long as that is in flight
   Way way_ = Way::general;
-  unsigned busy_ = 0,
-           with_prefixes_ = 0; // on the general way: bit_of() what has an answer to find; in a range map
+  // On the general way: bit_of() what has an answer to find; in a range map.
+  unsigned busy_ = 0, with_prefixes_ = 0;
   const std::uint8_t *place_ = nullptr; // of a slot's question among the answers of a side
   Places own_places_{};
   LookupV4 v4_;

@@ -285,7 +285,10 @@ WEIR_INLINE unsigned has_bits(const filter::Block &block, std::uint64_t mixed, _
   return static_cast<unsigned>(_mm256_testc_si256(load(&block), bits));
 }
 
-WEIR_TARGET unsigned bloom(const BloomProbes &probes, std::uint16_t *kept) noexcept {
+} // namespace
+
+namespace kernels {
+WEIR_TARGET unsigned bloom_avx2(const BloomProbes &probes, std::uint16_t *kept) noexcept {
   const auto p = probes; // in registers
   const __m256i odd = load(filter::SplitBlockBloom::odd.data());
   unsigned left = 0, i = 0;
@@ -301,12 +304,9 @@ WEIR_TARGET unsigned bloom(const BloomProbes &probes, std::uint16_t *kept) noexc
   return left;
 }
 
-} // namespace
-
-namespace kernels {
 const Kernels avx2{
     "avx2", hash_v4, hash_v6, lines1, lines_led, probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>,
-    cells,  or_else, signs,   listed, mix,       blocks,        bloom,         &ranges_avx2,   &words_avx2};
-}
+    cells,  or_else, signs,   listed, mix,       blocks,        bloom_avx2,    &ranges_avx2,   &words_avx2};
+} // namespace kernels
 
 } // namespace weir::lookup

@@ -268,38 +268,13 @@ WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
   }
 }
 
-// 1 where a block has all bits of a hash.
-WEIR_INLINE unsigned has_bits(const filter::Block &block, std::uint64_t mixed, __m256i odd) noexcept {
-  const __m256i product = _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(mixed)), odd);
-  const __m256i bits = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32(product, 27));
-  return static_cast<unsigned>(
-      _mm256_testc_si256(_mm256_load_si256(reinterpret_cast<const __m256i *>(&block)), bits));
-}
-
-WEIR_TARGET unsigned bloom(const BloomProbes &probes, std::uint16_t *kept) noexcept {
-  const auto p = probes; // in registers
-  const __m256i odd =
-      _mm256_load_si256(reinterpret_cast<const __m256i *>(filter::SplitBlockBloom::odd.data()));
-  unsigned left = 0, i = 0;
-  for (; i < p.behind_count; ++i) {
-    prefetch_line(p.behind[i]);
-    kept[left] = static_cast<std::uint16_t>(i);
-    left += has_bits(*p.blocks[i], p.mixed[i], odd);
-  }
-  for (; i < p.count; ++i) {
-    kept[left] = static_cast<std::uint16_t>(i);
-    left += has_bits(*p.blocks[i], p.mixed[i], odd);
-  }
-  return left;
-}
-
 } // namespace
 
 namespace kernels {
 const Kernels avx512{
     "avx512",       hash_v4,        hash_v6,        lines1,       lines_led, probe<LineV4>, probe<LineV6>,
     settle<LineV4>, settle<LineV6>, cells,          or_else,      signs,     listed,        mix,
-    blocks,         bloom,          &ranges_avx512, &words_avx512};
+    blocks,         bloom_avx2,     &ranges_avx512, &words_avx512};
 }
 
 } // namespace weir::lookup

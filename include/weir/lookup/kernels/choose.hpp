@@ -25,6 +25,8 @@ namespace kernels {
 extern const Kernels avx2, avx512;
 extern const RangeKernels ranges_avx2, ranges_avx512;
 extern const WordKernels words_avx2, words_avx512;
+// Of both sets: a block is as long as a vector of AVX2.
+unsigned bloom_avx2(const BloomProbes &probes, std::uint16_t *kept) noexcept;
 } // namespace kernels
 
 } // namespace weir::lookup

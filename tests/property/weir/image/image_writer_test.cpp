@@ -539,22 +539,38 @@ TEST(Bursts, of_images_in_turn_answer_by_their_own_lists) {
     }
   };
   const Prefix everything = parse_prefix("0.0.0.0/0").value();
-  std::vector<State> states(7);
+  std::vector<State> states(10);
   add(states[0], 0, 32);
   add(states[1], 0, 24);
   add(states[2], 0, 32);
-  states[2].rules[1][everything] = ListId(3);
   add(states[3], 0, 24);
   add(states[3], 1, 32);
   add(states[4], 0, 32);
-  states[4].rules[0][everything] = ListId(5);
   add(states[5], 0, 32);
   add(states[5], 0, 24); // states[6] lists nothing
+  add(states[9], 0, 24);
+  for (const std::size_t in_map : {7, 8}) {
+    add(states[in_map], 0, 32);
+    add(states[in_map], 0, 24);
+  }
   std::vector<ImageMemory> memories;
-  for (const State &state : states) memories.push_back(state.build(seed));
+  for (std::size_t i = 0; i < states.size(); ++i)
+    memories.push_back(states[i].build(seed, {.hosts = i == 7   ? build::HostHome::points
+                                                       : i == 8 ? build::HostHome::ranges
+                                                                : build::HostHome::table}));
+  // Everything, put in place, is no prefix of a map: it answers where nothing else does.
+  const auto put_everything = [&](std::size_t state, Side side, ListId list) {
+    auto writer = image::ImageWriter::attach(memories[state].bytes(), [] {}).value();
+    ASSERT_EQ(writer.apply(delta(side, everything, list)), Change::in_place);
+    states[state].rules[static_cast<std::size_t>(side)][everything] = list;
+  };
+  put_everything(2, Side::allow, ListId(3));
+  put_everything(4, Side::deny, ListId(5));
+  put_everything(9, Side::deny, ListId(6));
   std::vector<image::ImageView> views;
-  for (const ImageMemory &memory : memories) views.push_back(memory.view());
-  constexpr unsigned in_flight = 3;
+  for (const ImageMemory &memory : memories) // whose checksums are from before the change
+    views.push_back(image::attach(memory.bytes(), image::Check::not_the_mutable_checksums).value());
+  constexpr unsigned in_flight = lookup::BurstLookup::in_flight_max;
   for (const lookup::Kernels *kernels : lookup::available_kernels()) {
     const auto bursts = std::make_unique<lookup::BurstLookup[]>(in_flight);
     std::array<std::vector<Address>, in_flight> asked;
@@ -569,12 +585,13 @@ TEST(Bursts, of_images_in_turn_answer_by_their_own_lists) {
         bursts[at(0)].ask_v4(q, (asked[at(0)][q] = address()).wire());
       n == 0 ? bursts[0].send() : bursts[at(0)].send_behind(bursts[at(1)]);
       if (n + 1 < in_flight) continue;
-      lookup::BurstLookup &burst = bursts[at(2)];
+      constexpr unsigned oldest = in_flight - 1;
+      lookup::BurstLookup &burst = bursts[at(oldest)];
       burst.finish();
-      for (unsigned q = 0; q < asked[at(2)].size(); ++q) {
-        const Address &a = asked[at(2)][q];
-        ASSERT_EQ(burst.deny(q), judge(of[at(2)]->rules[0], a)) << kernels->name << ", burst " << n;
-        ASSERT_EQ(burst.allow(q), judge(of[at(2)]->rules[1], a)) << kernels->name << ", burst " << n;
+      for (unsigned q = 0; q < asked[at(oldest)].size(); ++q) {
+        const Address &a = asked[at(oldest)][q];
+        ASSERT_EQ(burst.deny(q), judge(of[at(oldest)]->rules[0], a)) << kernels->name << ", burst " << n;
+        ASSERT_EQ(burst.allow(q), judge(of[at(oldest)]->rules[1], a)) << kernels->name << ", burst " << n;
       }
     }
   }

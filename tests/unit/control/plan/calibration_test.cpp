@@ -157,7 +157,8 @@ TEST(Calibration, a_damaged_file_is_named_and_measured_again) {
 }
 
 TEST(Measurement, gives_every_figure_and_costs_that_rise_with_the_bytes) {
-  const auto c = measure({.memory_bytes_max = 8u << 20, .rounds = 1});
+  const auto c =
+      measure({.memory_bytes_max = 10u << 20, .rounds = 1}); // for 8 MiB and what stands beside them
   ASSERT_TRUE(c) << c.error().message;
   for (const Family family : {Family::ipv4, Family::ipv6})
     for (const Option &option : all_options) {
@@ -172,6 +173,16 @@ TEST(Measurement, gives_every_figure_and_costs_that_rise_with_the_bytes) {
     for (std::size_t i = 1; i < touch.size(); ++i) EXPECT_GE(touch[i].ns, touch[i - 1].ns);
   }
   EXPECT_GT(c->build_ns, 1);
+}
+
+TEST(Measurement, takes_no_more_memory_than_it_may) {
+  for (const std::uint64_t most : {std::uint64_t{1} << 20, (std::uint64_t{1} << 20) * 145 / 128}) {
+    const auto c = measure({.memory_bytes_max = most, .rounds = 1});
+    ASSERT_TRUE(c) << c.error().message;
+    const std::uint64_t table = c->touch.front().back().bytes;
+    EXPECT_LE(table + table / Calibration::few_filter_part + table / 128, most);
+    EXPECT_GT(4 * table, most) << "a good part of it";
+  }
 }
 
 TEST(Machine, is_read_from_what_the_kernel_says) {

@@ -60,8 +60,8 @@ TEST(CostModel, work_goes_through_its_four_points) {
 }
 
 TEST(CostModel, a_line_alone_costs_more_than_one_of_many_that_come_at_once) {
-  const Calibration c =
-      even_handed(); // at 64 MiB: 20 ns a line, and 3 for a filter of 8 MiB, that is 2, and a line a burst
+  // At 64 MiB 20 ns a line; a filter of 8 MiB, which is 2 of them, and a line a burst 3.
+  const Calibration c = even_handed();
   const auto some = [&](double share) { return c.some_touch_ns(share, Path::line, 64 * mib); };
   EXPECT_DOUBLE_EQ(some(0), 0);
   EXPECT_NEAR(some(Work::few_hits), 1, 1e-9);

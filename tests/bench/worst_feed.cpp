@@ -127,10 +127,11 @@ public:
     a_round_ = a_round;
   }
 
-  std::uint64_t run(bool inside, unsigned round) {
-    const auto &all = inside ? inside_ : anywhere_;
-    return lookup_.run(std::span<const Wire>(all).subspan(round * a_round_ % all.size(), a_round_));
+  [[nodiscard]] std::span<const Wire> queries(bool inside, unsigned round) const {
+    const std::span<const Wire> all = inside ? inside_ : anywhere_;
+    return all.subspan(round * a_round_ % all.size(), a_round_);
   }
+  std::uint64_t run(bool inside, unsigned round) { return lookup_.run(queries(inside, round)); }
 
 private:
   static std::unique_ptr<Image> image_of(const std::vector<typename Family<Wire>::Entry> &entries) {
@@ -159,9 +160,13 @@ template <class Wire>
 Ratios ratios(Contestant<Wire> &random, Contestant<Wire> &feed, std::size_t a_round, unsigned rounds) {
   Ratios ratios;
   for (const bool inside : {false, true}) {
+    unsigned turn = 0;
+    const Prepare prepare = [&](unsigned r) { // of who is next
+      touch((turn++ % 2 == 0 ? random : feed).queries(inside, r));
+    };
     const auto outcomes = compete({{"random", [&](unsigned r) { return random.run(inside, r); }, false},
                                    {"feed", [&](unsigned r) { return feed.run(inside, r); }, false}},
-                                  a_round, rounds);
+                                  a_round, rounds, prepare);
     ratios.of[inside ? 1 : 0] = ratio_of(outcomes[0], outcomes[1]);
   }
   return ratios;

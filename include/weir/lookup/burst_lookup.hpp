@@ -112,7 +112,7 @@ public:
     ahead.probe(targets);
     targets.prefetch_rest();
     if (v4_.has_late_cells()) v4_.read_late_cells(burst_);
-    if (third != nullptr) third->probe_prefixes(&ahead, this);
+    if (third != nullptr) third->probe_prefixes(&ahead, this, third->ahead_);
   }
 
   void probe_first() noexcept {
@@ -128,11 +128,14 @@ public:
 
   void finish() noexcept {
     burst_.cost = {};
-    probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr);
+    probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr, nullptr);
     if (follower_ != nullptr) follower_->ahead_ = nullptr;
     by_way([&](auto &family) { family.finish_hosts(burst_); },
-           [&](auto &family) { family.finish_prefixes(burst_, same_family(follower_, family)); },
-           [&] { each_busy([&](auto &family, Side side) { family.finish(burst_, side); }); });
+           [&](auto &family) { family.finish_prefixes(burst_, holder_of(family, Side::deny)); },
+           [&] {
+             each_busy(
+                 [&](auto &family, Side side) { family.finish(burst_, side, holder_of(family, side)); });
+           });
     if (burst_.order != AllowFilterOrder::on_conflict) return;
     const bool sampled = ++finished_ % 64 == 0;
     if (v4_.asked() != 0) v4_.ask_late(burst_, sampled);
@@ -246,10 +249,20 @@ private:
     return burst != nullptr ? &burst->v6_ : nullptr;
   }
 
-  // `located`, `asked`: bursts behind, or null.
-  void probe_prefixes(const BurstLookup *located, const BurstLookup *asked) noexcept {
+  // Of this burst and those behind, the one that has what this one's questions had left.
+  [[nodiscard]] auto *holder_of(auto &family, Side side) noexcept {
+    auto *holder = &family;
+    for (BurstLookup *b = follower_; b != nullptr && same_family(b, family)->took_over(side);
+         b = b->follower_)
+      holder = same_family(b, family);
+    return holder;
+  }
+
+  // `located`, `asked`: bursts behind; `ahead`: not finished; or null.
+  void probe_prefixes(const BurstLookup *located, const BurstLookup *asked, BurstLookup *ahead) noexcept {
     const auto probe = [&](auto &family, Side side) {
-      family.probe_prefixes(burst_, side, same_family(located, family), same_family(asked, family));
+      family.probe_prefixes(burst_, side, same_family(located, family), same_family(asked, family),
+                            same_family(ahead, family));
     };
     by_way([](auto &) {}, [&](auto &family) { probe(family, Side::deny); },
            [&] { each_of(with_prefixes_, probe); });

@@ -133,10 +133,11 @@ public:
     uniform_[Side::deny].reset();
     prefixes_[Side::deny].ask(*burst.kernels, ranges(burst, Side::deny), keys_, asked_, all_questions());
   }
-  void finish_prefixes(BurstState &burst, FamilyLookup *behind) noexcept {
+  void finish_prefixes(BurstState &burst, FamilyLookup *holder) noexcept {
     prefixes_[Side::deny].answer(*burst.kernels, false, answers(burst, Side::deny),
-                                 behind != nullptr ? &behind->prefixes_[Side::deny] : nullptr);
+                                 holder != nullptr ? &holder->prefixes_[Side::deny] : nullptr);
   }
+  [[nodiscard]] bool took_over(Side side) const noexcept { return prefixes_[side].took_over(); }
 
   // From here on of sides that are busy.
   void probe(BurstState &burst, Side side, Targets &behind) noexcept {
@@ -148,11 +149,12 @@ public:
     prefixes_[side].locate(*burst.kernels);
   }
 
-  // `located`, `asked`: bursts behind, or null.
+  // `located`, `asked`: bursts behind; `ahead`: not finished; or null.
   void probe_prefixes(const BurstState &burst, Side side, const FamilyLookup *located,
-                      const FamilyLookup *asked) noexcept {
+                      const FamilyLookup *asked, FamilyLookup *ahead) noexcept {
     prefixes_[side].probe(*burst.kernels, located != nullptr ? &located->prefixes_[side] : nullptr,
-                          asked != nullptr ? &asked->prefixes_[side] : nullptr);
+                          asked != nullptr ? &asked->prefixes_[side] : nullptr,
+                          ahead != nullptr ? &ahead->prefixes_[side] : nullptr);
   }
 
   void settle(BurstState &burst, Side side) noexcept {
@@ -215,13 +217,14 @@ protected:
     prefixes_[side].ask(*burst.kernels, map, keys_, asked_, prefixes);
     if (hosts != 0) locate(burst, side, targets);
   }
-  void finish_beside_ranges(BurstState &burst, Side side) noexcept {
+  void finish_beside_ranges(BurstState &burst, Side side, FamilyLookup *holder) noexcept {
     std::uint32_t *const answers = this->answers(burst, side);
     if (asks_hosts_[side]) { // else no filter was asked either
       collect(burst, side);
       tally_filters(burst, side);
     }
-    prefixes_[side].answer(*burst.kernels, answers_are_set_[side], answers);
+    prefixes_[side].answer(*burst.kernels, answers_are_set_[side], answers,
+                           holder != nullptr ? &holder->prefixes_[side] : nullptr);
     const std::uint32_t otherwise = ranges(burst, side).value(0);
     if (otherwise == 0) return;
     for (unsigned q = 0; q < asked_; ++q)

@@ -53,8 +53,8 @@ public:
     }
   }
 
-  void finish(BurstState &burst, Side side) noexcept {
-    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side);
+  void finish(BurstState &burst, Side side, FamilyLookup *holder) noexcept {
+    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side, holder);
     std::uint32_t *const answers = this->answers(burst, side);
     collect(burst, side);
     tally_filters(burst, side);

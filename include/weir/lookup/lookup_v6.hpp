@@ -40,8 +40,8 @@ public:
     locate(burst, side, targets);
   }
 
-  void finish(BurstState &burst, Side side) noexcept {
-    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side);
+  void finish(BurstState &burst, Side side, FamilyLookup *holder) noexcept {
+    if (!ranges(burst, side).empty()) return finish_beside_ranges(burst, side, holder);
     collect(burst, side);
     if (!crowded_[side]) return tally_filters(burst, side);
     for (unsigned q = 0; q < asked_; ++q)

@@ -3,8 +3,9 @@
 //
 //   ask      burst i+3    words that lead to first lines
 //   locate   burst i+2    first lines; the words have been prefetched while burst i-1 was probed
-//   probe    burst i      while the lines of burst i+2 and the words of burst i+3 are prefetched, one a step
-//   answer   burst i-1    those that were led on take their further lines
+//   probe    burst i      while the lines of burst i+2 and the words of burst i+3 are prefetched, one a step; what was
+//                         led on in burst i-1 takes a further line
+//   answer   burst i-1    the lines that are left
 //
 // With fewer bursts in flight each stage does what those before it did not.
 #pragma once
@@ -55,23 +56,24 @@ public:
     state_ = State::located;
   }
 
-  // `located`, `asked`: bursts behind for which memory is to be prefetched, or null.
-  void probe(const Kernels &kernels, const PrefixQuestions *located, const PrefixQuestions *asked) noexcept {
+  // `located`, `asked`: bursts behind for which memory is to be prefetched, or null. `ahead`: whose questions go on, or null.
+  void probe(const Kernels &kernels, const PrefixQuestions *located, const PrefixQuestions *asked,
+             PrefixQuestions *ahead) noexcept {
     if (state_ != State::asked && state_ != State::located) return;
     locate(kernels);
     burst_.probe(kernels, located != nullptr && located->state_ == State::located ? located->burst_ : nothing,
-                 asked != nullptr && asked->state_ == State::asked ? asked->burst_ : nothing);
+                 asked != nullptr && asked->state_ == State::asked ? asked->burst_ : nothing,
+                 ahead != nullptr && ahead->state_ == State::probed ? &ahead->burst_ : nullptr);
     state_ = State::probed;
   }
 
-  // After probe(). An answer that is 0 becomes the value of the longest prefix. `behind`: of the burst that is answered next, or
-  // null.
+  // After probe(). An answer that is 0 becomes the value of the longest prefix. `holder`: has what these had left
+  // (range_burst.hpp), or null.
   void answer(const Kernels &kernels, bool answers_are_set, std::uint32_t *answers,
-              PrefixQuestions *behind = nullptr) noexcept {
+              PrefixQuestions *holder = nullptr) noexcept {
     if (state_ == State::nothing) return;
     std::uint32_t *const values = all_ && !answers_are_set ? answers : value_.data();
-    burst_.finish(kernels, values,
-                  behind != nullptr && behind->state_ == State::probed ? &behind->burst_ : nullptr);
+    burst_.finish(kernels, values, holder != nullptr ? &holder->burst_ : nullptr);
     state_ = State::nothing;
     if (!all_)
       for (unsigned i = 0; i < count_; ++i) {
@@ -81,6 +83,9 @@ public:
     else if (answers_are_set)
       kernels.or_else(answers, value_.data(), count_);
   }
+
+  // Has been probed, with what the burst ahead had left.
+  [[nodiscard]] bool took_over() const noexcept { return state_ == State::probed && burst_.took_over(); }
 
 private:
   static inline const Burst nothing{};

@@ -8,16 +8,17 @@
 // One prefetch back to back with the next halves the speed of lines from memory, so probe() prefetches for two
 // later bursts while it steps: lines for one that has been located, and words for one that has been asked.
 // Most is gained where burst i is probed while lines are prefetched for burst i + 2 and words for burst i + 3. A pass over
-// questions that are led on costs as much as six of them, since nobody guesses how many are led on again: those of the burst
-// behind go along, so that each burst needs half as many (docs/decisions.md):
+// questions that are led on costs as much as six of them, since nobody guesses how many are led on again: burst i takes over
+// those of the burst ahead, a line further, so that each burst needs half as many passes (docs/decisions.md):
 //
 //   bursts[i + 3].ask(kernels, map, questions, count);
 //   bursts[i + 2].locate(kernels);
-//   bursts[i].probe(kernels, bursts[i + 2], bursts[i + 3]);
+//   bursts[i].probe(kernels, bursts[i + 2], bursts[i + 3], &bursts[i - 1]);
 //   bursts[i - 1].finish(kernels, values, &bursts[i]);
 //
-// Questions must stay where they are until finish(). A map that changes in place may give a burst answers of
-// before or after a change, each answer whole; no grace period ends between ask() and finish().
+// Questions must stay where they are until finish(), and what a burst has been taken over by must stay as long. A map that changes in
+// place may give a burst answers of before or after a change, each answer whole; no grace period ends between ask() and
+// finish().
 #pragma once
 
 #include "weir/lookup/kernels.hpp"
@@ -39,6 +40,7 @@ public:
 
   void ask(const Kernels &kernels, const Map &map, const Question *questions, unsigned count) noexcept {
     map_ = &map;
+    took_over_ = false;
     questions_ = questions;
     count_ = count;
     if constexpr (is_v4) {
@@ -60,23 +62,23 @@ public:
   void prefetch_words() const noexcept { prefetch_from(words_, 0); }
   void prefetch_lines() const noexcept { prefetch_from(lines_, 0); }
 
-  void probe(const Kernels &kernels) noexcept { probe(kernels, nullptr, nullptr, 0); }
-  void probe(const Kernels &kernels, const RangeBurst &located, const RangeBurst &asked) noexcept {
+  void probe(const Kernels &kernels) noexcept { probe(kernels, nullptr, nullptr, 0, nullptr); }
+  // `located`, `asked`: bursts behind; `ahead`: has been probed and not finished, or null.
+  void probe(const Kernels &kernels, const RangeBurst &located, const RangeBurst &asked,
+             RangeBurst *ahead = nullptr) noexcept {
     const unsigned behind = std::min({count_, located.count_, asked.count_});
-    probe(kernels, located.lines_.data(), asked.words_.data(), behind);
+    probe(kernels, located.lines_.data(), asked.words_.data(), behind, ahead);
     located.prefetch_from(located.lines_, behind);
     asked.prefetch_from(asked.words_, behind);
   }
+  // After probe(): has this burst what the one ahead had left? It does not take that from a map of the other kind.
+  [[nodiscard]] bool took_over() const noexcept { return took_over_; }
 
-  // values[i]: the table value that answers question i, 0 for none. At most 64. `behind`, a burst that has been probed and is
-  // finished next, or null, goes on by as many lines as this one has left.
-  void finish(const Kernels &kernels, std::uint32_t *values, RangeBurst *behind = nullptr) noexcept {
-    if (open_ != 0 && behind != nullptr && behind->points_ == points_) {
-      behind->take_over(*this);
-      while (behind->has_some_of(*this)) behind->advance(kernels);
-    } else {
-      while (open_ != 0) advance(kernels);
-    }
+  // values[i]: the table value that answers question i, 0 for none. At most 64. `holder`: the burst that has what this one had
+  // left, taken over from it or from one that took it over; null where none has.
+  void finish(const Kernels &kernels, std::uint32_t *values, RangeBurst *holder = nullptr) noexcept {
+    RangeBurst &last = holder != nullptr ? *holder : *this;
+    while (last.has_some_of(*this)) last.advance(kernels);
     const auto numbers = points_ ? kernels.ranges->numbers_points : kernels.ranges->numbers;
     numbers(map_->values(), said_.data(), count_, values);
   }
@@ -84,7 +86,6 @@ public:
 private:
   static constexpr bool is_v4 = std::is_same_v<Map, table::RangeMapV4>;
   using Open = RangeOpen<std::conditional_t<is_v4, std::uint16_t, table::KeyV6>>; // those that are led on
-  static_assert(Open::max == 2 * questions_max);
   using Lines = std::array<const table::RangeLine *, questions_max>;
 
   void prefetch_from(const auto &pointers, unsigned first) const noexcept {
@@ -92,11 +93,12 @@ private:
   }
 
   void probe(const Kernels &kernels, const table::RangeLine *const *lines_behind,
-             const void *const *words_behind, unsigned behind) noexcept {
+             const void *const *words_behind, unsigned behind, RangeBurst *ahead) noexcept {
+    open_ = turn_ = 0;
+    if (ahead != nullptr) take_over(kernels, *ahead);
     const auto steps = points_ ? kernels.ranges->steps_points : kernels.ranges->steps;
     const auto on =
         steps({lines_.data(), keys_.data(), count_, lines_behind, words_behind, behind}, said_.data());
-    open_ = turn_ = 0;
     Open &open = open_of_[0];
     for (std::uint64_t rest = on; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
@@ -111,34 +113,36 @@ private:
   }
 
   // One step for each of those that are led on.
-  void advance(const Kernels &kernels) noexcept {
-    const Open &now = open_of_[turn_];
-    turn_ = 1 - turn_;
+  [[nodiscard]] unsigned follow(const Kernels &kernels, const Open &now, unsigned count,
+                                Open &next) const noexcept {
+    if (count == 0) return 0;
     if constexpr (is_v4)
-      open_ = (points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(now, open_,
-                                                                                       open_of_[turn_]);
+      return (points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(now, count, next);
     else
-      open_ = kernels.ranges->follow_v6(now, open_, open_of_[turn_]);
+      return kernels.ranges->follow_v6(now, count, next);
   }
-  // What another burst has left to be led on stands behind the own.
-  void take_over(RangeBurst &from) noexcept {
-    const Open &theirs = from.open_of_[from.turn_];
-    Open &open = open_of_[turn_];
-    for (unsigned i = 0; i < from.open_; ++i, ++open_) {
-      open.lines[open_] = theirs.lines[i];
-      open.keys[open_] = theirs.keys[i];
-      open.said[open_] = theirs.said[i];
-    }
+  void advance(const Kernels &kernels) noexcept {
+    open_ = follow(kernels, open_of_[turn_], open_, open_of_[1 - turn_]);
+    turn_ = 1 - turn_;
+  }
+  // What another burst has left, a step further. Room for all own questions is kept.
+  void take_over(const Kernels &kernels, RangeBurst &from) noexcept {
+    took_over_ = from.points_ == points_;
+    if (!took_over_) return;
+    while (from.open_ > Open::max - questions_max) from.advance(kernels);
+    open_ = follow(kernels, from.open_of_[from.turn_], from.open_, open_of_[0]);
     from.open_ = 0;
   }
+  // Those of the oldest burst come first.
   [[nodiscard]] bool has_some_of(const RangeBurst &other) const noexcept {
-    return open_ != 0 && reinterpret_cast<std::uintptr_t>(open_of_[turn_].said[open_ - 1]) -
+    return open_ != 0 && reinterpret_cast<std::uintptr_t>(open_of_[turn_].said[0]) -
                                  reinterpret_cast<std::uintptr_t>(other.said_.data()) <
                              sizeof other.said_;
   }
 
   const Map *map_ = nullptr;
   bool points_ = false; // of the map
+  bool took_over_ = false;
   const Question *questions_ = nullptr;
   unsigned count_ = 0, open_ = 0; // questions; open_of_[turn_]
   std::array<const void *, questions_max> words_;

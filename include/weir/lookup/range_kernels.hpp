@@ -31,7 +31,7 @@ struct RangeArrays {
   unsigned behind_count; // at most `count`
 };
 
-// Questions that are led on, of one burst or of two: the lines that they are led to, what is looked for there, 16 bits or a
+// Questions that are led on, of one burst or of several: the lines that they are led to, what is looked for there, 16 bits or a
 // whole address, of which the line says which 16 bits, and where to put what the line says.
 template <class Key> struct RangeOpen {
   static constexpr unsigned max = 128;

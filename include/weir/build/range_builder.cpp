@@ -184,6 +184,7 @@ Result<RangePlanV6> RangePlanV6::make(std::span<const EntryV6> entries, std::uin
   f.bytes = table::range_layout_v6(f.values, f.array, f.lines, f.covering, f.host_marks).bytes;
   plan.covering_ = std::move(swept.covering);
   plan.values_ = std::move(swept.values);
+  plan.wide_ = packing.packer.has_wide_lines();
   plan.roots_ = std::move(packing.roots);
   plan.array_ = std::move(packing.array);
   plan.reversed_ = std::move(packing.packer).take_reversed();
@@ -192,8 +193,9 @@ Result<RangePlanV6> RangePlanV6::make(std::span<const EntryV6> entries, std::uin
 
 void RangePlanV6::write(MutableBytes section) const {
   const RangeFootprint &f = footprint_;
-  const table::RangeHeaderV6 header{f.values, f.values_used, f.lines,    f.lines_used, f.prefixes,   f.ranges,
-                                    f.array,  f.array_used,  f.covering, in_use_of(f), f.host_marks, {}};
+  const table::RangeHeaderV6 header{
+      f.values,     f.values_used, f.lines,      f.lines_used, f.prefixes,      f.ranges, f.array,
+      f.array_used, f.covering,    in_use_of(f), f.host_marks, wide_ ? 1u : 0u, {}};
   const table::RangeLayoutV6 at =
       table::range_layout_v6(f.values, f.array, f.lines, f.covering, f.host_marks);
   std::memcpy(section.data(), &header, sizeof header);

@@ -61,6 +61,7 @@ public:
 
 private:
   RangeFootprint footprint_;
+  bool wide_ = false;
   std::vector<std::uint32_t> values_, roots_, array_;
   std::vector<table::RangeLine> reversed_;
   std::vector<table::CoveringV6> covering_;

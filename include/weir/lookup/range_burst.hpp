@@ -44,9 +44,10 @@ public:
     questions_ = questions;
     count_ = count;
     if constexpr (is_v4) {
-      points_ = map.has_points();
+      special_ = map.has_points();
       kernels.ranges->words_v4(map, questions, count, words_.data());
     } else {
+      special_ = map.has_wide_lines();
       kernels.ranges->words_v6(map, questions, count, words_.data());
     }
   }
@@ -79,7 +80,7 @@ public:
   void finish(const Kernels &kernels, std::uint32_t *values, RangeBurst *holder = nullptr) noexcept {
     RangeBurst &last = holder != nullptr ? *holder : *this;
     while (last.has_some_of(*this)) last.advance(kernels);
-    const auto numbers = points_ ? kernels.ranges->numbers_points : kernels.ranges->numbers;
+    const auto numbers = has_points() ? kernels.ranges->numbers_points : kernels.ranges->numbers;
     numbers(map_->values(), said_.data(), count_, values);
   }
 
@@ -87,6 +88,8 @@ private:
   static constexpr bool is_v4 = std::is_same_v<Map, table::RangeMapV4>;
   using Open = RangeOpen<std::conditional_t<is_v4, std::uint16_t, table::KeyV6>>; // those that are led on
   using Lines = std::array<const table::RangeLine *, questions_max>;
+
+  [[nodiscard]] bool has_points() const noexcept { return is_v4 && special_; }
 
   void prefetch_from(const auto &pointers, unsigned first) const noexcept {
     for (unsigned i = first; i < count_; ++i) prefetch_line(pointers[i]);
@@ -96,7 +99,7 @@ private:
              const void *const *words_behind, unsigned behind, RangeBurst *ahead) noexcept {
     open_ = turn_ = 0;
     if (ahead != nullptr) take_over(kernels, *ahead);
-    const auto steps = points_ ? kernels.ranges->steps_points : kernels.ranges->steps;
+    const auto steps = has_points() ? kernels.ranges->steps_points : kernels.ranges->steps;
     const auto on =
         steps({lines_.data(), keys_.data(), count_, lines_behind, words_behind, behind}, said_.data());
     Open &open = open_of_[0];
@@ -117,9 +120,9 @@ private:
                                 Open &next) const noexcept {
     if (count == 0) return 0;
     if constexpr (is_v4)
-      return (points_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(now, count, next);
+      return (special_ ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(now, count, next);
     else
-      return kernels.ranges->follow_v6(now, count, next);
+      return (special_ ? kernels.ranges->follow_v6_wide : kernels.ranges->follow_v6)(now, count, next);
   }
   void advance(const Kernels &kernels) noexcept {
     open_ = follow(kernels, open_of_[turn_], open_, open_of_[1 - turn_]);
@@ -127,7 +130,7 @@ private:
   }
   // What another burst has left, a step further. Room for all own questions is kept.
   void take_over(const Kernels &kernels, RangeBurst &from) noexcept {
-    took_over_ = from.points_ == points_;
+    took_over_ = from.special_ == special_;
     if (!took_over_) return;
     while (from.open_ > Open::max - questions_max) from.advance(kernels);
     open_ = follow(kernels, from.open_of_[from.turn_], from.open_, open_of_[0]);
@@ -141,7 +144,7 @@ private:
   }
 
   const Map *map_ = nullptr;
-  bool points_ = false; // of the map
+  bool special_ = false; // the map has points, or wide lines
   bool took_over_ = false;
   const Question *questions_ = nullptr;
   unsigned count_ = 0, open_ = 0; // questions; open_of_[turn_]

@@ -55,7 +55,8 @@ struct RangeKernels {
   void (*places_v6)(const table::RangeMapV6 &map, const table::KeyV6 *addresses, const void *const *words,
                     unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept;
   // said[i]: what line i says of key i (table/range_line.hpp). Returned: bit i is set where it leads on. Names with `points`
-  // are for maps that have some; what their steps say is for their numbers, which take the mark of a point away.
+  // are for maps that have some; what their steps say is for their numbers, which take the mark of a point away. Names with `wide`
+  // are for maps that have wide lines, of which first lines are none.
   std::uint64_t (*steps)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
   std::uint64_t (*steps_points)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
   // One step for each of `count` open questions. Those that are led on again are next, in their order; their lines are prefetched
@@ -66,6 +67,8 @@ struct RangeKernels {
                                RangeOpen<std::uint16_t> &next) noexcept;
   unsigned (*follow_v6)(const RangeOpen<table::KeyV6> &open, unsigned count,
                         RangeOpen<table::KeyV6> &next) noexcept;
+  unsigned (*follow_v6_wide)(const RangeOpen<table::KeyV6> &open, unsigned count,
+                             RangeOpen<table::KeyV6> &next) noexcept;
   // values[i]: number said[i] of the dictionary. Of what leads on: 0.
   void (*numbers)(const std::uint32_t *dictionary, const std::uint16_t *said, unsigned count,
                   std::uint32_t *values) noexcept;
@@ -118,11 +121,12 @@ inline void numbers(const std::uint32_t *dictionary, const std::uint16_t *said, 
   }
 }
 
-[[nodiscard]] inline std::uint16_t key_in(const table::RangeLine & /*line*/, std::uint16_t key) noexcept {
-  return key;
+[[nodiscard]] inline std::uint16_t step_for(const table::RangeLine &line, std::uint16_t key) noexcept {
+  return table::range_step(line, key);
 }
-[[nodiscard]] inline std::uint16_t key_in(const table::RangeLine &line, const table::KeyV6 &key) noexcept {
-  return table::RangeMapV6::window(key, table::read_relaxed(line.key[0]));
+[[nodiscard]] inline std::uint16_t step_for(const table::RangeLine &line,
+                                            const table::KeyV6 &address) noexcept {
+  return table::RangeMapV6::step(line, address);
 }
 
 inline std::uint64_t steps(const RangeArrays &r, std::uint16_t *said) noexcept {
@@ -143,7 +147,7 @@ unsigned follow(const RangeOpen<Key> &open, unsigned count, RangeOpen<Key> &next
   unsigned left = 0;
   for (unsigned i = 0; i < count; ++i) {
     const table::RangeLine *const line = open.lines[i];
-    const std::uint16_t said = table::range_step(*line, key_in(*line, *open.keys[i]));
+    const std::uint16_t said = step_for(*line, *open.keys[i]);
     *open.said[i] = said;
     if (!table::leads_on(said)) continue;
     next.lines[left] = line + table::lines_ahead(said);
@@ -163,6 +167,7 @@ inline constexpr RangeKernels range_kernels{may_have_hosts,
                                             steps,
                                             follow<std::uint16_t>,
                                             follow<std::uint16_t>,
+                                            follow<table::KeyV6>,
                                             follow<table::KeyV6>,
                                             numbers,
                                             numbers};

@@ -55,17 +55,22 @@ template <class Header> [[nodiscard]] Result<const Header *> header_of(Bytes sec
 // Every value of every line is a number of the dictionary, or leads on to a line of the section. Lines are
 // looked at from the last to the first, so that the steps from a line are known before those to it.
 [[nodiscard]] Status check_lines(std::span<const RangeLine> lines, std::uint32_t values, unsigned windows,
-                                 bool points) {
+                                 bool points, bool wide_too) {
+
   std::vector<std::uint8_t> steps(lines.size());
   for (std::size_t i = lines.size(); i-- > 0;) {
     const RangeLine &line = lines[i];
-    if (line.key[0] >= windows) return bad("line " + number(i) + " has window " + number(line.key[0]));
+    const bool wide = wide_too && is_wide(line);
+    const unsigned window = wide ? line.key[0] & ~unsigned{range_wide} : line.key[0];
+    if (window >= (wide ? range_wide_window_max + 1 : windows))
+      return bad("line " + number(i) + " has window " + number(window) + (wide ? ", and is wide" : ""));
+    const std::span<const std::uint16_t> said = values_of(line, wide);
     std::uint16_t highest = 0; // of unsigned words, so that one that leads on stands out
-    for (const std::uint16_t v : line.value) highest = std::max(highest, v);
+    for (const std::uint16_t v : said) highest = std::max(highest, v);
     steps[i] = 1;
     if (points && is_point(line.value[0])) return bad("line " + number(i) + " begins with a point");
     if (highest < values) continue;
-    for (const std::uint16_t v : line.value) {
+    for (const std::uint16_t v : said) {
       if (!leads_on(v)) {
         const std::uint16_t answer = points ? without_point(v) : v;
         if (answer >= values)
@@ -126,7 +131,7 @@ Result<RangeMapV4> RangeMapV4::attach(Bytes section) {
   }
   const auto lines = part<RangeLine>(section, at.lines, line_count);
   if (h->points > 1) return bad("points are neither there nor not: " + number(h->points));
-  TRY(check_lines(lines, value_count, 0x10000, h->points != 0));
+  TRY(check_lines(lines, value_count, 0x10000, h->points != 0, false));
   const auto covering = part<CoveringV4>(section, at.covering, h->covering);
   TRY(check_covering(covering, Family::ipv4));
   RangeMapV4 map;
@@ -144,6 +149,7 @@ Result<RangeMapV6> RangeMapV6::attach(Bytes section) {
   const std::uint32_t value_count = h->values, line_count = h->lines, place_count = h->array;
   if (place_count == 0 || h->array_used > place_count)
     return bad(number(h->array_used) + " of " + number(place_count) + " places are said to be in use");
+  if (h->wide > 1) return bad("wide lines are neither there nor not: " + number(h->wide));
   const std::uint32_t mark_words = h->host_marks;
   if (!HostMarks::is_size(mark_words)) return bad("marks of hosts of " + number(mark_words) + " words");
   const RangeLayoutV6 at = range_layout_v6(value_count, place_count, line_count, h->covering, mark_words);
@@ -161,7 +167,7 @@ Result<RangeMapV6> RangeMapV6::attach(Bytes section) {
     if (array[i] >= line_count)
       return bad("place " + number(i) + " leads to line " + number(array[i]) + " of " + number(line_count));
   const auto lines = part<RangeLine>(section, at.lines, line_count);
-  TRY(check_lines(lines, value_count, range_windows, false));
+  TRY(check_lines(lines, value_count, range_windows, false, h->wide != 0));
   for (std::size_t i = 0; i < array.size(); ++i)
     if (lines[array[i]].key[0] != 1)
       return bad("place " + number(i) + " leads to a line of window " + number(lines[array[i]].key[0]));

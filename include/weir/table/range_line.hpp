@@ -14,6 +14,13 @@
 // take two. To all other keys points are not there; the range before them answers. Sections that are built with points
 // (range_sections.hpp) have some, none of them in place 0; bit 14 of what leads on is 0 there.
 //
+// Of IPv6 a line may be wide, in sections that were built with such lines. Its keys have 80 bits, so that an answer that stands alone below a short prefix takes one line in
+// place of five, of which each but the last would say nothing but where the next one is:
+//
+//   WideRangeLine | 8 | first window: u16 | value 0..5: u16 | key 1..5: low 16 bits each, then high 64 bits each |
+//
+// Value n answers where n keys are at or below the address. Keys that are not needed are all ones and repeat the last value.
+//
 // A line in force never changes. A writer fills lines that nobody reads, and then stores the one word that
 // leads to them (range_writer_v4.hpp).
 #pragma once
@@ -23,8 +30,10 @@
 
 #include <array>
 #include <bit>
+#include <compare>
 #include <cstdint>
 #include <smmintrin.h>
+#include <span>
 
 namespace weir::table {
 
@@ -34,6 +43,29 @@ struct alignas(cache_line_bytes) RangeLine {
   std::uint16_t value[slots];
 };
 static_assert(sizeof(RangeLine) == cache_line_bytes && std::has_unique_object_representations_v<RangeLine>);
+
+// The same memory where `range_wide` is set in the first word.
+struct [[gnu::may_alias]] alignas(cache_line_bytes) WideRangeLine {
+  static constexpr unsigned keys = 5, slots = keys + 1, windows = 5; // of 16 bits each, that a key has
+  std::uint16_t first_window;                                        // with range_wide
+  std::uint16_t value[slots];
+  std::uint16_t low[keys];
+  std::uint64_t high[keys];
+};
+static_assert(sizeof(WideRangeLine) == sizeof(RangeLine) &&
+              std::has_unique_object_representations_v<WideRangeLine>);
+inline constexpr std::uint16_t range_wide = 8;                      // windows are from 0 to 7
+inline constexpr unsigned range_wide_window_max = 3;                // that a wide line begins with
+[[nodiscard]] inline bool is_wide(const RangeLine &line) noexcept { // of a map that has such lines
+  return (read_relaxed(line.key[0]) & range_wide) != 0;
+}
+[[nodiscard]] inline const WideRangeLine &as_wide(const RangeLine &line) noexcept {
+  return reinterpret_cast<const WideRangeLine &>(line);
+}
+[[nodiscard]] inline std::span<const std::uint16_t> values_of(const RangeLine &line, bool wide) noexcept {
+  if (wide) return as_wide(line).value;
+  return line.value;
+}
 
 inline constexpr std::uint32_t range_values_max = 16'384; // answers have 14 bits
 inline constexpr std::uint16_t range_lead = 0x8000, range_point = 0x4000;
@@ -88,6 +120,19 @@ inline constexpr unsigned range_steps_max = 255; // of an address; maps with mor
 // What the line says of a key: the number of its answer, or how far it leads on.
 [[nodiscard]] inline std::uint16_t range_step(const RangeLine &line, std::uint16_t key) noexcept {
   return without_point(read_relaxed(line.value[range_place(line, key)]));
+}
+
+// 80 bits of an address, as a wide line has them.
+struct WideKey {
+  std::uint64_t high;
+  std::uint16_t low;
+  friend constexpr auto operator<=>(const WideKey &, const WideKey &) = default;
+};
+[[nodiscard]] inline std::uint16_t wide_step(const WideRangeLine &line, WideKey wanted) noexcept {
+  unsigned place = 0;
+  for (unsigned k = 0; k < WideRangeLine::keys; ++k)
+    place += WideKey{read_relaxed(line.high[k]), read_relaxed(line.low[k])} <= wanted ? 1 : 0;
+  return read_relaxed(line.value[place]);
 }
 
 } // namespace weir::table

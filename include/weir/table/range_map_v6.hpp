@@ -16,7 +16,8 @@
 //   array[5000 + (0x1450 >> 5)] = 812         line 812 looks at window 1: 0x1450, leads 3 lines ahead
 //                                             line 815 looks at window 2: 0x4001, an answer
 //
-// A range that begins within a key leads from there to a line of the window behind. Where a window has more
+// A range that begins within a key leads from there to a line of the window behind, or, where few ranges begin there and the lines of
+// the windows behind would lead on again, to a wide line (range_line.hpp) of several windows at once. Where a window has more
 // ranges than one line holds, its lines are a B-tree. Neighbouring places of the array share a line while 16
 // ranges suffice. A /16 of one answer has one place, which all such /16s share.
 //
@@ -24,8 +25,7 @@
 // that decides, more where a window has more than 16 ranges. Addresses outside of what the lists know end in
 // the first line. The number of different lengths changes nothing.
 //
-// What breaks it: many long prefixes below one /32, which take a line or two for each window that they reach
-// into. More than 16,383 pairs of list and length do not fit; the builder says so.
+// What breaks it: many prefixes below one /32 that part late, which take a line or two for each window that some of them part in. More than 16,383 pairs of list and length do not fit; the builder says so.
 #pragma once
 
 #include "weir/base/result.hpp"
@@ -69,6 +69,8 @@ public:
   // In a first line, which looks at window 1.
   [[nodiscard]] static std::uint16_t key_of(const KeyV6 &address) noexcept { return window(address, 1); }
   [[nodiscard]] static std::uint16_t step(const RangeLine &line, const KeyV6 &address) noexcept {
+    if (is_wide(line)) [[unlikely]]
+      return wide_step(as_wide(line), wide_key(address, read_relaxed(line.key[0])));
     return range_step(line, window(address, read_relaxed(line.key[0])));
   }
   [[nodiscard]] std::uint32_t value(std::uint16_t number) const noexcept {
@@ -93,6 +95,14 @@ public:
                                                     std::size_t{2} * number));
   }
 
+  // The 80 bits that a wide line looks at, whose first word this is.
+  [[nodiscard]] static WideKey wide_key(const KeyV6 &address, std::uint16_t first_word) noexcept {
+    const auto *from =
+        reinterpret_cast<const std::byte *>(&address) + std::size_t{2} * (first_word & range_wide_window_max);
+    return {std::byteswap(load_unaligned<std::uint64_t>(from)),
+            byteswap16(load_unaligned<std::uint16_t>(from + sizeof(std::uint64_t)))};
+  }
+
   [[nodiscard]] const std::uint32_t *values() const noexcept { return values_; }
   [[nodiscard]] const std::uint32_t *roots() const noexcept { return roots_; }
   [[nodiscard]] const std::uint32_t *array() const noexcept { return array_; }
@@ -105,6 +115,7 @@ public:
 
   [[nodiscard]] bool empty() const noexcept { return header_ == nullptr; } // no map at all: do not ask it
   [[nodiscard]] std::uint32_t in_use() const noexcept { return read_acquire(header_->in_use); }
+  [[nodiscard]] bool has_wide_lines() const noexcept { return header_->wide != 0; } // range_line.hpp
   [[nodiscard]] const RangeHeaderV6 &header() const noexcept { return *header_; }
   [[nodiscard]] std::span<const CoveringV6> covering() const noexcept { return covering_; }
 

@@ -1,12 +1,14 @@
 #include "weir/table/range_packer.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace weir::table {
 
 void RangePacker::clear() noexcept {
   lines_.clear();
   items_.clear();
+  has_wide_lines_ = false;
   check_at_ = check_each();
 }
 
@@ -32,6 +34,23 @@ RangeTarget RangePacker::make_line(unsigned items, std::uint16_t window) {
   const RangeTarget line = emit(std::span(items_).last(items), window);
   items_.resize(items_.size() - items);
   return line;
+}
+
+RangeTarget RangePacker::make_wide_line(std::span<const WideKey> keys, unsigned first_window) {
+  const std::uint32_t number = lines();
+  const std::size_t first = items_.size() - keys.size() - 1;
+  WideRangeLine line{};
+  line.first_window = static_cast<std::uint16_t>(range_wide | first_window);
+  for (std::size_t s = 0; s < WideRangeLine::slots; ++s)
+    line.value[s] = encode(items_[first + std::min(s, keys.size())].target, number);
+  for (std::size_t k = 0; k < WideRangeLine::keys; ++k) {
+    line.high[k] = k < keys.size() ? keys[k].high : ~std::uint64_t{0};
+    line.low[k] = k < keys.size() ? keys[k].low : std::uint16_t{0xFFFF};
+  }
+  lines_.push_back(std::bit_cast<RangeLine>(line));
+  has_wide_lines_ = true;
+  items_.resize(first);
+  return RangeTarget::line(number);
 }
 
 std::uint16_t RangePacker::encode(RangeTarget target, std::uint32_t from) noexcept {

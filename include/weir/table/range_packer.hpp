@@ -60,9 +60,13 @@ public:
   // A line of the last `items` items of all, which it takes away.
   RangeTarget make_line(unsigned items, std::uint16_t window);
 
+  // The same as a wide line; keys[i] is that of its item i + 1.
+  RangeTarget make_wide_line(std::span<const WideKey> keys, unsigned first_window);
+
   // In reverse: the last line of the section is the first.
   [[nodiscard]] const std::vector<RangeLine> &reversed() const noexcept { return lines_; }
   [[nodiscard]] std::vector<RangeLine> take_reversed() && { return std::move(lines_); }
+  [[nodiscard]] bool has_wide_lines() const noexcept { return has_wide_lines_; }
   [[nodiscard]] std::uint32_t lines() const noexcept { return static_cast<std::uint32_t>(lines_.size()); }
   void clear() noexcept;
 
@@ -96,7 +100,7 @@ private:
   std::vector<RangeLine> lines_;
   std::vector<Item> items_;         // of all open parts, the innermost last
   std::vector<std::uint32_t> cost_; // of fold_narrowest()
-  bool points_;
+  bool points_, has_wide_lines_ = false;
   std::uint32_t check_at_;
 };
 

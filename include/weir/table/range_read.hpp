@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace weir::table {
@@ -36,7 +37,8 @@ void for_each_step(const RangeLine &line, std::uint32_t from, std::uint32_t to, 
 
 // A line that does nothing but lead on, to what a value could not reach, is none of its window (range_packer.hpp).
 [[nodiscard]] inline const RangeLine *past_hops(const RangeLine *line) noexcept {
-  while (leads_on(line->value[0]) && std::ranges::count(line->value, line->value[0]) == RangeLine::slots)
+  while (!is_wide(*line) && leads_on(line->value[0]) &&
+         std::ranges::count(line->value, line->value[0]) == RangeLine::slots)
     line += lines_ahead(line->value[0]);
   return line;
 }
@@ -54,6 +56,44 @@ inline void read_line(const RangeMapV4 &map, const RangeLine *line, std::uint32_
   });
 }
 
+inline void read_line(const RangeMapV6 &map, const RangeLine *line, const AddressV6 &base, std::uint32_t from,
+                      std::uint32_t to, std::vector<PlaceRange> &out);
+
+// The first address of key `k`. `base`: as below.
+[[nodiscard]] inline AddressV6 first_of_wide(const WideRangeLine &line, unsigned k,
+                                             const AddressV6 &base) noexcept {
+  KeyV6 at = question_of(base);
+  auto *to =
+      reinterpret_cast<std::byte *>(&at) + std::size_t{2} * (line.first_window & range_wide_window_max);
+  const std::uint64_t high = std::byteswap(line.high[k]);
+  const std::uint16_t low = byteswap16(line.low[k]);
+  std::memcpy(to, &high, sizeof high);
+  std::memcpy(to + sizeof high, &low, sizeof low);
+  return address_of(at);
+}
+inline void read_range(const RangeMapV6 &map, const AddressV6 &first, std::uint16_t number,
+                       std::vector<PlaceRange> &out) {
+  const std::uint32_t value = value_of(map, number);
+  if (out.empty() || out.back().value != value) out.push_back({first, value});
+}
+// All of a line that one key leads to, which is behind the windows of that key. `base`: the address with zeros from there on.
+inline void read_line_below(const RangeMapV6 &map, const RangeLine *line, const AddressV6 &base,
+                            std::vector<PlaceRange> &out) {
+  line = past_hops(line);
+  if (!is_wide(*line)) return read_line(map, line, base, 0, 0x10000, out);
+  const WideRangeLine &wide = as_wide(*line);
+  for (unsigned n = 0; n < WideRangeLine::slots; ++n) {
+    const bool begins = n != 0 && (wide.high[n - 1] != ~std::uint64_t{0} || wide.low[n - 1] != 0xFFFF);
+    if (n != 0 && !begins && wide.value[n] == wide.value[n - 1])
+      return; // no place but those that are not needed
+    const AddressV6 first = n == 0 ? base : first_of_wide(wide, n - 1, base);
+    if (leads_on(wide.value[n]))
+      read_line_below(map, line + lines_ahead(wide.value[n]), first, out);
+    else
+      read_range(map, first, wide.value[n], out);
+  }
+}
+
 // `base`: the address with zeros from the line's window on.
 inline void read_line(const RangeMapV6 &map, const RangeLine *line, const AddressV6 &base, std::uint32_t from,
                       std::uint32_t to, std::vector<PlaceRange> &out) {
@@ -61,13 +101,10 @@ inline void read_line(const RangeMapV6 &map, const RangeLine *line, const Addres
   for_each_step(*line, from, to, [&](std::uint32_t first, std::uint32_t end, std::uint16_t said) {
     AddressV6 at = base;
     (window < 4 ? at.high : at.low) |= std::uint64_t{first} << shift;
-    if (leads_on(said)) {
-      const RangeLine *next = past_hops(line + lines_ahead(said));
-      if (next->key[0] == window) return read_line(map, next, base, first, end, out);
-      return read_line(map, next, at, 0, 0x10000, out); // of one key: it looks at the window behind
-    }
-    const std::uint32_t value = value_of(map, said);
-    if (out.empty() || out.back().value != value) out.push_back({at, value});
+    if (!leads_on(said)) return read_range(map, at, said, out);
+    const RangeLine *next = past_hops(line + lines_ahead(said));
+    if (next->key[0] == window) return read_line(map, next, base, first, end, out);
+    read_line_below(map, next, at, out); // of one key: it looks at the windows behind
   });
 }
 

@@ -56,7 +56,8 @@ struct RangeHeaderV6 {
   std::uint32_t covering;
   std::uint32_t in_use;
   std::uint32_t host_marks; // words of them: 0, or a power of two
-  std::array<std::uint8_t, 12> reserved;
+  std::uint32_t wide;       // 1: lines may be wide (range_line.hpp); else 0
+  std::array<std::uint8_t, 8> reserved;
 };
 static_assert(sizeof(RangeHeaderV6) == 64 && std::has_unique_object_representations_v<RangeHeaderV6>);
 static_assert(offsetof(RangeHeaderV6, lines) == offsetof(RangeHeaderV4, lines) &&

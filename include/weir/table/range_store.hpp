@@ -25,7 +25,9 @@ struct SafeRanges {
 class RangeStore {
 public:
   RangeStore() = default;
-  explicit RangeStore(std::span<RangeLine> lines) : lines_(lines), leads_(lines.size()) {}
+  // `wide`: lines may be wide.
+  RangeStore(std::span<RangeLine> lines, bool wide = false)
+      : lines_(lines), leads_(lines.size()), wide_(wide) {}
 
   // Something leads to the line from now on, or no longer does.
   void hold(std::uint32_t line) {
@@ -74,12 +76,13 @@ public:
 
 private:
   void push_lines_ahead(std::uint32_t line) {
-    for (const std::uint16_t value : lines_[line].value)
+    for (const std::uint16_t value : values_of(lines_[line], wide_ && is_wide(lines_[line])))
       if (leads_on(value)) todo_.push_back(line + lines_ahead(value));
   }
 
   std::span<RangeLine> lines_;
   std::vector<std::uint32_t> leads_, todo_;
+  bool wide_ = false;
   RangeSpace space_;
 };
 

@@ -28,8 +28,9 @@ struct PackedRoot {
 [[nodiscard]] PackedRoot pack_root(RangePacker &packer, std::span<const RangeV6> ranges, std::uint16_t value);
 
 // The line of one place, at whose first address `value` is in force: keys of window 1 from `first_key`,
-// `end_key` left out. `ranges` ascend strictly and begin inside it.
+// `end_key` left out. `ranges` ascend strictly and begin inside it. `wide`: lines may be.
 [[nodiscard]] RangeTarget pack_place(RangePacker &packer, std::span<const RangeV6> ranges,
-                                     std::uint16_t value, std::uint32_t first_key, std::uint32_t end_key);
+                                     std::uint16_t value, std::uint32_t first_key, std::uint32_t end_key,
+                                     bool wide);
 
 } // namespace weir::table

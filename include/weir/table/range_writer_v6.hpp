@@ -54,7 +54,7 @@ public:
     const std::uint32_t keys = 0x10000u >> shift;
     packer_.clear();
     const RangeTarget top = pack_place(packer_, std::span<const RangeV6>(starts_).subspan(1),
-                                       starts_[0].value, place * keys, (place + 1) * keys);
+                                       starts_[0].value, place * keys, (place + 1) * keys, wide_);
     const auto own_place = shared ? places_.take(1) : index;
     if (!own_place) return Put::needs_rebuild;
     const auto first = store_.take(packer_);
@@ -94,7 +94,9 @@ private:
                             header->values_used);
     roots_ = reinterpret_cast<std::uint32_t *>(section.data() + at.roots);
     array_ = reinterpret_cast<std::uint32_t *>(section.data() + at.array);
-    store_ = RangeStore({reinterpret_cast<RangeLine *>(section.data() + at.lines), header->lines});
+    store_ = RangeStore({reinterpret_cast<RangeLine *>(section.data() + at.lines), header->lines},
+                        header->wide != 0);
+    wide_ = header->wide != 0;
     roots_of_.resize(header->array);
   }
 
@@ -130,6 +132,7 @@ private:
   }
 
   std::uint32_t *roots_ = nullptr, *array_ = nullptr;
+  bool wide_ = false; // readers know wide lines in this map
   RangeStore store_;
   RangeSpace places_;
   RangeNumbers numbers_;

@@ -121,6 +121,21 @@ WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, __m256i wanted)
   return line.value[(31 - _lzcnt_u32(bits)) / 2];
 }
 
+WEIR_INLINE std::uint16_t wide_step(const table::RangeLine &line, const table::KeyV6 &address) noexcept {
+  return table::wide_step(table::as_wide(line), table::RangeMapV6::wide_key(address, line.key[0]));
+}
+
+// `special`: of a map that has points, or wide lines.
+template <bool special>
+WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, std::uint16_t key) noexcept {
+  return step_one<special>(line, wanted_in(line, key));
+}
+template <bool special>
+WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, const table::KeyV6 &address) noexcept {
+  if (special && (line.key[0] & table::range_wide) != 0) return wide_step(line, address);
+  return step_one<false>(line, wanted_in(line, address));
+}
+
 // The highest bits of 32 words.
 WEIR_INLINE std::uint32_t high_bits(const std::uint16_t *words) noexcept {
   const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(words));
@@ -145,14 +160,14 @@ WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) 
 }
 
 // Without a branch for each question: which of them are led on again is not to be guessed.
-template <class Key, bool points = false>
+template <class Key, bool special = false>
 WEIR_TARGET unsigned follow(const RangeOpen<Key> &open, unsigned count, RangeOpen<Key> &next) noexcept {
   unsigned left = 0;
   for (unsigned i = 0; i < count; ++i) {
     const table::RangeLine *const line = open.lines[i];
     const Key *const key = open.keys[i];
     std::uint16_t *const to = open.said[i];
-    const std::uint32_t said = step_one<points>(*line, wanted_in(*line, *key));
+    const std::uint32_t said = step_for<special>(*line, *key);
     *to = static_cast<std::uint16_t>(said);
     const std::uint32_t on = said / table::range_lead;
     const table::RangeLine *const there = line + (said & (0 - on) & (table::range_lead - 1u));
@@ -178,6 +193,7 @@ const RangeKernels ranges_avx2{portable::may_have_hosts,
                                follow<std::uint16_t>,
                                follow<std::uint16_t, true>,
                                follow<table::KeyV6>,
+                               follow<table::KeyV6, true>,
                                numbers<false>,
                                numbers<true>};
 }

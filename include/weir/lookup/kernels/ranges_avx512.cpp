@@ -192,6 +192,30 @@ WEIR_INLINE std::uint16_t step_one(const table::RangeLine &line, __m256i wanted)
   return line.value[31 ^ _lzcnt_u32(answers | 1)];
 }
 
+// Below and equal, of the keys of a wide line: words 3 to 7 of its memory, and as many low halves, which are in the same places
+// of the words of 16 bits from the fifth on.
+WEIR_INLINE std::uint16_t wide_step(const table::RangeLine &line, const table::KeyV6 &address) noexcept {
+  const table::WideKey wanted = table::RangeMapV6::wide_key(address, line.key[0]);
+  const __m512i words = _mm512_load_si512(&line), high = same64(wanted.high);
+  const __m128i lows = _mm_loadu_si128(reinterpret_cast<const __m128i *>(line.key + 4));
+  const unsigned less = _cvtmask8_u32(_mm512_cmplt_epu64_mask(words, high));
+  const unsigned equal = _cvtmask8_u32(_mm512_cmpeq_epu64_mask(words, high));
+  const unsigned low =
+      _cvtmask8_u32(_mm_cmple_epu16_mask(lows, _mm_set1_epi16(static_cast<short>(wanted.low))));
+  return table::as_wide(line).value[_mm_popcnt_u32((less | (equal & low)) >> 3)];
+}
+
+// `special`: of a map that has points, or wide lines.
+template <bool special>
+WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, std::uint16_t key) noexcept {
+  return step_one<special>(line, wanted_in(line, key));
+}
+template <bool special>
+WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, const table::KeyV6 &address) noexcept {
+  if (special && (line.key[0] & table::range_wide) != 0) return wide_step(line, address);
+  return step_one<false>(line, wanted_in(line, address));
+}
+
 // The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
 template <bool points>
 WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
@@ -210,14 +234,14 @@ WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) 
 }
 
 // Without a branch for each question: which of them are led on again is not to be guessed.
-template <class Key, bool points = false>
+template <class Key, bool special = false>
 WEIR_TARGET unsigned follow(const RangeOpen<Key> &open, unsigned count, RangeOpen<Key> &next) noexcept {
   unsigned left = 0;
   for (unsigned i = 0; i < count; ++i) {
     const table::RangeLine *const line = open.lines[i];
     const Key *const key = open.keys[i];
     std::uint16_t *const to = open.said[i];
-    const std::uint32_t said = step_one<points>(*line, wanted_in(*line, *key));
+    const std::uint32_t said = step_for<special>(*line, *key);
     *to = static_cast<std::uint16_t>(said);
     const std::uint32_t on = said / table::range_lead;
     const table::RangeLine *const there = line + (said & (0 - on) & (table::range_lead - 1u));
@@ -243,6 +267,7 @@ const RangeKernels ranges_avx512{may_have_hosts,
                                  follow<std::uint16_t>,
                                  follow<std::uint16_t, true>,
                                  follow<table::KeyV6>,
+                                 follow<table::KeyV6, true>,
                                  numbers<false>,
                                  numbers<true>};
 }

@@ -2,6 +2,7 @@
 #include "tests/support/longest_match.hpp"
 #include "tests/support/range_section.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/table/range_read.hpp"
 
 #include <gtest/gtest.h>
 
@@ -85,6 +86,61 @@ TYPED_TEST(RangeMapProperty, crowded_places_are_answered_alike) {
     for (const Address &a : test::boundaries(entries))
       ASSERT_EQ(F::find(map, a), slow.find(a)) << round << ": " << entries.size() << " prefixes";
   }
+}
+
+// Prefixes of which some have long ways in common and part in few places: where wide lines take several windows at once, lead on to
+// wide lines and to others, and are led to.
+TEST(RangeMapV6Property, prefixes_that_part_late_are_answered_and_read_back_alike) {
+  const std::uint64_t seed = test::seed_or(314);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  unsigned wide = 0, wide_that_lead_on = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    std::vector<EntryV6> entries;
+    const unsigned count = 2u << random() % 9, kinds = 1 + static_cast<unsigned>(random() % 5);
+    for (unsigned i = 0; i < count; ++i) {
+      Address a = test::prefix_of(EntryV6{}).address;
+      for (unsigned w = 0; w < 8; ++w) {
+        const std::uint64_t drawn = random() % 40;
+        const auto kind = static_cast<std::uint16_t>(0x3000 * (random() % kinds));
+        const auto word = static_cast<std::uint16_t>(drawn == 0   ? random()
+                                                     : drawn == 1 ? 0xFFFF
+                                                     : drawn == 2 ? 0
+                                                                  : kind);
+        a.bytes[2 * std::size_t{w}] = static_cast<std::uint8_t>(word >> 8);
+        a.bytes[2 * std::size_t{w} + 1] = static_cast<std::uint8_t>(word);
+      }
+      const auto length = static_cast<std::uint8_t>(random() % 3 == 0 ? random() % 129 : 128 - random() % 12);
+      entries.push_back(
+          test::entry_of({masked(a, length), length}, static_cast<std::uint16_t>(random() % 50), EntryV6{}));
+    }
+    entries = test::in_order(std::move(entries));
+    const auto section = test::range_section<RangePlanV6>(entries);
+    const auto map = test::attached<RangeMapV6>(section.bytes());
+    const test::LongestMatch slow(entries);
+    const auto *header = &map.header();
+    for (std::uint32_t i = 0; i < header->lines_used; ++i) {
+      const table::RangeLine &line = map.lines()[i];
+      wide += table::is_wide(line) ? 1 : 0;
+      wide_that_lead_on +=
+          table::is_wide(line) && std::ranges::any_of(table::values_of(line, true), table::leads_on) ? 1 : 0;
+    }
+    std::vector<table::PlaceRange> ranges;
+    for (const Address &a : test::boundaries(entries)) {
+      const table::KeyV6 key = table::KeyV6::load(a.bytes.data());
+      ASSERT_EQ(map.find(key), slow.find(a)) << round << ": " << entries.size() << " prefixes";
+      const std::uint32_t root = RangeMapV6::window(key, 0), shift = RangeMapV6::root_shift(map.root(root));
+      table::read_place(map, root, RangeMapV6::window(key, 1) >> (16 - shift), ranges);
+      for (std::size_t i = 1; i < ranges.size(); ++i) ASSERT_LT(ranges[i - 1].first, ranges[i].first);
+      const auto behind =
+          std::ranges::upper_bound(ranges, table::address_of(key), {}, &table::PlaceRange::first);
+      ASSERT_NE(behind, ranges.begin());
+      const std::uint32_t answer = std::prev(behind)->value;
+      ASSERT_EQ(answer != 0 ? answer : map.value(0), slow.find(a)) << round;
+    }
+  }
+  EXPECT_GT(wide, 1000u);
+  EXPECT_GT(wide_that_lead_on, 100u);
 }
 
 // Whatever stands in a section: it is refused, or every question ends inside it. The sanitizers watch.

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <memory>
 
 namespace weir::range_burst_test {
@@ -130,6 +131,19 @@ TYPED_TEST(RangeBurstTest, bursts_of_all_sizes_in_flight_do_not_mix) {
   }
 }
 
+// Keys of a wide line have their high halves in common with the address, or are next to it.
+void make_wide(table::RangeLine &line, const table::KeyV6 &address, std::mt19937_64 &random) {
+  auto wide = std::bit_cast<table::WideRangeLine>(line);
+  wide.first_window =
+      static_cast<std::uint16_t>(table::range_wide + random() % (table::range_wide_window_max + 1));
+  const table::WideKey key = RangeMapV6::wide_key(address, wide.first_window);
+  for (unsigned k = 0; k < table::WideRangeLine::keys; ++k) {
+    if (random() % 4 != 0) wide.high[k] = key.high + random() % 3 - 1;
+    if (random() % 4 == 0) wide.low[k] = key.low;
+  }
+  line = std::bit_cast<table::RangeLine>(wide);
+}
+
 // Lines of no order, and values that lead anywhere: what a set of kernels makes of them is what all make.
 TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
   WEIR_TRACE_SEED(this->seed);
@@ -146,11 +160,12 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
     typename TestFixture::Values values{}, further{};
     bool operator==(const Read &) const = default;
   };
-  std::vector<table::RangeLine> lines(room);
+  std::vector<table::RangeLine> first_lines(room), lines(room);
   std::vector<std::uint32_t> dictionary(0x8000);
   for (std::uint32_t &v : dictionary) v = static_cast<std::uint32_t>(this->random());
   dictionary[0] = 0;
   for (unsigned round = 0; round < 500; ++round) {
+    const bool wide = is_v6 && round / 2 % 2 != 0; // some lines are
     std::array<std::uint16_t, room> keys;
     std::array<Key, room> whole;
     std::array<const table::RangeLine *, room> at;
@@ -161,7 +176,7 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
         if (points == table::leads_on(lines[i].value[s]))
           lines[i].value[s] &= ~table::range_point; // as in any map
       }
-      at[i] = &lines[i];
+      at[i] = &first_lines[i];
       keys[i] = static_cast<std::uint16_t>(round % 2 ? this->random() : this->random() % 50);
       if constexpr (is_v6) {
         lines[i].key[0] = static_cast<std::uint16_t>(this->random() % 8);
@@ -170,6 +185,10 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
         whole[i] = keys[i];
       }
     }
+    first_lines = lines; // none of them is wide
+    if constexpr (is_v6)
+      for (unsigned i = 0; i < room; ++i)
+        if (wide && this->random() % 2) make_wide(lines[i], whole[i * 5 % room], this->random);
     const unsigned count = round % (room + 1);
     const auto read_by = [&](const Kernels &kernels) {
       Read out;
@@ -177,12 +196,12 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
       out.on = steps({at.data(), keys.data(), count, {}, {}, 0}, out.said.data());
       Open open, next;
       for (unsigned i = 0; i < room; ++i) {
-        open.lines[i] = at[i];
+        open.lines[i] = &lines[i];
         open.keys[i] = &whole[i * 5 % room];
         open.said[i] = &out.said_further[i * 3 % room];
       }
       if constexpr (is_v6)
-        out.left = kernels.ranges->follow_v6(open, count, next);
+        out.left = (wide ? kernels.ranges->follow_v6_wide : kernels.ranges->follow_v6)(open, count, next);
       else
         out.left = (points ? kernels.ranges->follow_v4_points : kernels.ranges->follow_v4)(open, count, next);
       const auto numbers = points ? kernels.ranges->numbers_points : kernels.ranges->numbers;

@@ -73,6 +73,34 @@ TEST_F(RangeMapV6Test, the_first_and_the_last_address_have_prefixes_of_their_own
   EXPECT_EQ(find("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"), value::make(2, 128));
 }
 
+// A prefix alone below a short one: one line beside that of its /32, where each window had one.
+TEST_F(RangeMapV6Test, a_long_prefix_that_stands_alone_takes_one_line_more) {
+  const auto lines = [&](const std::vector<EntryV6> &of) {
+    build(of);
+    return map.header().lines_used;
+  };
+  const auto around = entries({{"2001:db8::/32", 1}, {"2001:db8:8000::/33", 2}});
+  auto with_long =
+      entries({{"2001:db8::/32", 1}, {"2001:db8:8000::/33", 2}, {"2001:db8:1:2:3:4:5:6/127", 3}});
+  EXPECT_EQ(lines(with_long), lines(around) + 1);
+  build(with_long);
+  EXPECT_EQ(find("2001:db8:1:2:3:4:5:5"), value::make(1, 32));
+  EXPECT_EQ(find("2001:db8:1:2:3:4:5:6"), value::make(3, 127));
+  EXPECT_EQ(find("2001:db8:1:2:3:4:5:7"), value::make(3, 127));
+  EXPECT_EQ(find("2001:db8:1:2:3:4:5:8"), value::make(1, 32));
+  EXPECT_EQ(find("2001:db8:1:ffff:ffff:ffff:ffff:ffff"), value::make(1, 32));
+  // Three that part in the last window alone share the wide line and have one line of that window.
+  with_long = entries({{"2001:db8::/32", 1},
+                       {"2001:db8:8000::/33", 2},
+                       {"2001:db8:1:2:3:4:5:10/127", 3},
+                       {"2001:db8:1:2:3:4:5:20/127", 4},
+                       {"2001:db8:1:2:3:4:5:30/127", 5}});
+  EXPECT_EQ(lines(with_long), lines(around) + 1);
+  build(with_long);
+  EXPECT_EQ(find("2001:db8:1:2:3:4:5:31"), value::make(5, 127));
+  EXPECT_EQ(find("2001:db8:1:2:3:4:5:2f"), value::make(1, 32));
+}
+
 // More lines below one /32 than a value reaches: lines between repeat the way.
 TEST_F(RangeMapV6Test, a_line_further_ahead_than_a_value_reaches_is_found) {
   std::vector<EntryV6> all;
@@ -144,7 +172,8 @@ TEST_F(RangeMapV6Attach, headers_that_contradict_the_section_are_refused) {
            [](auto &h) { h.values = 0; }, [](auto &h) { h.values_used = h.values + 1; },
            [](auto &h) { ++h.lines; }, [](auto &h) { h.array = 0; }, [](auto &h) { h.array = ~0u; },
            [](auto &h) { h.array_used = h.array + 1; }, [](auto &h) { h.reserved.back() = 1; },
-           [](auto &h) { h.host_marks *= 2; }, [](auto &h) { h.host_marks = 1000; }}) {
+           [](auto &h) { h.host_marks *= 2; }, [](auto &h) { h.host_marks = 1000; },
+           [](auto &h) { h.wide = 2; }}) {
     const table::RangeHeaderV6 kept = header();
     change(header());
     EXPECT_NE(objection(), "");
@@ -175,6 +204,31 @@ TEST_F(RangeMapV6Attach, a_line_of_no_window_is_refused) {
   EXPECT_EQ(objection(), "");
   line.key[0] = 8;
   EXPECT_NE(objection().find("has window 8"), std::string::npos) << objection();
+  header().wide = 1;
+  for (const std::uint16_t good : {8, 11}) {
+    line.key[0] = good;
+    EXPECT_EQ(objection(), "") << good;
+  }
+  line.key[0] = 16;
+  EXPECT_NE(objection().find("has window 16"), std::string::npos) << objection();
+  line.key[0] = 12;
+  EXPECT_NE(objection().find("has window 4, and is wide"), std::string::npos) << objection();
+}
+
+TEST_F(RangeMapV6Attach, a_wide_line_that_leads_astray_is_refused) {
+  auto &line = part<table::WideRangeLine>(layout().lines)[header().lines - 2];
+  const std::string name = "line " + std::to_string(header().lines - 2);
+  header().wide = 1;
+  line.first_window = table::range_wide | 3;
+  for (auto &high : line.high) high = ~std::uint64_t{0}; // no value
+  for (auto &value : line.value) value = table::range_lead | 1;
+  EXPECT_EQ(objection(), "");
+  line.value[5] = table::range_lead | 2;
+  EXPECT_NE(objection().find(name + " leads to line"), std::string::npos) << objection();
+  line.value[5] = table::range_lead;
+  EXPECT_NE(objection().find(name + " leads to itself"), std::string::npos) << objection();
+  line.value[5] = static_cast<std::uint16_t>(header().values);
+  EXPECT_NE(objection().find(name + " has value"), std::string::npos) << objection();
 }
 
 TEST_F(RangeMapV6Attach, a_place_that_leads_to_a_line_of_another_window_is_refused) {

@@ -121,6 +121,28 @@ TEST_F(RangeMapV6Test, a_line_further_ahead_than_a_value_reaches_is_found) {
   }
 }
 
+// Nor from a wide line, of which one place leads to few lines and the next one to very many.
+TEST_F(RangeMapV6Test, a_wide_line_reaches_lines_further_ahead_as_well) {
+  std::vector<EntryV6> all;
+  for (std::uint32_t i = 0; i < 40'020; ++i) {
+    const bool few = i < 20;
+    EntryV6 e{{0x2A, 0, 0x14, 0x50}, 96, 0, ListId(static_cast<std::uint16_t>(i % 7))};
+    e.address[5] = e.address[7] = few ? 1 : 2;
+    e.address[8] = static_cast<std::uint8_t>(i >> 8);
+    e.address[9] = static_cast<std::uint8_t>(i);
+    e.address[11] = 5;
+    all.push_back(e);
+  }
+  build(all);
+  ASSERT_GT(map.header().lines_used, table::range_ahead_max);
+  ASSERT_TRUE(map.has_wide_lines());
+  for (const EntryV6 &e : all) {
+    ASSERT_EQ(find(test::prefix_of(e).address), value::make(e.list, 96));
+    ASSERT_EQ(find(test::moved(test::prefix_of(e).address, -1)), 0u);
+    ASSERT_EQ(find(test::moved(test::last_address(test::prefix_of(e)), 1)), 0u);
+  }
+}
+
 TEST_F(RangeMapV6Test, many_prefixes_of_32_bits_below_one_16_are_spread_over_the_array) {
   std::vector<EntryV6> all;
   for (std::uint32_t i = 0; i < 65'536; ++i) {

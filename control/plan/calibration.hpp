@@ -93,8 +93,8 @@ struct Calibration {
   // What one more layer of a filter takes. It spares the table's work as well, so that it takes more than the difference between
   // a question with a filter and one without where few hit.
   [[nodiscard]] double layer_ns(Family family, double hit_ratio) const noexcept;
-  // Of the table's bytes: the filter of `few`, a little less than a plan has.
-  static constexpr std::uint64_t few_filter_part = 8;
+  // Of the table's bytes: the filter of `few`, as large as plans have it.
+  static constexpr std::uint64_t few_filter_part = 6;
 };
 
 // Figures of server processors, work of one of 2024 and memory of one of 2023, for when nothing was measured.

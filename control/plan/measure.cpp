@@ -364,7 +364,7 @@ void never_falling(std::vector<TouchPoint> &points) {
 Status measure_touch(const MeasureOptions &options, Unit &unit, const image::ImageView &plain,
                      Calibration &out) {
   constexpr std::uint64_t smallest = 16u << 10, first = 64u << 10, cached_bytes_max = 64u << 20;
-  std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max / 145 * 128, first));
+  std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max / 151 * 128, first));
   Region region;
   for (; largest >= first && region.bytes().empty(); largest /= 2) region = Region(largest, options.pages);
   const Region bits(region.bytes().size() / 128, options.pages); // up to eight a line of table 1

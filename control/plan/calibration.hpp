@@ -5,7 +5,7 @@
 //           and predictor, at no hits, one in a burst, half and all: the slope and the humps of mispredicted branches
 //   touch   further ns for a line at random out of so many bytes, by the way it is reached: a line of a
 //           table, a block of a front filter, a line behind a chained predictor with its bits, a block of a filter of
-//           an eighth of the bytes and a line for one of a burst's questions alone, which it let through.
+//           a sixth of the bytes and a line for one of a burst's questions alone, which it let through.
 //           Rises with every cache that the bytes outgrow
 //   build   ns of building and asking again one key of a table that stays in cache
 //

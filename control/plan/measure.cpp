@@ -266,7 +266,7 @@ void make_sieve(MutableBytes blocks, std::mt19937_64 &random) {
 }
 
 // A view whose table 1, or front filter, or both tables behind a predictor of random bits, are `bytes` of
-// zeroes: empty lines and blocks. `few`: a table 1 behind a sieve of an eighth of its bytes, as filters are.
+// zeroes: empty lines and blocks. `few`: a table 1 behind a sieve of a sixth of its bytes, as filters are.
 image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zeroes, MutableBytes bits,
                              MutableBytes sieve, std::uint64_t bytes) {
   static constexpr std::uint32_t exact = 1;
@@ -363,11 +363,16 @@ void never_falling(std::vector<TouchPoint> &points) {
 
 Status measure_touch(const MeasureOptions &options, Unit &unit, const image::ImageView &plain,
                      Calibration &out) {
-  constexpr std::uint64_t smallest = 16u << 10, first = 64u << 10, cached_bytes_max = 64u << 20;
-  std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max / 151 * 128, first));
+  constexpr std::uint64_t smallest = 16u << 10, first = 64u << 10, cached_bytes_max = 64u << 20,
+                          bits_part = 128;
+  const auto with_the_rest = [](std::uint64_t table) {
+    return table + table / Calibration::few_filter_part + table / bits_part;
+  };
+  std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max, first));
+  while (largest > first && with_the_rest(largest) > options.memory_bytes_max) largest /= 2;
   Region region;
   for (; largest >= first && region.bytes().empty(); largest /= 2) region = Region(largest, options.pages);
-  const Region bits(region.bytes().size() / 128, options.pages); // up to eight a line of table 1
+  const Region bits(region.bytes().size() / bits_part, options.pages); // up to eight a line of table 1
   const Region sieve(region.bytes().size() / Calibration::few_filter_part, options.pages);
   if (region.bytes().empty() || bits.bytes().empty() || sieve.bytes().empty())
     return fail(Errc::no_memory, "no memory for a measurement");

@@ -26,7 +26,7 @@ class RangeStore {
 public:
   RangeStore() = default;
   // `wide`: lines may be wide.
-  RangeStore(std::span<RangeLine> lines, bool wide = false)
+  explicit RangeStore(std::span<RangeLine> lines, bool wide = false)
       : lines_(lines), leads_(lines.size()), wide_(wide) {}
 
   // Something leads to the line from now on, or no longer does.

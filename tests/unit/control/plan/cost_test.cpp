@@ -60,7 +60,7 @@ TEST(CostModel, work_goes_through_its_four_points) {
 }
 
 TEST(CostModel, a_line_alone_costs_more_than_one_of_many_that_come_at_once) {
-  // At 64 MiB 20 ns a line; a filter of 8 MiB, which is 2 of them, and a line a burst 3.
+  // At 64 MiB 20 ns a line; a filter of a sixth of that, which is 2 of them, and a line a burst 3.
   const Calibration c = even_handed();
   const auto some = [&](double share) { return c.some_touch_ns(share, Path::line, 64 * mib); };
   EXPECT_DOUBLE_EQ(some(0), 0);

@@ -121,6 +121,48 @@ TEST(RangeWriterV6, a_16_that_shared_its_place_gets_one_of_its_own) {
   EXPECT_TRUE(RangeMapV6::attach(section.bytes()));
 }
 
+// Readers of such a map look for none.
+TEST(RangeWriterV6, a_map_that_was_built_without_wide_lines_gets_none_in_place) {
+  const std::vector<EntryV6> before{{{0x20, 0x01}, 20, 0, 1}};
+  const std::vector<EntryV6> after{{{0x20, 0x01}, 20, 0, 1},
+                                   {{0x20, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 112, 0, 2}};
+  const auto section = test::range_section<RangePlanV6>(before);
+  const auto map = test::attached<RangeMapV6>(section.bytes());
+  ASSERT_FALSE(map.has_wide_lines());
+  auto writer = *Writer::adopt(section.bytes());
+  const Address inside = test::prefix_of(after[1]).address;
+  const unsigned shift = writer.shift(0x2001);
+  const std::uint32_t place = place_of(inside, shift);
+  ASSERT_EQ(writer.put(0x2001, place, ranges_of(after, 0x2001, place, shift)), Writer::Put::changed);
+  EXPECT_EQ(find(map, inside), value::make(2, 112));
+  EXPECT_EQ(find(map, test::moved(inside, -1)), value::make(1, 20));
+  EXPECT_TRUE(RangeMapV6::attach(section.bytes())) << "it would refuse a wide line";
+  ASSERT_TRUE(test::attached<RangeMapV6>(test::range_section<RangePlanV6>(after).bytes()).has_wide_lines())
+      << "a build makes one of it";
+}
+
+// Lines that wide ones lead to are in use as long as these.
+TEST(RangeWriterV6, lines_behind_wide_ones_are_kept_and_come_back) {
+  std::vector<EntryV6> all;
+  for (std::uint8_t i = 0; i < 40; ++i)
+    all.push_back({{0x20, 0x01, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 1, i}, 128, 0, ListId(i)});
+  const auto section = test::range_section<RangePlanV6>(all);
+  const auto map = test::attached<RangeMapV6>(section.bytes());
+  ASSERT_TRUE(map.has_wide_lines());
+  auto writer = *Writer::adopt(section.bytes());
+  const unsigned shift = writer.shift(0x2001);
+  const std::uint32_t place = place_of(test::prefix_of(all[0]).address, shift);
+  const auto ranges = ranges_of(all, 0x2001, place, shift);
+  const std::uint32_t free = writer.free_lines();
+  for (unsigned round = 0; round < 300; ++round) { // many times as many as there are free lines
+    ASSERT_EQ(writer.put(0x2001, place, ranges), Writer::Put::changed) << round;
+    writer.grace_passed();
+    ASSERT_EQ(writer.free_lines(), free) << round;
+  }
+  const test::LongestMatch slow(all);
+  for (const Address &a : test::boundaries(all)) ASSERT_EQ(find(map, a), slow.find(a));
+}
+
 TEST(RangeWriterV6, lines_are_free_after_a_grace_period_and_without_any_a_rebuild_is_asked_for) {
   std::mt19937_64 random(4);
   const auto all = crowd(random, 2000, 6);

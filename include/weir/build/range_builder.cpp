@@ -10,8 +10,8 @@
 
 namespace weir::build {
 
-using table::PackedCell, table::PackedRoot, table::RangeLine, table::RangePacker, table::RangeStart,
-    table::RangeTarget;
+using table::PackedCell, table::PackedPlace, table::PackedRoot, table::RangeLine, table::RangePacker,
+    table::RangeStart, table::RangeTarget;
 
 namespace {
 
@@ -97,7 +97,7 @@ private:
 class RootPacking {
 public:
   explicit RootPacking(std::span<const RangeV6> ranges) {
-    std::vector<RangeTarget> places;
+    std::vector<PackedPlace> places;
     roots.reserve(table::range_cells);
     std::size_t next = 0;
     std::uint16_t value = 0;
@@ -119,14 +119,15 @@ public:
       }
     }
     array.reserve(places.size());
-    for (const RangeTarget place : places) array.push_back(packer.lines() - 1 - place.number());
+    for (const PackedPlace &place : places)
+      array.push_back(table::RangeMapV6::make_place(packer.lines() - 1 - place.first.number(), place.shift));
   }
 
   RangePacker packer;
   std::vector<std::uint32_t> roots, array;
 
 private:
-  std::uint32_t one_answer(std::uint16_t value, std::vector<RangeTarget> &places) {
+  std::uint32_t one_answer(std::uint16_t value, std::vector<PackedPlace> &places) {
     std::uint32_t &root = one_answer_[value];
     if (root != unknown) return root;
     root = table::RangeMapV6::make_root(static_cast<std::uint32_t>(places.size()), 0);
@@ -187,6 +188,7 @@ Result<RangePlanV6> RangePlanV6::make(std::span<const EntryV6> entries, std::uin
   plan.wide_ = packing.packer.has_wide_lines();
   plan.roots_ = std::move(packing.roots);
   plan.array_ = std::move(packing.array);
+  plan.array_.resize(f.array, plan.array_[0]); // spare ones lead somewhere too
   plan.reversed_ = std::move(packing.packer).take_reversed();
   return plan;
 }

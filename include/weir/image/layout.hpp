@@ -27,7 +27,7 @@
 namespace weir::image {
 
 inline constexpr std::array<char, 8> magic{'W', 'E', 'I', 'R', 'I', 'M', 'G', '1'};
-inline constexpr std::uint32_t format_version = 5;
+inline constexpr std::uint32_t format_version = 6;
 
 struct ImageHeader {
   std::array<char, 8> magic;

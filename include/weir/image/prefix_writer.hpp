@@ -35,6 +35,8 @@ namespace weir::image {
 class CellsV4 {
 public:
   static constexpr bool hosts_join = true;
+  static constexpr std::uint64_t parts_max =
+      1024; // that one change may touch; beyond it the map is built anew
   using Address = std::uint32_t;
   using Map = table::RangeMapV4;
   using Covering = table::CoveringV4;
@@ -65,7 +67,8 @@ private:
 
 class PlacesV6 {
 public:
-  static constexpr bool hosts_join = false; // each takes lines of its own, and a part may be a /16
+  static constexpr bool hosts_join = false;        // each takes lines of its own, and a part may be a /16
+  static constexpr std::uint64_t parts_max = 2048; // as CellsV4 has them
   using Address = table::AddressV6;
   using Map = table::RangeMapV6;
   using Covering = table::CoveringV6;
@@ -127,7 +130,7 @@ public:
       return Change::in_place;
     }
     const Address last = table::last_in(first, length);
-    if (parts_.parts(first, last) > parts_max) return Change::needs_rebuild;
+    if (parts_.parts(first, last) > Parts::parts_max) return Change::needs_rebuild;
     const bool joins = length == host_length && value != 0 && find_host(first) == 0;
     PrefixChange change{length, value, value == 0 ? book_.around(first, length) : 0};
     const Change done = parts_.each_part(first, last, change);
@@ -164,8 +167,6 @@ private:
   }
 
   static constexpr unsigned host_length = 8 * sizeof(Address);
-  static constexpr std::uint64_t parts_max =
-      1024; // that one change may touch; beyond it the map is built anew
 
   Parts parts_;
   PrefixBook<typename Parts::Covering> book_;

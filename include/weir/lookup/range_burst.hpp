@@ -99,9 +99,8 @@ private:
              const void *const *words_behind, unsigned behind, RangeBurst *ahead) noexcept {
     open_ = turn_ = 0;
     if (ahead != nullptr) take_over(kernels, *ahead);
-    const auto steps = has_points() ? kernels.ranges->steps_points : kernels.ranges->steps;
-    const auto on =
-        steps({lines_.data(), keys_.data(), count_, lines_behind, words_behind, behind}, said_.data());
+    const auto on = steps_of(kernels)(
+        {lines_.data(), keys_.data(), count_, lines_behind, words_behind, behind}, said_.data());
     Open &open = open_of_[0];
     for (std::uint64_t rest = on; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
@@ -115,6 +114,12 @@ private:
     }
   }
 
+  [[nodiscard]] auto steps_of(const Kernels &kernels) const noexcept {
+    if constexpr (is_v4)
+      return special_ ? kernels.ranges->steps_v4_points : kernels.ranges->steps_v4;
+    else
+      return kernels.ranges->steps_v6;
+  }
   // One step for each of those that are led on.
   [[nodiscard]] unsigned follow(const Kernels &kernels, const Open &now, unsigned count,
                                 Open &next) const noexcept {
@@ -150,7 +155,8 @@ private:
   unsigned count_ = 0, open_ = 0; // questions; open_of_[turn_]
   std::array<const void *, questions_max> words_;
   Lines lines_;
-  std::array<std::uint16_t, questions_max> keys_, said_;
+  std::array<typename Map::Key, questions_max> keys_;
+  std::array<std::uint16_t, questions_max> said_;
   std::array<Open, 2> open_of_; // now and next, in turns
   unsigned turn_ = 0;
 };

@@ -21,9 +21,9 @@
 
 namespace weir::lookup {
 
-struct RangeArrays {
+template <class Key> struct RangeArrays { // u16 of IPv4, u32 of IPv6
   const table::RangeLine *const *lines;
-  const std::uint16_t *keys;
+  const Key *keys;
   unsigned count; // at most 64
 
   const table::RangeLine *const *lines_behind; // to prefetch, one of each a step
@@ -49,16 +49,17 @@ struct RangeKernels {
                    const void **words) noexcept;
   void (*places_v4)(const table::RangeMapV4 &map, const std::uint32_t *wires, const void *const *words,
                     unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept;
-  // words[i]: the place of addresses[i] in the array. Then, from there, the first line, and its window of the address.
+  // words[i]: the place of addresses[i] in the array. Then, from there, the first line, and windows 1 and 2 of the address.
   void (*words_v6)(const table::RangeMapV6 &map, const table::KeyV6 *addresses, unsigned count,
                    const void **words) noexcept;
   void (*places_v6)(const table::RangeMapV6 &map, const table::KeyV6 *addresses, const void *const *words,
-                    unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept;
+                    unsigned count, const table::RangeLine **lines, std::uint32_t *keys) noexcept;
   // said[i]: what line i says of key i (table/range_line.hpp). Returned: bit i is set where it leads on. Names with `points`
   // are for maps that have some; what their steps say is for their numbers, which take the mark of a point away. Names with `wide`
-  // are for maps that have wide lines, of which first lines are none.
-  std::uint64_t (*steps)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
-  std::uint64_t (*steps_points)(const RangeArrays &arrays, std::uint16_t *said) noexcept;
+  // are for maps that have wide lines.
+  std::uint64_t (*steps_v4)(const RangeArrays<std::uint16_t> &arrays, std::uint16_t *said) noexcept;
+  std::uint64_t (*steps_v4_points)(const RangeArrays<std::uint16_t> &arrays, std::uint16_t *said) noexcept;
+  std::uint64_t (*steps_v6)(const RangeArrays<std::uint32_t> &arrays, std::uint16_t *said) noexcept;
   // One step for each of `count` open questions. Those that are led on again are next, in their order; their lines are prefetched
   // and their number is returned.
   unsigned (*follow_v4)(const RangeOpen<std::uint16_t> &open, unsigned count,
@@ -106,7 +107,7 @@ inline void words_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses
 }
 
 inline void places_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses, const void *const *words,
-                      unsigned count, const table::RangeLine **lines, std::uint16_t *keys) noexcept {
+                      unsigned count, const table::RangeLine **lines, std::uint32_t *keys) noexcept {
   for (unsigned i = 0; i < count; ++i) {
     lines[i] = map.first_line(*static_cast<const std::uint32_t *>(words[i]), addresses[i]);
     keys[i] = table::RangeMapV6::key_of(addresses[i]);
@@ -129,14 +130,18 @@ inline void numbers(const std::uint32_t *dictionary, const std::uint16_t *said, 
   return table::RangeMapV6::step(line, address);
 }
 
-inline std::uint64_t steps(const RangeArrays &r, std::uint16_t *said) noexcept {
+[[nodiscard]] inline std::uint16_t step_for(const table::RangeLine &line, std::uint32_t first_key) noexcept {
+  return table::first_step(table::as_first(line), first_key);
+}
+
+template <class Key> std::uint64_t steps(const RangeArrays<Key> &r, std::uint16_t *said) noexcept {
   std::uint64_t on = 0;
   for (unsigned i = 0; i < r.count; ++i) {
     if (i < r.behind_count) {
       prefetch(r.lines_behind[i]);
       prefetch(r.words_behind[i]);
     }
-    said[i] = table::range_step(*r.lines[i], r.keys[i]);
+    said[i] = step_for(*r.lines[i], r.keys[i]);
     on |= std::uint64_t{table::leads_on(said[i])} << i;
   }
   return on;
@@ -163,8 +168,9 @@ inline constexpr RangeKernels range_kernels{may_have_hosts,
                                             places_v4,
                                             words_v6,
                                             places_v6,
-                                            steps,
-                                            steps,
+                                            steps<std::uint16_t>,
+                                            steps<std::uint16_t>,
+                                            steps<std::uint32_t>,
                                             follow<std::uint16_t>,
                                             follow<std::uint16_t>,
                                             follow<table::KeyV6>,

@@ -54,17 +54,18 @@ template <class Header> [[nodiscard]] Result<const Header *> header_of(Bytes sec
 
 // Every value of every line is a number of the dictionary, or leads on to a line of the section. Lines are
 // looked at from the last to the first, so that the steps from a line are known before those to it.
-[[nodiscard]] Status check_lines(std::span<const RangeLine> lines, std::uint32_t values, unsigned windows,
+[[nodiscard]] Status check_lines(std::span<const RangeLine> lines, std::uint32_t values, Family family,
                                  bool points, bool wide_too) {
-
+  const bool v6 = family == Family::ipv6;
   std::vector<std::uint8_t> steps(lines.size());
   for (std::size_t i = lines.size(); i-- > 0;) {
     const RangeLine &line = lines[i];
-    const bool wide = wide_too && is_wide(line);
+    const bool wide = v6 && wide_too && is_wide(line);
     const unsigned window = wide ? line.key[0] & ~unsigned{range_wide} : line.key[0];
-    if (window >= (wide ? range_wide_window_max + 1 : windows))
+    if (v6 && !is_first(line) && window >= (wide ? range_wide_window_max + 1 : range_windows))
       return bad("line " + number(i) + " has window " + number(window) + (wide ? ", and is wide" : ""));
-    const std::span<const std::uint16_t> said = values_of(line, wide);
+    const std::span<const std::uint16_t> said =
+        v6 ? values_of_v6(line) : std::span<const std::uint16_t>(line.value);
     std::uint16_t highest = 0; // of unsigned words, so that one that leads on stands out
     for (const std::uint16_t v : said) highest = std::max(highest, v);
     steps[i] = 1;
@@ -85,6 +86,9 @@ template <class Header> [[nodiscard]] Result<const Header *> header_of(Bytes sec
       if (ahead >= lines.size() - i)
         return bad("line " + number(i) + " leads to line " + number(i + ahead) + " of " +
                    number(lines.size()));
+      if (v6 && is_first(lines[i + ahead]))
+        return bad("line " + number(i) + " leads to line " + number(i + ahead) +
+                   ", which places alone may lead to");
       if (steps[i + ahead] == range_steps_max)
         return bad("from line " + number(i) + " there are more than " + number(range_steps_max) + " steps");
       steps[i] = std::max<std::uint8_t>(steps[i], steps[i + ahead] + 1);
@@ -112,6 +116,29 @@ template <class T> [[nodiscard]] std::span<const T> part(Bytes section, std::uin
   return {reinterpret_cast<const T *>(section.data() + at), count};
 }
 
+// Each place of IPv6 leads to first lines of the section, which it shares with others as a whole or not at all.
+[[nodiscard]] Status check_places(std::span<const std::uint32_t> array, std::span<const RangeLine> lines) {
+  constexpr std::uint8_t behind = 0xFF; // the first line of a place has its shift + 1, those behind it this
+  std::vector<std::uint8_t> known(lines.size());
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    const std::uint32_t first = RangeMapV6::first_of_place(array[i]);
+    const unsigned shift = RangeMapV6::place_shift(array[i]);
+    const std::uint64_t end = first + (std::uint64_t{1} << shift);
+    if (shift > 16 || end > lines.size())
+      return bad("place " + number(i) + " leads to line " + number(first) + " and so on, 2^" + number(shift) +
+                 " lines, of " + number(lines.size()));
+    if (known[first] == shift + 1) continue;
+    for (std::uint64_t l = first; l < end; ++l) {
+      if (!is_first(lines[l]))
+        return bad("place " + number(i) + " leads to line " + number(l) + " of window " +
+                   number(lines[l].key[0]) + ", where a first line must be");
+      if (known[l] != 0) return bad("place " + number(i) + " shares some of its lines with another place");
+      known[l] = l == first ? static_cast<std::uint8_t>(shift + 1) : behind;
+    }
+  }
+  return {};
+}
+
 } // namespace
 
 Result<RangeMapV4> RangeMapV4::attach(Bytes section) {
@@ -131,7 +158,7 @@ Result<RangeMapV4> RangeMapV4::attach(Bytes section) {
   }
   const auto lines = part<RangeLine>(section, at.lines, line_count);
   if (h->points > 1) return bad("points are neither there nor not: " + number(h->points));
-  TRY(check_lines(lines, value_count, 0x10000, h->points != 0, false));
+  TRY(check_lines(lines, value_count, Family::ipv4, h->points != 0, false));
   const auto covering = part<CoveringV4>(section, at.covering, h->covering);
   TRY(check_covering(covering, Family::ipv4));
   RangeMapV4 map;
@@ -163,14 +190,9 @@ Result<RangeMapV6> RangeMapV6::attach(Bytes section) {
       return bad("root " + number(i) + " has places beyond the " + number(place_count) + " that there are");
   }
   const auto array = part<std::uint32_t>(section, at.array, place_count);
-  for (std::size_t i = 0; i < array.size(); ++i)
-    if (array[i] >= line_count)
-      return bad("place " + number(i) + " leads to line " + number(array[i]) + " of " + number(line_count));
   const auto lines = part<RangeLine>(section, at.lines, line_count);
-  TRY(check_lines(lines, value_count, range_windows, false, h->wide != 0));
-  for (std::size_t i = 0; i < array.size(); ++i)
-    if (lines[array[i]].key[0] != 1)
-      return bad("place " + number(i) + " leads to a line of window " + number(lines[array[i]].key[0]));
+  TRY(check_lines(lines, value_count, Family::ipv6, false, h->wide != 0));
+  TRY(check_places(array, lines));
   const auto covering = part<CoveringV6>(section, at.covering, h->covering);
   TRY(check_covering(covering, Family::ipv6));
   RangeMapV6 map;

@@ -36,8 +36,9 @@ void make_points(std::vector<RangeStart> &ranges) {
 
 PackedCell pack_cell(RangePacker &packer, std::span<const RangeStart> ranges) {
   constexpr unsigned part_bits = 11; // a /21
-  const std::vector<RangeGroup> groups =
-      group_parts(ranges, part_bits, [](RangeStart item) { return is_point(item.value); });
+  const std::vector<RangeGroup> groups = group_parts(
+      ranges, part_bits, RangeLine::slots, [](RangeStart) { return 1u; },
+      [](RangeStart item) { return is_point(item.value); });
   std::array<unsigned, 1u << (16 - part_bits)> items;
   PackedCell packed{};
   for (std::size_t g = 0; g < groups.size(); ++g) { // lines further down first

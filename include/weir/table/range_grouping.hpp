@@ -19,23 +19,28 @@ struct RangeGroup {
   [[nodiscard]] std::uint32_t count() const noexcept { return end - first + (begins_anew ? 0 : 1); }
 };
 
-// 2^(16 - part_bits) parts; items ascend by their `key`, and the first has key 0. is_point(item): of a group a range has to
-// come first.
-template <class Item, class IsPoint>
+// 2^(16 - part_bits) parts; items ascend by their `key`, and the first has key 0. A line has `slots`, of which an item takes
+// size_of(item). is_point(item): of a group a range has to come first.
+template <class Item, class SizeOf, class IsPoint>
 [[nodiscard]] std::vector<RangeGroup> group_parts(std::span<const Item> items, unsigned part_bits,
+                                                  unsigned slots, const SizeOf &size_of,
                                                   const IsPoint &is_point) {
   std::vector<RangeGroup> groups;
   const std::uint32_t parts = 1u << (16 - part_bits);
-  std::uint32_t next = 0;
+  std::uint32_t next = 0, taken = 0; // slots, by the last group
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint32_t first = next;
-    while (next < items.size() && std::uint32_t{items[next].key} >> part_bits == part) ++next;
-    if (groups.empty() || (next > first && groups.back().count() + (next - first) > RangeLine::slots)) {
+    std::uint32_t size = 0;
+    for (; next < items.size() && std::uint32_t{items[next].key} >> part_bits == part; ++next)
+      size += size_of(items[next]);
+    if (groups.empty() || (next > first && taken + size > slots)) {
       const bool anew = next > first && items[first].key == part << part_bits && !is_point(items[first]);
       groups.push_back({first, next, part, part + 1, anew});
+      taken = size + (anew ? 0 : 1);
     } else {
       groups.back().end = next;
       groups.back().part_end = part + 1;
+      taken += size;
     }
   }
   return groups;

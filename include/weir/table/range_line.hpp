@@ -19,7 +19,12 @@
 //
 //   WideRangeLine | 8 | first window: u16 | value 0..5: u16 | key 1..5: low 16 bits each, then high 64 bits each |
 //
-// Value n answers where n keys are at or below the address. Keys that are not needed are all ones and repeat the last value.
+// First lines of IPv6, which the array leads to (range_map_v6.hpp), look at 32 bits:
+//
+//   FirstLineV6   | 16 | value 0..10: u16 | key 1..10: u32 |
+//
+// Value n of both answers where n keys are at or below those bits of the address. Keys that are not needed are all ones and repeat
+// the last value.
 //
 // A line in force never changes. A writer fills lines that nobody reads, and then stores the one word that
 // leads to them (range_writer_v4.hpp).
@@ -54,16 +59,33 @@ struct [[gnu::may_alias]] alignas(cache_line_bytes) WideRangeLine {
 };
 static_assert(sizeof(WideRangeLine) == sizeof(RangeLine) &&
               std::has_unique_object_representations_v<WideRangeLine>);
-inline constexpr std::uint16_t range_wide = 8;                      // windows are from 0 to 7
-inline constexpr unsigned range_wide_window_max = 3;                // that a wide line begins with
-[[nodiscard]] inline bool is_wide(const RangeLine &line) noexcept { // of a map that has such lines
+// The same memory where the first word is `range_first`.
+struct [[gnu::may_alias]] alignas(cache_line_bytes) FirstLineV6 {
+  static constexpr unsigned keys = 10, slots = keys + 1;
+  std::uint16_t kind;
+  std::uint16_t value[slots];
+  std::uint32_t key[keys];
+};
+static_assert(sizeof(FirstLineV6) == sizeof(RangeLine) &&
+              std::has_unique_object_representations_v<FirstLineV6>);
+inline constexpr std::uint16_t range_wide = 8, range_first = 16; // windows are from 0 to 7
+inline constexpr unsigned range_wide_window_max = 3;             // that a wide line begins with
+// Of IPv6; the first word of a line of IPv4 is a key.
+[[nodiscard]] inline bool is_wide(const RangeLine &line) noexcept {
   return (read_relaxed(line.key[0]) & range_wide) != 0;
+}
+[[nodiscard]] inline bool is_first(const RangeLine &line) noexcept {
+  return read_relaxed(line.key[0]) == range_first;
 }
 [[nodiscard]] inline const WideRangeLine &as_wide(const RangeLine &line) noexcept {
   return reinterpret_cast<const WideRangeLine &>(line);
 }
-[[nodiscard]] inline std::span<const std::uint16_t> values_of(const RangeLine &line, bool wide) noexcept {
-  if (wide) return as_wide(line).value;
+[[nodiscard]] inline const FirstLineV6 &as_first(const RangeLine &line) noexcept {
+  return reinterpret_cast<const FirstLineV6 &>(line);
+}
+[[nodiscard]] inline std::span<const std::uint16_t> values_of_v6(const RangeLine &line) noexcept {
+  if (is_first(line)) return as_first(line).value;
+  if (is_wide(line)) return as_wide(line).value;
   return line.value;
 }
 
@@ -132,6 +154,11 @@ struct WideKey {
   unsigned place = 0;
   for (unsigned k = 0; k < WideRangeLine::keys; ++k)
     place += WideKey{read_relaxed(line.high[k]), read_relaxed(line.low[k])} <= wanted ? 1 : 0;
+  return read_relaxed(line.value[place]);
+}
+[[nodiscard]] inline std::uint16_t first_step(const FirstLineV6 &line, std::uint32_t wanted) noexcept {
+  unsigned place = 0;
+  for (unsigned k = 0; k < FirstLineV6::keys; ++k) place += read_relaxed(line.key[k]) <= wanted ? 1 : 0;
   return read_relaxed(line.value[place]);
 }
 

@@ -69,7 +69,8 @@ public:
   [[nodiscard]] static std::uint16_t step(const RangeLine &line, std::uint32_t wire) noexcept {
     return range_step(line, key_of(wire));
   }
-  [[nodiscard]] static std::uint16_t key_of(std::uint32_t wire) noexcept {
+  using Key = std::uint16_t;
+  [[nodiscard]] static Key key_of(std::uint32_t wire) noexcept {
     return byteswap16(static_cast<std::uint16_t>(wire >> 16));
   }
   [[nodiscard]] std::uint32_t value(std::uint16_t number) const noexcept {

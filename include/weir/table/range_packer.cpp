@@ -9,7 +9,7 @@ void RangePacker::clear() noexcept {
   lines_.clear();
   items_.clear();
   has_wide_lines_ = false;
-  check_at_ = check_each();
+  check_at_ = check_each;
 }
 
 void RangePacker::add(Part part, std::uint16_t key, RangeTarget target) {
@@ -20,9 +20,15 @@ void RangePacker::add(Part part, std::uint16_t key, RangeTarget target) {
   if (items_.size() - part.first > waiting_max()) fold_oldest(part);
 }
 
-unsigned RangePacker::shrink(Part part, std::uint32_t end) {
+void RangePacker::keep(RangeTarget target) {
   if (lines() >= check_at_) keep_in_reach();
-  if (items_.size() - part.first > RangeLine::slots) fold_narrowest(part, end);
+  items_.push_back({0, 0, target, 0});
+}
+
+unsigned RangePacker::shrink(Part part, std::uint32_t end, unsigned slots) {
+  if (lines() >= check_at_) keep_in_reach();
+  while (items_.size() - part.first > std::size_t{slots} * fold_items()) fold_oldest(part);
+  if (items_.size() - part.first > slots) fold_narrowest(part, end, slots);
   return static_cast<unsigned>(items_.size() - part.first);
 }
 
@@ -51,6 +57,24 @@ RangeTarget RangePacker::make_wide_line(std::span<const WideKey> keys, unsigned 
   has_wide_lines_ = true;
   items_.resize(first);
   return RangeTarget::line(number);
+}
+
+RangeTarget RangePacker::make_first_lines(Part part, std::span<const std::uint32_t> keys,
+                                          std::span<const unsigned> counts) {
+  if (lines() >= check_at_) keep_in_reach();
+  std::size_t end = keys.size();
+  for (std::size_t n = counts.size(); n-- > 0; end -= counts[n]) {
+    const std::size_t first = end - counts[n];
+    FirstLineV6 line{};
+    line.kind = range_first;
+    for (std::size_t s = 0; s < FirstLineV6::slots; ++s)
+      line.value[s] = encode(items_[part.first + std::min(first + s, end - 1)].target, lines());
+    for (std::size_t k = 0; k < FirstLineV6::keys; ++k)
+      line.key[k] = first + k + 1 < end ? keys[first + k + 1] : ~std::uint32_t{0};
+    lines_.push_back(std::bit_cast<RangeLine>(line));
+  }
+  items_.resize(part.first);
+  return RangeTarget::line(lines() - 1);
 }
 
 std::uint16_t RangePacker::encode(RangeTarget target, std::uint32_t from) noexcept {
@@ -100,15 +124,15 @@ void RangePacker::fold_oldest(Part part) {
   }
 }
 
-// For n items, lines that take n - 16 away: all of sixteen items but one, which may have fewer. `cost` of
+// For n items, lines that take n - `left` away: all of sixteen items but one, which may have fewer. `cost` of
 // (full, one, i) is the least number of keys that so many full lines and perhaps the smaller one cover among the
 // first i items.
-void RangePacker::fold_narrowest(Part part, std::uint32_t end) {
+void RangePacker::fold_narrowest(Part part, std::uint32_t end, std::uint32_t left) {
   constexpr std::uint32_t never = 1u << 30;
   const std::uint32_t slots = fold_items();
   const std::span items = std::span(items_).subspan(part.first);
   const auto n = static_cast<std::uint32_t>(items.size());
-  const std::uint32_t excess = n - RangeLine::slots, lines = (excess + slots - 2) / (slots - 1);
+  const std::uint32_t excess = n - left, lines = (excess + slots - 2) / (slots - 1);
   const std::uint32_t smaller = excess - (lines - 1) * (slots - 1) + 1;
   cost_.assign(std::size_t{lines} * 2 * (n + 1), never);
   const auto cost = [&](std::uint32_t full, std::uint32_t one, std::uint32_t i) -> std::uint32_t & {
@@ -155,7 +179,7 @@ void RangePacker::keep_in_reach() {
     const Item hop{0, 0, item.target, 0};
     item.target = emit(std::span(&hop, 1), 1);
   }
-  check_at_ = lines() + check_each();
+  check_at_ = lines() + check_each;
 }
 
 } // namespace weir::table

@@ -8,7 +8,8 @@
 //
 // Lines are made in reverse, the last of the section first: what a line refers to is there before it, and stands
 // behind it in the end. References reach 32,767 lines, and 16,383 where there are
-// points; for an item that waits longer for its line, one that repeats the reference is put between ("hop").
+// points; for an item that waits longer for its line, one that repeats the reference is put between ("hop"). That is looked after
+// now and then, and hops add lines themselves: items that wait at once are bounded, those of first lines by `first_lines_max`.
 #pragma once
 
 #include "weir/table/range_line.hpp"
@@ -43,7 +44,7 @@ private:
 
 class RangePacker {
 public:
-  explicit RangePacker(bool points = false) noexcept : points_(points), check_at_(check_each()) {}
+  explicit RangePacker(bool points = false) noexcept : points_(points) {}
 
   // The ranges of a part, which begins where it was opened. `window` is what its lines have as key 0.
   struct Part {
@@ -53,8 +54,15 @@ public:
 
   [[nodiscard]] Part open(std::uint16_t window) const noexcept { return {items_.size(), window}; }
   void add(Part part, std::uint16_t key, RangeTarget target);
-  // Until at most 16 items are left; `end` is the first key behind the part. Their number.
-  unsigned shrink(Part part, std::uint32_t end);
+  // As it is: never moved into a lower line.
+  void keep(RangeTarget target);
+  // Until at most so many items are left; `end` is the first key behind the part. Their number.
+  unsigned shrink(Part part, std::uint32_t end, unsigned slots = RangeLine::slots);
+  // Of item i of a part that nothing has been added behind.
+  [[nodiscard]] std::uint16_t key(Part part, std::size_t i) const noexcept {
+    return items_[part.first + i].key;
+  }
+  [[nodiscard]] RangeTarget last() const noexcept { return items_.back().target; }
   // The line of a part: shrinks it and takes its items away.
   RangeTarget close(Part part, std::uint32_t end);
   // A line of the last `items` items of all, which it takes away.
@@ -62,6 +70,11 @@ public:
 
   // The same as a wide line; keys[i] is that of its item i + 1.
   RangeTarget make_wide_line(std::span<const WideKey> keys, unsigned first_window);
+  // First lines of all items of a part, one behind the other: counts[n] items are in line n, with these keys, of which the first of
+  // each line is not used. At most `first_lines_max`. The first of the lines.
+  static constexpr unsigned first_lines_max = 512;
+  RangeTarget make_first_lines(Part part, std::span<const std::uint32_t> keys,
+                               std::span<const unsigned> counts);
 
   // In reverse: the last line of the section is the first.
   [[nodiscard]] const std::vector<RangeLine> &reversed() const noexcept { return lines_; }
@@ -71,8 +84,7 @@ public:
   void clear() noexcept;
 
 private:
-  [[nodiscard]] std::uint32_t check_each() const noexcept { return points_ ? 4096 : 8192; }
-  [[nodiscard]] std::uint32_t refer_again() const noexcept { return points_ ? 4096 : 16'384; }
+  [[nodiscard]] std::uint32_t refer_again() const noexcept { return points_ ? 4096 : 8192; }
   // Of a line below: it begins with the range around its first item where that is a point.
   [[nodiscard]] unsigned fold_items() const noexcept {
     return points_ ? RangeLine::slots - 1 : RangeLine::slots;
@@ -93,7 +105,7 @@ private:
   RangeTarget emit(std::span<const Item> items, std::uint16_t window);
   void fold(std::size_t first, unsigned count, std::uint16_t window);
   void fold_oldest(Part part);
-  void fold_narrowest(Part part, std::uint32_t end);
+  void fold_narrowest(Part part, std::uint32_t end, std::uint32_t left);
   void keep_in_reach();
   [[nodiscard]] static std::uint16_t encode(RangeTarget target, std::uint32_t from) noexcept;
 
@@ -101,7 +113,8 @@ private:
   std::vector<Item> items_;         // of all open parts, the innermost last
   std::vector<std::uint32_t> cost_; // of fold_narrowest()
   bool points_, has_wide_lines_ = false;
-  std::uint32_t check_at_;
+  static constexpr std::uint32_t check_each = 4096; // lines
+  std::uint32_t check_at_ = check_each;
 };
 
 } // namespace weir::table

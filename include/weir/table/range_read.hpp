@@ -108,6 +108,31 @@ inline void read_line(const RangeMapV6 &map, const RangeLine *line, const Addres
   });
 }
 
+// What a first line says of keys from `first` to `end`, which have one answer.
+inline void read_keys(const RangeMapV6 &map, const RangeLine *line, std::uint64_t root, std::uint64_t first,
+                      std::uint64_t end, std::uint16_t said, std::vector<PlaceRange> &out) {
+  const AddressV6 at{root << 48 | first << 16, 0};
+  if (!leads_on(said)) return read_range(map, at, said, out);
+  line = past_hops(line + lines_ahead(said));
+  const unsigned window = is_wide(*line) ? 3 : line->key[0];
+  const auto key = static_cast<std::uint32_t>(first & 0xFFFF), keys = static_cast<std::uint32_t>(end - first);
+  if (window == 1)
+    return read_line(map, line, {root << 48, 0}, static_cast<std::uint32_t>(first >> 16),
+                     static_cast<std::uint32_t>(end >> 16), out);
+  if (window == 2)
+    return read_line(map, line, {at.high >> 32 << 32, 0}, key, std::min(key + keys, 0x10000u), out);
+  read_line_below(map, line, at, out);
+}
+inline void read_first_line(const RangeMapV6 &map, const RangeLine *line, std::uint64_t root,
+                            std::uint64_t from, std::uint64_t to, std::vector<PlaceRange> &out) {
+  const FirstLineV6 &first = as_first(*line);
+  for (unsigned n = 0; n < FirstLineV6::slots; ++n) {
+    const std::uint64_t begin = n == 0 ? from : std::max<std::uint64_t>(first.key[n - 1], from);
+    const std::uint64_t end = n < FirstLineV6::keys ? std::min<std::uint64_t>(first.key[n], to) : to;
+    if (begin < end) read_keys(map, line, root, begin, end, first.value[n], out);
+  }
+}
+
 } // namespace detail
 
 inline void read_cell(const RangeMapV4 &map, std::uint32_t cell, std::vector<CellRange> &out) {
@@ -128,11 +153,32 @@ inline void read_place(const RangeMapV6 &map, std::uint32_t root, std::uint32_t 
                        std::vector<PlaceRange> &out) {
   out.clear();
   const std::uint32_t keys = 0x10000u >> RangeMapV6::root_shift(map.root(root));
-  const AddressV6 base{std::uint64_t{root} << 48, 0};
-  const AddressV6 first{base.high | std::uint64_t{place * keys} << 32, 0};
-  const RangeLine *line =
-      detail::past_hops(map.first_line(*map.entrance(question_of(first)), question_of(first)));
-  detail::read_line(map, line, base, place * keys, (place + 1) * keys, out);
+  const std::uint32_t from = place * keys, to = from + keys;
+  const std::uint32_t word = map.array()[RangeMapV6::first_place(map.root(root)) + place];
+  const RangeLine *const lines = map.lines() + RangeMapV6::first_of_place(word);
+  const unsigned shift = RangeMapV6::place_shift(word);
+  if (shift == 0)
+    return detail::read_first_line(map, lines, root, std::uint64_t{from} << 16, std::uint64_t{to} << 16, out);
+  // Each line answers its share of window 2. Keys of window 1 below which no line has a key have one answer.
+  std::vector<std::uint32_t> crowds;
+  for (std::uint32_t l = 0; l < 1u << shift; ++l)
+    for (const std::uint32_t key : as_first(lines[l]).key)
+      if (key >> 16 >= from && key >> 16 < to) crowds.push_back(key >> 16);
+  std::ranges::sort(crowds);
+  crowds.erase(std::ranges::unique(crowds).begin(), crowds.end());
+  crowds.push_back(to);
+  std::uint32_t next = from;
+  for (const std::uint32_t crowd : crowds) {
+    if (next < crowd)
+      detail::read_first_line(map, lines, root, std::uint64_t{next} << 16, std::uint64_t{crowd} << 16, out);
+    if (crowd == to) break;
+    const std::uint64_t share = 0x10000u >> shift;
+    for (std::uint32_t l = 0; l < 1u << shift; ++l) {
+      const std::uint64_t begin = (std::uint64_t{crowd} << 16) + l * share;
+      detail::read_first_line(map, lines + l, root, begin, begin + share, out);
+    }
+    next = crowd + 1;
+  }
 }
 
 } // namespace weir::table

@@ -2,7 +2,7 @@
 // family and a side:
 //
 //   IPv4   | RangeHeaderV4 | values: u32 | signs: 4,096 u32 | cells: 65,536 u64 | lines: 64 bytes each | covering |
-//   IPv6   | RangeHeaderV6 | values: u32 | host marks: u32 | roots: 65,536 u32 | array: u32 line numbers | lines | covering |
+//   IPv6   | RangeHeaderV6 | values: u32 | host marks: u32 | roots: 65,536 u32 | array: u32 places | lines | covering |
 //
 // Each part begins at a multiple of 64 bytes; the gaps before are zero.
 //
@@ -13,6 +13,7 @@
 //   host marks   bits, by hash, of the /48s with hosts below them (mutable); none: each may have some. host_marks.hpp
 //   cell     63..32 bitmap of the /21s that begin a new line  31..0 first line; see range_map_v4.hpp
 //   root     31..27 shift s  26..0 first of 2^s places in the array; see range_map_v6.hpp
+//   place    31..27 shift t  26..0 first of 2^t first lines
 //   lines    range_line.hpp. Those from `lines_used` on are spare: zero as built, for changes in place
 //   covering prefixes with longer ones inside, sorted by address and length: for the writer alone, who has to know
 //            what answers once the longer one goes

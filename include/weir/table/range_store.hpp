@@ -6,6 +6,7 @@
 // go of those that it led to itself.
 #pragma once
 
+#include "weir/key/address.hpp"
 #include "weir/table/range_packer.hpp"
 #include "weir/table/range_space.hpp"
 
@@ -25,19 +26,19 @@ struct SafeRanges {
 class RangeStore {
 public:
   RangeStore() = default;
-  // `wide`: lines may be wide.
-  explicit RangeStore(std::span<RangeLine> lines, bool wide = false)
-      : lines_(lines), leads_(lines.size()), wide_(wide) {}
+  RangeStore(std::span<RangeLine> lines, Family family)
+      : lines_(lines), leads_(lines.size()), is_v6_(family == Family::ipv6) {}
 
-  // Something leads to the line from now on, or no longer does.
-  void hold(std::uint32_t line) {
+  // Something leads to the line from now on, or no longer does. Whether it is the first, or was the last.
+  bool hold(std::uint32_t line) {
     for (todo_.push_back(line); !todo_.empty();) {
       const std::uint32_t at = todo_.back();
       todo_.pop_back();
       if (++leads_[at] == 1) push_lines_ahead(at);
     }
+    return leads_[line] == 1;
   }
-  void release(std::uint32_t line) {
+  bool release(std::uint32_t line) {
     for (todo_.push_back(line); !todo_.empty();) {
       const std::uint32_t at = todo_.back();
       todo_.pop_back();
@@ -45,6 +46,7 @@ public:
       push_lines_ahead(at);
       space_.retire(at);
     }
+    return leads_[line] == 0;
   }
   // After all that is in use is held: the others are free.
   void find_free_lines() {
@@ -76,13 +78,15 @@ public:
 
 private:
   void push_lines_ahead(std::uint32_t line) {
-    for (const std::uint16_t value : values_of(lines_[line], wide_ && is_wide(lines_[line])))
+    const std::span<const std::uint16_t> values =
+        is_v6_ ? values_of_v6(lines_[line]) : std::span<const std::uint16_t>(lines_[line].value);
+    for (const std::uint16_t value : values)
       if (leads_on(value)) todo_.push_back(line + lines_ahead(value));
   }
 
   std::span<RangeLine> lines_;
   std::vector<std::uint32_t> leads_, todo_;
-  bool wide_ = false;
+  bool is_v6_ = false;
   RangeSpace space_;
 };
 

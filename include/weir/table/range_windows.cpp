@@ -7,12 +7,18 @@
 #include <array>
 #include <bit>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace weir::table {
 namespace {
 
-// A place for so many items of a /16 at least: four of them fill a line in the mean.
-constexpr std::size_t items_a_place = 4;
+// A place for so many items of a /16, or ranges, at least. With few others beside it in a place, first lines are left to a crowd.
+constexpr std::size_t items_a_place = 2, ranges_a_place = 4;
+// A place has at most so many values of first lines for each of its items.
+constexpr std::uint64_t values_an_item = 3;
+// A line weighs as much as so many values that are behind another line.
+constexpr std::uint64_t weight_of_line = 2;
 
 [[nodiscard]] std::uint16_t key_of(const AddressV6 &a, unsigned window) noexcept {
   const std::uint64_t half = window < 4 ? a.high : a.low;
@@ -139,38 +145,198 @@ private:
   bool wide_;
 };
 
+// The first lines of a place. An item of window 1 is a value, or a crowd: ranges begin below its key. Of a crowd, a first line has the
+// items of window 2 that hold keys of its share; where they are too many for it, some move into lines of window 2 that it leads on to.
+class FirstLines {
+public:
+  FirstLines(RangePacker &packer, Windows &windows) : packer_(packer), windows_(windows) {}
+
+  // `items`: of window 1, the first at or before the place; `end_key` is behind it.
+  [[nodiscard]] PackedPlace pack(std::span<const WindowItem> items, std::uint32_t end_key,
+                                 unsigned shift_max) {
+    keys_.clear();
+    counts_.clear();
+    if (items.size() > FirstLineV6::slots) return pack_crowd_of_items(items, end_key);
+    crowds_.clear();
+    for (const WindowItem &item : items)
+      if (item.first != item.end) crowds_.push_back(crowd_of(item));
+    const unsigned shift = choose_shift(items.size() - crowds_.size(), shift_max);
+    const RangePacker::Part part = packer_.open(0);
+    for (std::uint32_t line = 0; line < 1u << shift; ++line)
+      add_line(items, line << (16 - shift), (line + 1) << (16 - shift));
+    return {packer_.make_first_lines(part, keys_, counts_), shift};
+  }
+
+  // Values that an item would have in one first line for all.
+  [[nodiscard]] std::uint32_t size_of(const WindowItem &item) const {
+    std::uint32_t size = 0;
+    if (item.first == item.end) return 1;
+    windows_.for_each_item(item.first, item.end, 2, item.value, [&](const WindowItem &) { ++size; }, {});
+    return size;
+  }
+
+private:
+  struct Crowd {
+    std::vector<WindowItem> items;         // of window 2
+    std::size_t next = 0, end_of_line = 0; // of them: what begins in the share of a line
+    [[nodiscard]] std::uint16_t value_before() const noexcept { return items[next - 1].value; }
+  };
+  [[nodiscard]] Crowd crowd_of(const WindowItem &item) const {
+    Crowd crowd;
+    windows_.for_each_item(item.first, item.end, 2, item.value,
+                           [&](const WindowItem &below) { crowd.items.push_back(below); }, {});
+    return crowd;
+  }
+
+  // More items of window 1 than a line has values: lines of window 1 take what is too much.
+  [[nodiscard]] PackedPlace pack_crowd_of_items(std::span<const WindowItem> items, std::uint32_t end_key) {
+    const RangePacker::Part part = packer_.open(1);
+    for (const WindowItem &item : items) packer_.add(part, item.key, windows_.target_of(item, 1));
+    add_keys(part, packer_.shrink(part, end_key, FirstLineV6::slots), 0, 16);
+    counts_.push_back(static_cast<unsigned>(keys_.size()));
+    return {packer_.make_first_lines(part, keys_, counts_), 0};
+  }
+
+  void add_keys(RangePacker::Part part, unsigned count, std::uint32_t base, unsigned shift) {
+    for (unsigned i = 0; i < count; ++i) keys_.push_back(base | std::uint32_t{packer_.key(part, i)} << shift);
+  }
+
+  // Weighs lines against values that have to be looked for behind them, and how many lines further.
+  [[nodiscard]] unsigned choose_shift(std::size_t others, unsigned shift_max) {
+    std::uint64_t all = others;
+    for (const Crowd &crowd : crowds_) all += crowd.items.size();
+    unsigned best = 0;
+    std::uint64_t least = ~std::uint64_t{0};
+    for (unsigned shift = 0; shift <= shift_max; ++shift) {
+      if (shift != 0 && std::uint64_t{FirstLineV6::slots} << shift > all * values_an_item) break;
+      const std::uint64_t cost = cost_of(others, shift);
+      if (cost < least) best = shift;
+      least = std::min(least, cost);
+      if (cost == weight_of_line << shift) break; // no value is behind a line
+    }
+    return best;
+  }
+  [[nodiscard]] std::uint64_t cost_of(std::size_t others, unsigned shift) {
+    constexpr std::uint32_t moved_a_line = RangeLine::slots - 1;
+    values_.assign(std::size_t{1} << shift, static_cast<std::uint32_t>(others + crowds_.size()));
+    const std::uint32_t share = 0x10000u >> shift;
+    for (const Crowd &crowd : crowds_)
+      for (const WindowItem &item : crowd.items)
+        if (item.key % share != 0) ++values_[item.key / share];
+    std::uint64_t cost = values_.size() * weight_of_line;
+    for (const std::uint32_t values : values_) {
+      if (values <= FirstLineV6::slots) continue;
+      const std::uint32_t lines = (values - FirstLineV6::slots + moved_a_line - 1) / moved_a_line;
+      std::uint64_t steps = 1;
+      for (std::uint64_t reached = FirstLineV6::slots * RangeLine::slots; reached < values;
+           reached *= RangeLine::slots)
+        ++steps;
+      cost += lines * weight_of_line + std::min(values, lines * RangeLine::slots) * steps;
+    }
+    return cost;
+  }
+
+  // The line for keys of window 2 from `first` on.
+  void add_line(std::span<const WindowItem> items, std::uint32_t first, std::uint32_t end) {
+    const std::size_t before = keys_.size();
+    share_out(items.size() - crowds_.size(), first, end);
+    auto crowd = crowds_.begin();
+    auto room = room_.begin();
+    for (const WindowItem &item : items) {
+      if (item.first != item.end) {
+        add_crowd(*crowd++, item.key, first, end, *room++);
+        continue;
+      }
+      const RangeTarget value = RangeTarget::value(item.value);
+      if (keys_.size() > before && packer_.last() == value) continue;
+      packer_.keep(value);
+      keys_.push_back(std::uint32_t{item.key} << 16);
+    }
+    counts_.push_back(static_cast<unsigned>(keys_.size() - before));
+  }
+
+  void add_crowd(Crowd &crowd, std::uint16_t key, std::uint32_t first, std::uint32_t end, unsigned room) {
+    const RangePacker::Part part = packer_.open(2);
+    if (begins_before(crowd, first))
+      packer_.add(part, static_cast<std::uint16_t>(first), RangeTarget::value(crowd.value_before()));
+    for (; crowd.next < crowd.end_of_line; ++crowd.next) {
+      const WindowItem &item = crowd.items[crowd.next];
+      packer_.add(part, item.key, windows_.target_of(item, 2));
+    }
+    add_keys(part, packer_.shrink(part, end, room), std::uint32_t{key} << 16, 0);
+  }
+  [[nodiscard]] static bool begins_before(const Crowd &crowd, std::uint32_t first) noexcept {
+    return crowd.next == crowd.items.size() || crowd.items[crowd.next].key != first;
+  }
+
+  // Those that need least get it all; each gets a place at least.
+  void share_out(std::size_t others, std::uint32_t first, std::uint32_t end) {
+    order_.clear();
+    room_.clear();
+    for (Crowd &crowd : crowds_) {
+      std::size_t behind = crowd.next;
+      while (behind < crowd.items.size() && crowd.items[behind].key < end) ++behind;
+      crowd.end_of_line = behind;
+      const std::size_t wanted = behind - crowd.next + (begins_before(crowd, first) ? 1 : 0);
+      order_.push_back({static_cast<std::uint32_t>(wanted), static_cast<std::uint32_t>(room_.size())});
+      room_.push_back(0);
+    }
+    std::ranges::sort(order_);
+    std::uint32_t left = FirstLineV6::slots - static_cast<std::uint32_t>(others);
+    auto waiting = static_cast<std::uint32_t>(order_.size());
+    for (const auto &[wanted, number] : order_) {
+      room_[number] = std::min(wanted, left / waiting);
+      left -= room_[number];
+      --waiting;
+    }
+  }
+
+  RangePacker &packer_;
+  Windows &windows_;
+  std::vector<Crowd> crowds_;
+  std::vector<std::uint32_t> keys_;   // of all lines
+  std::vector<unsigned> counts_;      // of the items of each line
+  std::vector<std::uint32_t> values_; // of cost_of()
+  std::vector<unsigned> room_;        // values of a line, for each crowd
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> order_;
+};
+
 } // namespace
 
 PackedRoot pack_root(RangePacker &packer, std::span<const RangeV6> ranges, std::uint16_t value) {
-  Windows windows(packer, ranges, true);
-  std::vector<WindowItem> items;
+  constexpr RangeLineKinds kinds;
+  Windows windows(packer, ranges, kinds.wide);
+  FirstLines first_lines(packer, windows);
+  std::vector<WindowItem> items, of_group;
   windows.for_each_item(0, static_cast<std::uint32_t>(ranges.size()), 1, value,
                         [&](const WindowItem &item) { items.push_back(item); }, {});
   PackedRoot root;
-  while (root.shift < 16 && items.size() >> (root.shift + 1) >= items_a_place) ++root.shift;
+  const std::size_t places_max = std::max(items.size() / items_a_place, ranges.size() / ranges_a_place);
+  while (root.shift < 16 && std::size_t{2} << root.shift <= places_max) ++root.shift;
   const unsigned part_bits = 16 - root.shift;
+  const auto size_of = [&](const WindowItem &item) { return first_lines.size_of(item); };
   const auto never = [](const WindowItem &) { return false; };
-  for (const RangeGroup &group : group_parts(std::span<const WindowItem>(items), part_bits, never)) {
-    const RangePacker::Part part = packer.open(1);
-    if (!group.begins_anew)
-      packer.add(part, static_cast<std::uint16_t>(group.part << part_bits),
-                 RangeTarget::value(items[group.first - 1].value));
-    for (std::uint32_t i = group.first; i < group.end; ++i)
-      packer.add(part, items[i].key, windows.target_of(items[i], 1));
-    root.places.resize(group.part_end, packer.close(part, group.part_end << part_bits));
+  for (const RangeGroup &group :
+       group_parts(std::span<const WindowItem>(items), part_bits, FirstLineV6::slots, size_of, never)) {
+    of_group.clear();
+    if (!group.begins_anew) {
+      const auto first_key = static_cast<std::uint16_t>(group.part << part_bits);
+      of_group.push_back({first_key, items[group.first - 1].value, 0, 0});
+    }
+    of_group.insert(of_group.end(), items.begin() + group.first, items.begin() + group.end);
+    root.places.resize(group.part_end,
+                       first_lines.pack(of_group, group.part_end << part_bits, kinds.first_shift_max));
   }
   return root;
 }
 
-RangeTarget pack_place(RangePacker &packer, std::span<const RangeV6> ranges, std::uint16_t value,
-                       std::uint32_t first_key, std::uint32_t end_key, bool wide) {
-  Windows windows(packer, ranges, wide);
-  const RangePacker::Part part = packer.open(1);
-  windows.for_each_item(
-      0, static_cast<std::uint32_t>(ranges.size()), 1, value,
-      [&](const WindowItem &item) { packer.add(part, item.key, windows.target_of(item, 1)); },
-      {first_key, end_key});
-  return packer.close(part, end_key);
+PackedPlace pack_place(RangePacker &packer, std::span<const RangeV6> ranges, std::uint16_t value,
+                       std::uint32_t first_key, std::uint32_t end_key, RangeLineKinds kinds) {
+  Windows windows(packer, ranges, kinds.wide);
+  std::vector<WindowItem> items;
+  windows.for_each_item(0, static_cast<std::uint32_t>(ranges.size()), 1, value,
+                        [&](const WindowItem &item) { items.push_back(item); }, {first_key, end_key});
+  return FirstLines(packer, windows).pack(items, end_key, kinds.first_shift_max);
 }
 
 } // namespace weir::table

@@ -4,6 +4,7 @@
 #include "weir/table/range_packer.hpp"
 #include "weir/table/range_sections.hpp"
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,19 +19,30 @@ struct RangeV6 { // ends where the next one begins
 
 inline constexpr unsigned range_windows = 8; // 16 bits each; window 0 is the root's
 
-// The places of a /16 in the array: 2^shift lines.
+// What a place of the array leads to: 2^shift first lines, one behind the other.
+struct PackedPlace {
+  RangeTarget first;
+  unsigned shift = 0;
+};
+// The places of a /16 in the array: 2^shift.
 struct PackedRoot {
   unsigned shift = 0;
-  std::vector<RangeTarget> places;
+  std::vector<PackedPlace> places;
+};
+
+// How lines may be made of ranges.
+struct RangeLineKinds {
+  bool wide = true;                                                          // some may be wide
+  unsigned first_shift_max = std::countr_zero(RangePacker::first_lines_max); // of a place
 };
 
 // `ranges` ascend strictly and begin inside the /16; `value` is in force at its first address.
 [[nodiscard]] PackedRoot pack_root(RangePacker &packer, std::span<const RangeV6> ranges, std::uint16_t value);
 
-// The line of one place, at whose first address `value` is in force: keys of window 1 from `first_key`,
-// `end_key` left out. `ranges` ascend strictly and begin inside it. `wide`: lines may be.
-[[nodiscard]] RangeTarget pack_place(RangePacker &packer, std::span<const RangeV6> ranges,
+// The lines of one place, at whose first address `value` is in force: keys of window 1 from `first_key`,
+// `end_key` left out. `ranges` ascend strictly and begin inside it.
+[[nodiscard]] PackedPlace pack_place(RangePacker &packer, std::span<const RangeV6> ranges,
                                      std::uint16_t value, std::uint32_t first_key, std::uint32_t end_key,
-                                     bool wide);
+                                     RangeLineKinds kinds);
 
 } // namespace weir::table

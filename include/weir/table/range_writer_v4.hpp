@@ -83,7 +83,8 @@ private:
     has_points_ = header->points != 0;
     packer_ = RangePacker(has_points_);
     cells_ = reinterpret_cast<std::uint64_t *>(section.data() + at.cells);
-    store_ = RangeStore({reinterpret_cast<RangeLine *>(section.data() + at.lines), header->lines});
+    store_ =
+        RangeStore({reinterpret_cast<RangeLine *>(section.data() + at.lines), header->lines}, Family::ipv4);
     for (std::uint32_t c = 0; c < range_cells; ++c) {
       for_each_first_line(cells_[c], [this](std::uint32_t line) { store_.hold(line); });
       note_one_answer(cells_[c]);

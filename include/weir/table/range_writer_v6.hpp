@@ -1,9 +1,9 @@
 // Changes an IPv6 range map in place, beside readers: one writer gives a place of the array new ranges, by the rules
 // of range_writer_v4.hpp. The switch is the place's four bytes:
 //
-//   array      ... | line of place p | ...      2^s places to a /16: each stands for the /(16 + s) at its number
+//   array      ... | first lines of place p | ...      2^s places to a /16: each stands for the /(16 + s) at its number
 //
-// Several places may have shared the line that is replaced; it stays until the last has let go of it. Where roots
+// Several places may have shared lines that are replaced; they stay until the last has let go of them. Where roots
 // share a place, since all of them have one answer, a /16 gets a place of its own, and its root is the switch.
 //
 // A /16 keeps the number of its places; one that has grown much is served by a rebuild, which is asked for when
@@ -51,29 +51,30 @@ public:
     const bool shared = roots_of_[index] > 1;
     if (shared && shift != 0) return Put::needs_rebuild; // no builder makes that
     if (!number(ranges)) return Put::needs_rebuild;
-    const std::uint32_t keys = 0x10000u >> shift;
-    packer_.clear();
-    const RangeTarget top = pack_place(packer_, std::span<const RangeV6>(starts_).subspan(1),
-                                       starts_[0].value, place * keys, (place + 1) * keys, wide_);
     const auto own_place = shared ? places_.take(1) : index;
     if (!own_place) return Put::needs_rebuild;
-    const auto first = store_.take(packer_);
+    PackedPlace packed = pack(place, 0x10000u >> shift, kinds_);
+    auto first = store_.take(packer_);
+    if (!first && packed.shift != 0) { // as few lines as can be
+      packed = pack(place, 0x10000u >> shift, {kinds_.wide, 0});
+      first = store_.take(packer_);
+    }
     if (!first) {
       if (shared) places_.add(*own_place);
       return Put::needs_rebuild;
     }
-    const std::uint32_t line = *first + packer_.lines() - 1 - top.number();
+    const std::uint32_t line = *first + packer_.lines() - 1 - packed.first.number();
+    const std::uint32_t before = array_[index], after = RangeMapV6::make_place(line, packed.shift);
     if constexpr (Protocol::stores_lines_first) store_.write(*first, packer_);
-    const std::uint32_t before = array_[index];
-    write_release(array_[*own_place], line);
+    write_release(array_[*own_place], after);
     if (shared) write_release(roots_[root], RangeMapV6::make_root(*own_place, 0));
     if constexpr (!Protocol::stores_lines_first) store_.write(*first, packer_);
-    store_.hold(line);
+    hold(after);
     if (shared) {
       roots_of_[*own_place] = 1;
       --roots_of_[index]; // others are left: its line stays
     } else {
-      store_.release(before);
+      release(before);
     }
     if constexpr (!Protocol::waits_before_reuse) store_.grace_passed();
     return Put::changed;
@@ -94,10 +95,28 @@ private:
                             header->values_used);
     roots_ = reinterpret_cast<std::uint32_t *>(section.data() + at.roots);
     array_ = reinterpret_cast<std::uint32_t *>(section.data() + at.array);
-    store_ = RangeStore({reinterpret_cast<RangeLine *>(section.data() + at.lines), header->lines},
-                        header->wide != 0);
-    wide_ = header->wide != 0;
+    store_ =
+        RangeStore({reinterpret_cast<RangeLine *>(section.data() + at.lines), header->lines}, Family::ipv6);
+    kinds_.wide = header->wide != 0;
     roots_of_.resize(header->array);
+  }
+
+  // The ranges that number() has left.
+  [[nodiscard]] PackedPlace pack(std::uint32_t place, std::uint32_t keys, RangeLineKinds kinds) {
+    packer_.clear();
+    return pack_place(packer_, std::span<const RangeV6>(starts_).subspan(1), starts_[0].value, place * keys,
+                      (place + 1) * keys, kinds);
+  }
+  // The first line of a place counts places, the others are there as long as that one.
+  void hold(std::uint32_t place) {
+    const std::uint32_t first = RangeMapV6::first_of_place(place);
+    if (!store_.hold(first)) return;
+    for (std::uint32_t l = 1; l < 1u << RangeMapV6::place_shift(place); ++l) store_.hold(first + l);
+  }
+  void release(std::uint32_t place) {
+    const std::uint32_t first = RangeMapV6::first_of_place(place);
+    if (!store_.release(first)) return;
+    for (std::uint32_t l = 1; l < 1u << RangeMapV6::place_shift(place); ++l) store_.release(first + l);
   }
 
   // A map that was built shares places of one answer alone.
@@ -112,7 +131,7 @@ private:
     }
     for (std::uint32_t i = 0; i < roots_of_.size(); ++i) {
       if (roots_of_[i] != 0)
-        store_.hold(array_[i]);
+        hold(array_[i]);
       else
         places_.add(i);
     }
@@ -132,7 +151,7 @@ private:
   }
 
   std::uint32_t *roots_ = nullptr, *array_ = nullptr;
-  bool wide_ = false; // readers know wide lines in this map
+  RangeLineKinds kinds_; // wide ones where readers know them in this map
   RangeStore store_;
   RangeSpace places_;
   RangeNumbers numbers_;

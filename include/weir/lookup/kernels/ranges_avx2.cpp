@@ -125,6 +125,18 @@ WEIR_INLINE std::uint16_t wide_step(const table::RangeLine &line, const table::K
   return table::wide_step(table::as_wide(line), table::RangeMapV6::wide_key(address, line.key[0]));
 }
 
+// Which of eight keys are at or below what is looked for.
+WEIR_INLINE unsigned begun(const std::uint32_t *keys, __m256i wanted) noexcept {
+  const __m256i answers = _mm256_cmpeq_epi32(_mm256_max_epu32(load(keys), wanted), wanted);
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(answers)));
+}
+// Ten keys: eight, and the last two of the eight that end with the line.
+WEIR_INLINE std::uint16_t first_step(const table::RangeLine &line, std::uint32_t key) noexcept {
+  const table::FirstLineV6 &first = table::as_first(line);
+  const __m256i wanted = _mm256_set1_epi32(static_cast<int>(key));
+  return first.value[_mm_popcnt_u32(begun(first.key, wanted) | (begun(first.key + 2, wanted) >> 6) << 8)];
+}
+
 // `special`: of a map that has points, or wide lines.
 template <bool special>
 WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, std::uint16_t key) noexcept {
@@ -144,18 +156,23 @@ WEIR_INLINE std::uint32_t high_bits(const std::uint16_t *words) noexcept {
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(halves));
 }
 
+template <bool special>
+WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, std::uint32_t first_key) noexcept {
+  return first_step(line, first_key);
+}
+
 // The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
-template <bool points>
-WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
+template <class Key, bool points = false>
+WEIR_TARGET std::uint64_t steps(const RangeArrays<Key> &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
   unsigned i = 0;
 #pragma GCC unroll 8
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
+    said[i] = step_for<points>(*r.lines[i], r.keys[i]);
   }
-  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
+  for (; i < r.count; ++i) said[i] = step_for<points>(*r.lines[i], r.keys[i]);
   return _bzhi_u64(high_bits(said) | std::uint64_t{high_bits(said + 32)} << 32, r.count);
 }
 
@@ -188,8 +205,9 @@ const RangeKernels ranges_avx2{portable::may_have_hosts,
                                places_v4,
                                portable::words_v6,
                                portable::places_v6,
-                               steps<false>,
-                               steps<true>,
+                               steps<std::uint16_t>,
+                               steps<std::uint16_t, true>,
+                               steps<std::uint32_t>,
                                follow<std::uint16_t>,
                                follow<std::uint16_t, true>,
                                follow<table::KeyV6>,

@@ -81,17 +81,21 @@ WEIR_TARGET void places_v4(const table::RangeMapV4 &map, const std::uint32_t *wi
   }
 }
 
+// The first eight bytes of eight addresses.
+WEIR_INLINE __m512i load_first_halves(const table::KeyV6 *addresses) noexcept {
+  const __m512i firsts = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+  return _mm512_permutex2var_epi64(_mm512_loadu_si512(addresses), firsts, _mm512_loadu_si512(addresses + 4));
+}
+
 WEIR_TARGET std::uint64_t may_have_hosts(const table::HostMarks &marks, const table::KeyV6 *addresses,
                                          unsigned count) noexcept {
   if (marks.words() == nullptr) return _bzhi_u64(~std::uint64_t{0}, count);
-  const __m512i firsts = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14),
-                spread = same64(table::HostMarks::spread);
+  const __m512i spread = same64(table::HostMarks::spread);
   const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(marks.shift()));
   std::uint64_t out = 0;
   for (unsigned i = 0; i < count; i += 8) {
     const auto asked = static_cast<__mmask8>(_bzhi_u32(0xFF, count - i));
-    const __m512i a = _mm512_loadu_si512(addresses + i), b = _mm512_loadu_si512(addresses + i + 4);
-    const __m512i net = _mm512_slli_epi64(_mm512_permutex2var_epi64(a, firsts, b), 16);
+    const __m512i net = _mm512_slli_epi64(load_first_halves(addresses + i), 16);
     const __m512i bit = _mm512_srl_epi64(_mm512_mullo_epi64(net, spread), shift);
     const __m256i word = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), asked, _mm512_srli_epi64(bit, 5),
                                                      marks.words(), 4);
@@ -125,33 +129,43 @@ WEIR_INLINE __m128i load_roots(const std::uint32_t *roots, const table::KeyV6 *a
 WEIR_TARGET void words_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses, unsigned count,
                           const void **words) noexcept {
   const __m512i low16 = _mm512_set1_epi32(0xFFFF), bits16 = _mm512_set1_epi32(16);
-  const __m512i first_mask = _mm512_set1_epi32(table::RangeMapV6::root_first_mask);
+  const __m512i first_mask = _mm512_set1_epi32(table::RangeMapV6::first_mask);
   for (unsigned i = 0; i < count; i += 16) {
     const __m512i beginning = load_beginnings(addresses + i);
     const __m512i root =
         joined(load_roots(map.roots(), addresses + i), load_roots(map.roots(), addresses + i + 4),
                load_roots(map.roots(), addresses + i + 8), load_roots(map.roots(), addresses + i + 12));
-    const __m512i shift = _mm512_srli_epi32(root, 32 - table::RangeMapV6::root_shift_bits);
+    const __m512i shift = _mm512_srli_epi32(root, 32 - table::RangeMapV6::shift_bits);
     const __m512i place =
         _mm512_srlv_epi32(_mm512_and_si512(beginning, low16), _mm512_sub_epi32(bits16, shift));
     store_pointers<2>(map.array(), _mm512_add_epi32(_mm512_and_si512(root, first_mask), place), words + i);
   }
 }
 
+// The third to the sixth byte of eight addresses, as numbers.
+WEIR_INLINE __m512i load_first_keys(const table::KeyV6 *addresses) noexcept {
+  const __m128i order = _mm_setr_epi8(5, 4, 3, 2, -1, -1, -1, -1, 13, 12, 11, 10, -1, -1, -1, -1);
+  return _mm512_shuffle_epi8(load_first_halves(addresses), _mm512_broadcast_i32x4(order));
+}
+
 WEIR_TARGET void places_v6(const table::RangeMapV6 &map, const table::KeyV6 *addresses,
                            const void *const *words, unsigned count, const table::RangeLine **lines,
-                           std::uint16_t *keys) noexcept {
+                           std::uint32_t *keys) noexcept {
+  constexpr unsigned first_bits = 32 - table::RangeMapV6::shift_bits;
+  const __m512i low16 = same64(0xFFFF), first_mask = same64(table::RangeMapV6::first_mask),
+                bits16 = same64(16);
+  const __m512i base = same64(reinterpret_cast<std::uintptr_t>(map.lines()));
   for (unsigned i = 0; i < count; i += 8) {
     const auto asked = static_cast<__mmask8>(_bzhi_u32(0xFF, count - i));
+    const __m512i key = load_first_keys(addresses + i);
     const __m512i at = _mm512_loadu_si512(words + i);
-    const __m256i line = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), asked, at, nullptr, 1);
-    const __m512i offset = _mm512_slli_epi64(_mm512_cvtepu32_epi64(line), 6);
-    _mm512_storeu_si512(lines + i,
-                        _mm512_add_epi64(same64(reinterpret_cast<std::uintptr_t>(map.lines())), offset));
-  }
-  for (unsigned i = 0; i < count; i += 16) {
-    const __m512i beginning = load_beginnings(addresses + i);
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(keys + i), _mm512_cvtepi32_epi16(beginning));
+    const __m512i place =
+        _mm512_cvtepu32_epi64(_mm512_mask_i64gather_epi32(_mm256_setzero_si256(), asked, at, nullptr, 1));
+    const __m512i behind = _mm512_srlv_epi64(_mm512_and_si512(key, low16),
+                                             _mm512_sub_epi64(bits16, _mm512_srli_epi64(place, first_bits)));
+    const __m512i line = _mm512_add_epi64(_mm512_and_si512(place, first_mask), behind);
+    _mm512_storeu_si512(lines + i, _mm512_add_epi64(base, _mm512_slli_epi64(line, 6)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(keys + i), _mm512_cvtepi64_epi32(key));
   }
 }
 
@@ -205,6 +219,14 @@ WEIR_INLINE std::uint16_t wide_step(const table::RangeLine &line, const table::K
   return table::as_wide(line).value[_mm_popcnt_u32((less | (equal & low)) >> 3)];
 }
 
+// Keys of a first line are the last ten of its sixteen words of 32 bits.
+WEIR_INLINE std::uint16_t first_step(const table::RangeLine &line, std::uint32_t wanted) noexcept {
+  const __m512i words = _mm512_load_si512(&line);
+  const unsigned begun =
+      _cvtmask16_u32(_mm512_cmple_epu32_mask(words, _mm512_set1_epi32(static_cast<int>(wanted))));
+  return table::as_first(line).value[_mm_popcnt_u32(begun >> 6)];
+}
+
 // `special`: of a map that has points, or wide lines.
 template <bool special>
 WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, std::uint16_t key) noexcept {
@@ -216,18 +238,23 @@ WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, const table::Ke
   return step_one<false>(line, wanted_in(line, address));
 }
 
+template <bool special>
+WEIR_INLINE std::uint16_t step_for(const table::RangeLine &line, std::uint32_t first_key) noexcept {
+  return first_step(line, first_key);
+}
+
 // The bits that lead on are gathered at the end: in the loop they would be a fifth of its instructions.
-template <bool points>
-WEIR_TARGET std::uint64_t steps(const RangeArrays &arrays, std::uint16_t *said) noexcept {
+template <class Key, bool points = false>
+WEIR_TARGET std::uint64_t steps(const RangeArrays<Key> &arrays, std::uint16_t *said) noexcept {
   const auto r = arrays;
   unsigned i = 0;
 #pragma GCC unroll 8
   for (; i < r.behind_count; ++i) {
     __builtin_prefetch(r.lines_behind[i], 0, 2);
     __builtin_prefetch(r.words_behind[i], 0, 2);
-    said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
+    said[i] = step_for<points>(*r.lines[i], r.keys[i]);
   }
-  for (; i < r.count; ++i) said[i] = step_one<points>(*r.lines[i], wanted_in(*r.lines[i], r.keys[i]));
+  for (; i < r.count; ++i) said[i] = step_for<points>(*r.lines[i], r.keys[i]);
   const std::uint64_t first = _mm512_movepi16_mask(_mm512_loadu_si512(said));
   const std::uint64_t second = _mm512_movepi16_mask(_mm512_loadu_si512(said + 32));
   return _bzhi_u64(first | second << 32, r.count);
@@ -262,8 +289,9 @@ const RangeKernels ranges_avx512{may_have_hosts,
                                  places_v4,
                                  words_v6,
                                  places_v6,
-                                 steps<false>,
-                                 steps<true>,
+                                 steps<std::uint16_t>,
+                                 steps<std::uint16_t, true>,
+                                 steps<std::uint32_t>,
                                  follow<std::uint16_t>,
                                  follow<std::uint16_t, true>,
                                  follow<table::KeyV6>,

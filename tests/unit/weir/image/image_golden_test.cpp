@@ -1,4 +1,4 @@
-// The bytes of format version 5, pinned: header and section table - whose checksums cover every
+// The bytes of format version 6, pinned: header and section table - whose checksums cover every
 // section - of a fixed image. A change here is a change of format and needs a new version number.
 #include "tests/support/deny_filter_case.hpp"
 #include "tests/support/offenders_case.hpp"
@@ -18,17 +18,17 @@ namespace weir::image_golden_test {
 namespace {
 
 // Tests run from the top of the tree.
-constexpr const char *golden_file = "tests/golden/image_v5.hex";
-constexpr const char *golden_ranges_file = "tests/golden/image_v5_ranges.hex";
-constexpr const char *golden_words_file = "tests/golden/image_v5_words.hex";
-constexpr const char *golden_seesaw_file = "tests/golden/image_v5_seesaw.hex";
-constexpr const char *golden_cuckoo_file = "tests/golden/image_v5_cuckoo.hex";
-constexpr const char *golden_stack_file = "tests/golden/image_v5_stack.hex";
-constexpr const char *golden_rules_file = "tests/golden/image_v5_rules.hex";
-constexpr const char *golden_actions_file = "tests/golden/image_v5_actions.hex";
-constexpr const char *golden_offenders_file = "tests/golden/image_v5_offenders.hex";
-constexpr const char *golden_learned_offenders_file = "tests/golden/image_v5_offenders_learned.hex";
-constexpr const char *golden_stacked_file = "tests/golden/image_v5_stacked.hex";
+constexpr const char *golden_file = "tests/golden/image_v6.hex";
+constexpr const char *golden_ranges_file = "tests/golden/image_v6_ranges.hex";
+constexpr const char *golden_words_file = "tests/golden/image_v6_words.hex";
+constexpr const char *golden_seesaw_file = "tests/golden/image_v6_seesaw.hex";
+constexpr const char *golden_cuckoo_file = "tests/golden/image_v6_cuckoo.hex";
+constexpr const char *golden_stack_file = "tests/golden/image_v6_stack.hex";
+constexpr const char *golden_rules_file = "tests/golden/image_v6_rules.hex";
+constexpr const char *golden_actions_file = "tests/golden/image_v6_actions.hex";
+constexpr const char *golden_offenders_file = "tests/golden/image_v6_offenders.hex";
+constexpr const char *golden_learned_offenders_file = "tests/golden/image_v6_offenders_learned.hex";
+constexpr const char *golden_stacked_file = "tests/golden/image_v6_stacked.hex";
 
 std::string hex_lines(Bytes bytes) {
   std::string out;
@@ -56,7 +56,7 @@ void expect_bytes(const build::BuildInput &in, const char *name, bool with_range
   EXPECT_EQ(now, pinned.str());
 }
 
-TEST(Image, bytes_of_format_version_5_are_what_they_were) {
+TEST(Image, bytes_of_format_version_6_are_what_they_were) {
   using test::entry_v4, test::entry_v6;
   const std::vector<build::EntryV4> deny4{entry_v4("0.0.0.0/0", 1), entry_v4("0.0.0.0", 0),
                                           entry_v4("10.0.0.0/8", 0), entry_v4("10.0.0.0/24", 3),

@@ -144,6 +144,15 @@ void make_wide(table::RangeLine &line, const table::KeyV6 &address, std::mt19937
   line = std::bit_cast<table::RangeLine>(wide);
 }
 
+// Keys next to what is looked for, and any others.
+void make_first(table::RangeLine &line, std::uint32_t key, std::mt19937_64 &random) {
+  auto first = std::bit_cast<table::FirstLineV6>(line);
+  first.kind = table::range_first;
+  for (std::uint32_t &k : first.key)
+    if (random() % 4 == 0) k = key + static_cast<std::uint32_t>(random() % 3) - 1;
+  line = std::bit_cast<table::RangeLine>(first);
+}
+
 // Lines of no order, and values that lead anywhere: what a set of kernels makes of them is what all make.
 TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
   WEIR_TRACE_SEED(this->seed);
@@ -166,7 +175,7 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
   dictionary[0] = 0;
   for (unsigned round = 0; round < 500; ++round) {
     const bool wide = is_v6 && round / 2 % 2 != 0; // some lines are
-    std::array<std::uint16_t, room> keys;
+    std::array<typename TypeParam::Map::Key, room> keys;
     std::array<Key, room> whole;
     std::array<const table::RangeLine *, room> at;
     for (unsigned i = 0; i < room; ++i) {
@@ -177,22 +186,30 @@ TYPED_TEST(RangeBurstTest, lines_of_any_content_are_read_alike_by_all_kernels) {
           lines[i].value[s] &= ~table::range_point; // as in any map
       }
       at[i] = &first_lines[i];
-      keys[i] = static_cast<std::uint16_t>(round % 2 ? this->random() : this->random() % 50);
       if constexpr (is_v6) {
         lines[i].key[0] = static_cast<std::uint16_t>(this->random() % 8);
         whole[i] = {this->random(), this->random()};
+        keys[i] = RangeMapV6::key_of(whole[i]);
       } else {
+        keys[i] = static_cast<std::uint16_t>(round % 2 ? this->random() : this->random() % 50);
         whole[i] = keys[i];
       }
     }
-    first_lines = lines; // none of them is wide
+    first_lines = lines;
     if constexpr (is_v6)
-      for (unsigned i = 0; i < room; ++i)
+      for (unsigned i = 0; i < room; ++i) {
+        make_first(first_lines[i], keys[i], this->random);
         if (wide && this->random() % 2) make_wide(lines[i], whole[i * 5 % room], this->random);
+      }
     const unsigned count = round % (room + 1);
     const auto read_by = [&](const Kernels &kernels) {
       Read out;
-      const auto steps = points ? kernels.ranges->steps_points : kernels.ranges->steps;
+      const auto steps = [&] {
+        if constexpr (is_v6)
+          return kernels.ranges->steps_v6;
+        else
+          return points ? kernels.ranges->steps_v4_points : kernels.ranges->steps_v4;
+      }();
       out.on = steps({at.data(), keys.data(), count, {}, {}, 0}, out.said.data());
       Open open, next;
       for (unsigned i = 0; i < room; ++i) {

@@ -89,13 +89,13 @@ TEST_F(RangeMapV6Test, a_long_prefix_that_stands_alone_takes_one_line_more) {
   EXPECT_EQ(find("2001:db8:1:2:3:4:5:7"), value::make(3, 127));
   EXPECT_EQ(find("2001:db8:1:2:3:4:5:8"), value::make(1, 32));
   EXPECT_EQ(find("2001:db8:1:ffff:ffff:ffff:ffff:ffff"), value::make(1, 32));
-  // Three that part in the last window alone share the wide line and have one line of that window.
+  // Three that part in the last window alone are more than the wide line has values: they share it and have one line of that window.
   with_long = entries({{"2001:db8::/32", 1},
                        {"2001:db8:8000::/33", 2},
                        {"2001:db8:1:2:3:4:5:10/127", 3},
                        {"2001:db8:1:2:3:4:5:20/127", 4},
                        {"2001:db8:1:2:3:4:5:30/127", 5}});
-  EXPECT_EQ(lines(with_long), lines(around) + 1);
+  EXPECT_EQ(lines(with_long), lines(around) + 2);
   build(with_long);
   EXPECT_EQ(find("2001:db8:1:2:3:4:5:31"), value::make(5, 127));
   EXPECT_EQ(find("2001:db8:1:2:3:4:5:2f"), value::make(1, 32));
@@ -126,18 +126,18 @@ TEST_F(RangeMapV6Test, a_wide_line_reaches_lines_further_ahead_as_well) {
   std::vector<EntryV6> all;
   for (std::uint32_t i = 0; i < 40'020; ++i) {
     const bool few = i < 20;
-    EntryV6 e{{0x2A, 0, 0x14, 0x50}, 96, 0, ListId(static_cast<std::uint16_t>(i % 7))};
-    e.address[5] = e.address[7] = few ? 1 : 2;
-    e.address[8] = static_cast<std::uint8_t>(i >> 8);
-    e.address[9] = static_cast<std::uint8_t>(i);
-    e.address[11] = 5;
+    EntryV6 e{{0x2A, 0, 0x14, 0x50}, 112, 0, ListId(static_cast<std::uint16_t>(i % 7))};
+    e.address[7] = e.address[9] = few ? 1 : 2;
+    e.address[10] = static_cast<std::uint8_t>(i >> 8);
+    e.address[11] = static_cast<std::uint8_t>(i);
+    e.address[13] = 5;
     all.push_back(e);
   }
   build(all);
   ASSERT_GT(map.header().lines_used, table::range_ahead_max);
   ASSERT_TRUE(map.has_wide_lines());
   for (const EntryV6 &e : all) {
-    ASSERT_EQ(find(test::prefix_of(e).address), value::make(e.list, 96));
+    ASSERT_EQ(find(test::prefix_of(e).address), value::make(e.list, 112));
     ASSERT_EQ(find(test::moved(test::prefix_of(e).address, -1)), 0u);
     ASSERT_EQ(find(test::moved(test::last_address(test::prefix_of(e)), 1)), 0u);
   }
@@ -231,8 +231,8 @@ TEST_F(RangeMapV6Attach, a_line_of_no_window_is_refused) {
     line.key[0] = good;
     EXPECT_EQ(objection(), "") << good;
   }
-  line.key[0] = 16;
-  EXPECT_NE(objection().find("has window 16"), std::string::npos) << objection();
+  line.key[0] = 17;
+  EXPECT_NE(objection().find("has window 17"), std::string::npos) << objection();
   line.key[0] = 12;
   EXPECT_NE(objection().find("has window 4, and is wide"), std::string::npos) << objection();
 }
@@ -253,9 +253,57 @@ TEST_F(RangeMapV6Attach, a_wide_line_that_leads_astray_is_refused) {
   EXPECT_NE(objection().find(name + " has value"), std::string::npos) << objection();
 }
 
-TEST_F(RangeMapV6Attach, a_place_that_leads_to_a_line_of_another_window_is_refused) {
+TEST_F(RangeMapV6Attach, a_place_that_leads_to_another_line_than_a_first_one_is_refused) {
   part<std::uint32_t>(layout().array)[1] = header().lines - 1; // a spare line
-  EXPECT_NE(objection().find("place 1 leads to a line of window 0"), std::string::npos) << objection();
+  EXPECT_NE(objection().find("place 1 leads to line " + std::to_string(header().lines - 1) + " of window 0"),
+            std::string::npos)
+      << objection();
+}
+
+TEST_F(RangeMapV6Attach, places_share_all_their_lines_or_none) {
+  auto *array = part<std::uint32_t>(layout().array);
+  auto *lines = part<table::FirstLineV6>(layout().lines);
+  const std::uint32_t first = header().lines - 4;
+  for (std::uint32_t l = first; l < header().lines; ++l) {
+    lines[l] = {};
+    lines[l].kind = table::range_first;
+  }
+  array[0] = RangeMapV6::make_place(first, 2);
+  for (const std::uint32_t good : {array[0], array[1]}) {
+    array[1] = good;
+    EXPECT_EQ(objection(), "");
+  }
+  for (const std::uint32_t shares_some :
+       {RangeMapV6::make_place(first, 1), RangeMapV6::make_place(first + 2, 1),
+        RangeMapV6::make_place(first + 3, 0)}) {
+    array[1] = shares_some;
+    EXPECT_NE(objection().find("place 1 shares some of its lines"), std::string::npos) << objection();
+  }
+  for (const std::uint32_t beyond :
+       {RangeMapV6::make_place(first + 1, 2), RangeMapV6::make_place(0, 17), RangeMapV6::make_place(0, 31)}) {
+    array[1] = beyond;
+    EXPECT_NE(objection().find("place 1 leads to line"), std::string::npos) << objection();
+  }
+}
+
+TEST_F(RangeMapV6Attach, a_value_that_leads_to_a_first_line_is_refused) {
+  auto *lines = part<table::RangeLine>(layout().lines);
+  const std::uint32_t from = header().lines - 2;
+  lines[from].value[3] = table::range_lead | 1;
+  EXPECT_EQ(objection(), "");
+  lines[from + 1].key[0] = table::range_first;
+  EXPECT_NE(objection().find("line " + std::to_string(from) + " leads to line " + std::to_string(from + 1) +
+                             ", which"),
+            std::string::npos)
+      << objection();
+}
+
+TEST_F(RangeMapV6Attach, a_first_line_with_a_value_that_is_not_there_is_refused) {
+  const std::uint32_t place = part<std::uint32_t>(layout().array)[0];
+  auto &line = part<table::FirstLineV6>(layout().lines)[RangeMapV6::first_of_place(place)];
+  line.value[10] = static_cast<std::uint16_t>(header().values);
+  EXPECT_NE(objection().find("has value " + std::to_string(header().values)), std::string::npos)
+      << objection();
 }
 
 } // namespace

@@ -153,14 +153,84 @@ TEST(RangeWriterV6, lines_behind_wide_ones_are_kept_and_come_back) {
   const unsigned shift = writer.shift(0x2001);
   const std::uint32_t place = place_of(test::prefix_of(all[0]).address, shift);
   const auto ranges = ranges_of(all, 0x2001, place, shift);
+  const auto put = [&] {
+    const auto done = writer.put(0x2001, place, ranges);
+    writer.grace_passed();
+    return done;
+  };
+  ASSERT_EQ(put(), Writer::Put::changed); // other places go on with the lines as built
   const std::uint32_t free = writer.free_lines();
   for (unsigned round = 0; round < 300; ++round) { // many times as many as there are free lines
-    ASSERT_EQ(writer.put(0x2001, place, ranges), Writer::Put::changed) << round;
-    writer.grace_passed();
+    ASSERT_EQ(put(), Writer::Put::changed) << round;
     ASSERT_EQ(writer.free_lines(), free) << round;
   }
   const test::LongestMatch slow(all);
   for (const Address &a : test::boundaries(all)) ASSERT_EQ(find(map, a), slow.find(a));
+}
+
+// 48s below one /32, and a place that they have all to themselves.
+struct Crowd {
+  explicit Crowd(unsigned count) {
+    for (unsigned i = 0; i < count; ++i) {
+      const unsigned spread = i * (0x10000 / count);
+      EntryV6 e{{0x20, 0x01, 0, 9}, 48, 0, ListId(static_cast<std::uint16_t>(i % 100))};
+      e.address[4] = static_cast<std::uint8_t>(spread >> 8);
+      e.address[5] = static_cast<std::uint8_t>(spread);
+      all.push_back(e);
+    }
+    all = test::in_order(std::move(all));
+    section = test::range_section<RangePlanV6>(all);
+    map = test::attached<RangeMapV6>(section.bytes());
+    shift = RangeMapV6::root_shift(map.root(0x2001));
+    place = place_of(test::prefix_of(all[0]).address, shift);
+    ranges = ranges_of(all, 0x2001, place, shift);
+  }
+  unsigned first_shift() const {
+    return RangeMapV6::place_shift(map.array()[RangeMapV6::first_place(map.root(0x2001)) + place]);
+  }
+  void expect_answers() const {
+    const test::LongestMatch slow(all);
+    for (const Address &a : test::boundaries(all)) ASSERT_EQ(find(map, a), slow.find(a));
+  }
+  std::vector<EntryV6> all;
+  test::AlignedBytes section{0};
+  RangeMapV6 map;
+  unsigned shift = 0;
+  std::uint32_t place = 0;
+  std::vector<PlaceRange> ranges;
+};
+
+TEST(RangeWriterV6, all_first_lines_of_a_place_come_back) {
+  Crowd crowd(200);
+  ASSERT_GT(crowd.first_shift(), 2u);
+  auto writer = *Writer::adopt(crowd.section.bytes());
+  const auto put = [&] {
+    const auto done = writer.put(0x2001, crowd.place, crowd.ranges);
+    writer.grace_passed();
+    return done;
+  };
+  ASSERT_EQ(put(), Writer::Put::changed);
+  const std::uint32_t free = writer.free_lines();
+  for (unsigned round = 0; round < 50; ++round) {
+    ASSERT_EQ(put(), Writer::Put::changed) << round;
+    ASSERT_EQ(writer.free_lines(), free) << round;
+  }
+  EXPECT_GT(crowd.first_shift(), 2u);
+  crowd.expect_answers();
+}
+
+// With room for few lines a place has one first line, and more behind it.
+TEST(RangeWriterV6, a_place_makes_do_with_as_few_lines_as_there_is_room_for) {
+  Crowd crowd(1200);
+  ASSERT_GT(crowd.first_shift(), 5u);
+  auto writer = *Writer::adopt(crowd.section.bytes());
+  unsigned with_one = 0;
+  while (writer.put(0x2001, crowd.place, crowd.ranges) == Writer::Put::changed) {
+    with_one += crowd.first_shift() == 0 ? 1 : 0;
+    crowd.expect_answers();
+  }
+  EXPECT_GT(with_one, 0u);
+  EXPECT_TRUE(RangeMapV6::attach(crowd.section.bytes()));
 }
 
 TEST(RangeWriterV6, lines_are_free_after_a_grace_period_and_without_any_a_rebuild_is_asked_for) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
 namespace weir::table {
 
@@ -20,10 +21,7 @@ void RangePacker::add(Part part, std::uint16_t key, RangeTarget target) {
   if (items_.size() - part.first > waiting_max()) fold_oldest(part);
 }
 
-void RangePacker::keep(RangeTarget target) {
-  if (lines() >= check_at_) keep_in_reach();
-  items_.push_back({0, 0, target, 0});
-}
+void RangePacker::keep(RangeTarget target) { items_.push_back({0, 0, target, 0}); }
 
 unsigned RangePacker::shrink(Part part, std::uint32_t end, unsigned slots) {
   if (lines() >= check_at_) keep_in_reach();
@@ -61,7 +59,6 @@ RangeTarget RangePacker::make_wide_line(std::span<const WideKey> keys, unsigned 
 
 RangeTarget RangePacker::make_first_lines(Part part, std::span<const std::uint32_t> keys,
                                           std::span<const unsigned> counts) {
-  if (lines() >= check_at_) keep_in_reach();
   std::size_t end = keys.size();
   for (std::size_t n = counts.size(); n-- > 0; end -= counts[n]) {
     const std::size_t first = end - counts[n];
@@ -172,12 +169,21 @@ void RangePacker::fold_narrowest(Part part, std::uint32_t end, std::uint32_t lef
   }
 }
 
-// An item whose line gets out of reach is led there by a line between.
+// An item whose line gets out of reach is led there by a line between, which those of the same line share. Items wait in the order
+// in which their lines were made, but for few, so the lines that are put between come from items that wait for as many lines more.
 void RangePacker::keep_in_reach() {
+  const auto waiting = static_cast<std::uint32_t>(
+      std::ranges::count_if(items_, [](const Item &item) { return item.target.is_line(); }));
+  const std::uint32_t refer_again = reach() - (check_each + at_once + waiting);
+  std::unordered_map<std::uint32_t, RangeTarget> hops;
   for (Item &item : items_) {
-    if (!item.target.is_line() || lines() - item.target.number() < refer_again()) continue;
-    const Item hop{0, 0, item.target, 0};
-    item.target = emit(std::span(&hop, 1), 1);
+    if (!item.target.is_line() || lines() - item.target.number() < refer_again) continue;
+    const auto [hop, is_new] = hops.try_emplace(item.target.number());
+    if (is_new) {
+      const Item referring{0, 0, item.target, 0};
+      hop->second = emit(std::span(&referring, 1), 1);
+    }
+    item.target = hop->second;
   }
   check_at_ = lines() + check_each;
 }

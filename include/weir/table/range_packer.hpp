@@ -9,7 +9,7 @@
 // Lines are made in reverse, the last of the section first: what a line refers to is there before it, and stands
 // behind it in the end. References reach 32,767 lines, and 16,383 where there are
 // points; for an item that waits longer for its line, one that repeats the reference is put between ("hop"). That is looked after
-// now and then, and hops add lines themselves: items that wait at once are bounded, those of first lines by `first_lines_max`.
+// now and then, and hops add lines themselves: no more than there are items that wait, which `first_lines_max` bounds.
 #pragma once
 
 #include "weir/table/range_line.hpp"
@@ -62,6 +62,11 @@ public:
   [[nodiscard]] std::uint16_t key(Part part, std::size_t i) const noexcept {
     return items_[part.first + i].key;
   }
+  [[nodiscard]] RangeTarget target(Part part, std::size_t i) const noexcept {
+    return items_[part.first + i].target;
+  }
+  // Without a line of its items.
+  void drop(Part part) noexcept { items_.resize(part.first); }
   [[nodiscard]] RangeTarget last() const noexcept { return items_.back().target; }
   // The line of a part: shrinks it and takes its items away.
   RangeTarget close(Part part, std::uint32_t end);
@@ -84,7 +89,6 @@ public:
   void clear() noexcept;
 
 private:
-  [[nodiscard]] std::uint32_t refer_again() const noexcept { return points_ ? 4096 : 8192; }
   // Of a line below: it begins with the range around its first item where that is a point.
   [[nodiscard]] unsigned fold_items() const noexcept {
     return points_ ? RangeLine::slots - 1 : RangeLine::slots;
@@ -113,7 +117,12 @@ private:
   std::vector<Item> items_;         // of all open parts, the innermost last
   std::vector<std::uint32_t> cost_; // of fold_narrowest()
   bool points_, has_wide_lines_ = false;
-  static constexpr std::uint32_t check_each = 4096; // lines
+  // Lines between two looks; what comes at once without one, with something to spare, in which items of one part that became lines
+  // out of order count as well; and how far values reach.
+  static constexpr std::uint32_t check_each = 4096, at_once = first_lines_max + 2048;
+  [[nodiscard]] std::uint32_t reach() const noexcept {
+    return points_ ? range_ahead_max_beside_points : range_ahead_max;
+  }
   std::uint32_t check_at_ = check_each;
 };
 

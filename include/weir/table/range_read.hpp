@@ -116,9 +116,10 @@ inline void read_keys(const RangeMapV6 &map, const RangeLine *line, std::uint64_
   line = past_hops(line + lines_ahead(said));
   const unsigned window = is_wide(*line) ? 3 : line->key[0];
   const auto key = static_cast<std::uint32_t>(first & 0xFFFF), keys = static_cast<std::uint32_t>(end - first);
+  if (window == 1 && key != 0) return; // told with the first share
   if (window == 1)
     return read_line(map, line, {root << 48, 0}, static_cast<std::uint32_t>(first >> 16),
-                     static_cast<std::uint32_t>(end >> 16), out);
+                     static_cast<std::uint32_t>((end + 0xFFFF) >> 16), out);
   if (window == 2)
     return read_line(map, line, {at.high >> 32 << 32, 0}, key, std::min(key + keys, 0x10000u), out);
   read_line_below(map, line, at, out);

@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t items_a_place = 2, ranges_a_place = 4;
 // A place has at most so many values of first lines for each of its items.
 constexpr std::uint64_t values_an_item = 3;
-// A line weighs as much as so many values that are behind another line.
-constexpr std::uint64_t weight_of_line = 2;
+// A line weighs as much as so many values of a crowd that are behind another line. Others than crowds hold more addresses.
+constexpr std::uint64_t weight_of_line = 2, weight_of_other = 8;
 
 [[nodiscard]] std::uint16_t key_of(const AddressV6 &a, unsigned window) noexcept {
   const std::uint64_t half = window < 4 ? a.high : a.low;
@@ -147,6 +147,7 @@ private:
 
 // The first lines of a place. An item of window 1 is a value, or a crowd: ranges begin below its key. Of a crowd, a first line has the
 // items of window 2 that hold keys of its share; where they are too many for it, some move into lines of window 2 that it leads on to.
+// Each line has all other items, and where these leave too little room for crowds, those that hold the fewest keys move into lines of window 1.
 class FirstLines {
 public:
   FirstLines(RangePacker &packer, Windows &windows) : packer_(packer), windows_(windows) {}
@@ -159,18 +160,19 @@ public:
     if (items.size() > FirstLineV6::slots) return pack_crowd_of_items(items, end_key);
     crowds_.clear();
     for (const WindowItem &item : items)
-      if (item.first != item.end) crowds_.push_back(crowd_of(item));
-    const unsigned shift = choose_shift(items.size() - crowds_.size(), shift_max);
+      if (is_crowd(item)) crowds_.push_back(crowd_of(item));
+    const Form form = choose_form(items, shift_max);
+    gather_others(items, end_key, form.others);
     const RangePacker::Part part = packer_.open(0);
-    for (std::uint32_t line = 0; line < 1u << shift; ++line)
-      add_line(items, line << (16 - shift), (line + 1) << (16 - shift));
-    return {packer_.make_first_lines(part, keys_, counts_), shift};
+    for (std::uint32_t line = 0; line < 1u << form.shift; ++line)
+      add_line(line << (16 - form.shift), (line + 1) << (16 - form.shift));
+    return {packer_.make_first_lines(part, keys_, counts_), form.shift};
   }
 
   // Values that an item would have in one first line for all.
   [[nodiscard]] std::uint32_t size_of(const WindowItem &item) const {
     std::uint32_t size = 0;
-    if (item.first == item.end) return 1;
+    if (!is_crowd(item)) return 1;
     windows_.for_each_item(item.first, item.end, 2, item.value, [&](const WindowItem &) { ++size; }, {});
     return size;
   }
@@ -201,21 +203,33 @@ private:
     for (unsigned i = 0; i < count; ++i) keys_.push_back(base | std::uint32_t{packer_.key(part, i)} << shift);
   }
 
+  struct Form {
+    unsigned shift = 0;     // 2^shift lines
+    std::size_t others = 0; // values of each that are no crowd's
+  };
   // Weighs lines against values that have to be looked for behind them, and how many lines further.
-  [[nodiscard]] unsigned choose_shift(std::size_t others, unsigned shift_max) {
-    std::uint64_t all = others;
+  [[nodiscard]] Form choose_form(std::span<const WindowItem> items, unsigned shift_max) {
+    std::size_t runs = 0; // of others, between crowds
+    std::uint64_t all = items.size() - crowds_.size();
+    for (std::size_t i = 0; i < items.size(); ++i)
+      runs += !is_crowd(items[i]) && (i == 0 || is_crowd(items[i - 1])) ? 1 : 0;
     for (const Crowd &crowd : crowds_) all += crowd.items.size();
-    unsigned best = 0;
+    const std::size_t others = items.size() - crowds_.size();
+    Form best;
     std::uint64_t least = ~std::uint64_t{0};
-    for (unsigned shift = 0; shift <= shift_max; ++shift) {
-      if (shift != 0 && std::uint64_t{FirstLineV6::slots} << shift > all * values_an_item) break;
-      const std::uint64_t cost = cost_of(others, shift);
-      if (cost < least) best = shift;
-      least = std::min(least, cost);
-      if (cost == weight_of_line << shift) break; // no value is behind a line
+    for (std::size_t kept = others;; kept = std::max(runs, kept / 2)) {
+      const std::uint64_t moved = kept == others ? 0 : (others - kept + runs) * weight_of_other;
+      for (unsigned shift = 0; shift <= shift_max; ++shift) {
+        if (shift != 0 && std::uint64_t{FirstLineV6::slots} << shift > all * values_an_item) break;
+        const std::uint64_t cost = moved + cost_of(kept, shift);
+        if (cost < least) best = {shift, kept};
+        least = std::min(least, cost);
+        if (cost == moved + (weight_of_line << shift)) break; // no value of a crowd is behind a line
+      }
+      if (kept == runs || least == weight_of_line << best.shift) return best;
     }
-    return best;
   }
+  [[nodiscard]] static bool is_crowd(const WindowItem &item) noexcept { return item.first != item.end; }
   [[nodiscard]] std::uint64_t cost_of(std::size_t others, unsigned shift) {
     constexpr std::uint32_t moved_a_line = RangeLine::slots - 1;
     values_.assign(std::size_t{1} << shift, static_cast<std::uint32_t>(others + crowds_.size()));
@@ -236,20 +250,53 @@ private:
     return cost;
   }
 
+  // What all lines of the place have, so many values and a place for each crowd.
+  void gather_others(std::span<const WindowItem> items, std::uint32_t end_key, std::size_t others) {
+    in_all_.clear();
+    order_.clear();
+    for (std::size_t i = 0, end; i < items.size(); i = end) {
+      for (end = i; end < items.size() && !is_crowd(items[end]);) ++end;
+      if (end != i) want(end - i);
+      end = std::max(end, i + 1);
+    }
+    share_out(others);
+    auto room = room_.begin();
+    for (std::size_t i = 0, end; i < items.size(); i = end) {
+      for (end = i; end < items.size() && !is_crowd(items[end]);) ++end;
+      if (end == i) {
+        in_all_.push_back({items[end++].key, true, {}});
+        continue;
+      }
+      const RangePacker::Part part = packer_.open(1);
+      for (std::size_t k = i; k < end; ++k)
+        packer_.add(part, items[k].key, RangeTarget::value(items[k].value));
+      const unsigned left = packer_.shrink(part, end == items.size() ? end_key : items[end].key, *room++);
+      for (unsigned k = 0; k < left; ++k)
+        in_all_.push_back({packer_.key(part, k), false, packer_.target(part, k)});
+      packer_.drop(part);
+    }
+  }
+
   // The line for keys of window 2 from `first` on.
-  void add_line(std::span<const WindowItem> items, std::uint32_t first, std::uint32_t end) {
+  void add_line(std::uint32_t first, std::uint32_t end) {
     const std::size_t before = keys_.size();
-    share_out(items.size() - crowds_.size(), first, end);
+    order_.clear();
+    for (Crowd &crowd : crowds_) {
+      std::size_t behind = crowd.next;
+      while (behind < crowd.items.size() && crowd.items[behind].key < end) ++behind;
+      crowd.end_of_line = behind;
+      want(behind - crowd.next + (begins_before(crowd, first) ? 1 : 0));
+    }
+    share_out(FirstLineV6::slots - (in_all_.size() - crowds_.size()));
     auto crowd = crowds_.begin();
     auto room = room_.begin();
-    for (const WindowItem &item : items) {
-      if (item.first != item.end) {
+    for (const InAll &item : in_all_) {
+      if (item.is_crowd) {
         add_crowd(*crowd++, item.key, first, end, *room++);
         continue;
       }
-      const RangeTarget value = RangeTarget::value(item.value);
-      if (keys_.size() > before && packer_.last() == value) continue;
-      packer_.keep(value);
+      if (!item.target.is_line() && keys_.size() > before && packer_.last() == item.target) continue;
+      packer_.keep(item.target);
       keys_.push_back(std::uint32_t{item.key} << 16);
     }
     counts_.push_back(static_cast<unsigned>(keys_.size() - before));
@@ -269,21 +316,14 @@ private:
     return crowd.next == crowd.items.size() || crowd.items[crowd.next].key != first;
   }
 
-  // Those that need least get it all; each gets a place at least.
-  void share_out(std::size_t others, std::uint32_t first, std::uint32_t end) {
-    order_.clear();
-    room_.clear();
-    for (Crowd &crowd : crowds_) {
-      std::size_t behind = crowd.next;
-      while (behind < crowd.items.size() && crowd.items[behind].key < end) ++behind;
-      crowd.end_of_line = behind;
-      const std::size_t wanted = behind - crowd.next + (begins_before(crowd, first) ? 1 : 0);
-      order_.push_back({static_cast<std::uint32_t>(wanted), static_cast<std::uint32_t>(room_.size())});
-      room_.push_back(0);
-    }
+  // Wishes for places of a line, by number, and what each gets: those that need least get it all, and each gets one at least.
+  void want(std::size_t places) {
+    order_.push_back({static_cast<std::uint32_t>(places), static_cast<std::uint32_t>(order_.size())});
+  }
+  void share_out(std::size_t places) {
+    room_.resize(order_.size());
     std::ranges::sort(order_);
-    std::uint32_t left = FirstLineV6::slots - static_cast<std::uint32_t>(others);
-    auto waiting = static_cast<std::uint32_t>(order_.size());
+    auto left = static_cast<std::uint32_t>(places), waiting = static_cast<std::uint32_t>(order_.size());
     for (const auto &[wanted, number] : order_) {
       room_[number] = std::min(wanted, left / waiting);
       left -= room_[number];
@@ -293,11 +333,18 @@ private:
 
   RangePacker &packer_;
   Windows &windows_;
+  struct InAll { // an item of each line
+    std::uint16_t key;
+    bool is_crowd;
+    RangeTarget target;
+  };
+
   std::vector<Crowd> crowds_;
+  std::vector<InAll> in_all_;
   std::vector<std::uint32_t> keys_;   // of all lines
   std::vector<unsigned> counts_;      // of the items of each line
   std::vector<std::uint32_t> values_; // of cost_of()
-  std::vector<unsigned> room_;        // values of a line, for each crowd
+  std::vector<unsigned> room_;        // of share_out()
   std::vector<std::pair<std::uint32_t, std::uint32_t>> order_;
 };
 

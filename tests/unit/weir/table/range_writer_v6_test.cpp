@@ -219,6 +219,24 @@ TEST(RangeWriterV6, all_first_lines_of_a_place_come_back) {
   crowd.expect_answers();
 }
 
+TEST(RangeWriterV6, first_lines_that_places_share_come_back_with_the_last_of_these) {
+  Crowd crowd(200);
+  auto writer = *Writer::adopt(crowd.section.bytes());
+  const std::uint32_t free = writer.free_lines();
+  const std::uint32_t *const places = crowd.map.array() + RangeMapV6::first_place(crowd.map.root(0x2001));
+  std::vector<std::uint32_t> sharing;
+  for (std::uint32_t p = 0; p < 1u << crowd.shift; ++p)
+    if (p != crowd.place && places[p] == places[crowd.place]) sharing.push_back(p);
+  ASSERT_GT(sharing.size(), 2u);
+  ASSERT_EQ(writer.put(0x2001, crowd.place, crowd.ranges), Writer::Put::changed);
+  for (const std::uint32_t p : sharing) // a line each
+    ASSERT_EQ(writer.put(0x2001, p, ranges_of(crowd.all, 0x2001, p, crowd.shift)), Writer::Put::changed);
+  EXPECT_LT(writer.free_lines(), free - sharing.size());
+  writer.grace_passed();
+  EXPECT_EQ(writer.free_lines(), free - sharing.size());
+  crowd.expect_answers();
+}
+
 // With room for few lines a place has one first line, and more behind it.
 TEST(RangeWriterV6, a_place_makes_do_with_as_few_lines_as_there_is_room_for) {
   Crowd crowd(1200);

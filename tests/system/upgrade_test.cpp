@@ -38,7 +38,7 @@ TEST(UpgradedPair, says_that_it_cannot_read_the_kept_image_and_enforces_every_ru
     ASSERT_EQ(std::system(unpack.c_str()), 0) << unpack;
   }
   pair.start_dataplane();
-  const std::string words = "format version 4, this program reads 5: an earlier weir wrote it";
+  const std::string words = "format version 4, this program reads 6: an earlier weir wrote it";
   EXPECT_TRUE(wait_until([&] { return text_of(pair.dataplane_log()).contains(words); }, 20s))
       << text_of(pair.dataplane_log());
   EXPECT_TRUE(pair.dataplane().running());

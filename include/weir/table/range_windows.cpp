@@ -145,6 +145,11 @@ private:
   bool wide_;
 };
 
+// An item of window 1, and how many values of a first line it takes.
+struct SizedItem {
+  std::uint16_t key;
+  std::uint32_t size;
+};
 // The first lines of a place. An item of window 1 is a value, or a crowd: ranges begin below its key. Of a crowd, a first line has the
 // items of window 2 that hold keys of its share; where they are too many for it, some move into lines of window 2 that it leads on to.
 // Each line has all other items, and where these leave too little room for crowds, those that hold the fewest keys move into lines of window 1.
@@ -159,25 +164,46 @@ public:
     counts_.clear();
     if (items.size() > FirstLineV6::slots) return pack_crowd_of_items(items, end_key);
     crowds_.clear();
-    for (const WindowItem &item : items)
+    in_all_.clear();
+    for (const WindowItem &item : items) {
       if (is_crowd(item)) crowds_.push_back(crowd_of(item));
-    const Form form = choose_form(items, shift_max);
-    gather_others(items, end_key, form.others);
+      in_all_.push_back({item.key, is_crowd(item), RangeTarget::value(item.value)});
+    }
+    const Form form = choose_form(shift_max);
+    if (form.others + crowds_.size() != items.size()) move_others(form.others, end_key);
     const RangePacker::Part part = packer_.open(0);
     for (std::uint32_t line = 0; line < 1u << form.shift; ++line)
       add_line(line << (16 - form.shift), (line + 1) << (16 - form.shift));
     return {packer_.make_first_lines(part, keys_, counts_), form.shift};
   }
 
-  // Values that an item would have in one first line for all.
-  [[nodiscard]] std::uint32_t size_of(const WindowItem &item) const {
-    std::uint32_t size = 0;
-    if (!is_crowd(item)) return 1;
-    windows_.for_each_item(item.first, item.end, 2, item.value, [&](const WindowItem &) { ++size; }, {});
-    return size;
+  // Values that each item takes in one first line for all, if what is before it stands there as well.
+  [[nodiscard]] std::vector<SizedItem> sizes_of(std::span<const WindowItem> items) const {
+    std::vector<SizedItem> sizes;
+    Counted counted;
+    for (const WindowItem &item : items) {
+      const std::uint32_t before = counted.values;
+      if (is_crowd(item))
+        windows_.for_each_item(item.first, item.end, 2, item.value,
+                               [&](const WindowItem &below) { counted.add(below); }, {});
+      else
+        counted.add(item);
+      sizes.push_back({item.key, counted.values - before});
+    }
+    return sizes;
   }
 
 private:
+  // Of a line: what goes on as before takes no place.
+  struct Counted {
+    std::uint32_t values = 0;
+    std::optional<std::uint16_t> last = {}; // nothing behind a crowd that ranges begin below
+    void add(std::uint16_t value, bool leads_on) {
+      if (leads_on || last != value) ++values;
+      last = leads_on ? std::nullopt : std::optional(value);
+    }
+    void add(const WindowItem &item) { add(item.value, is_crowd(item)); }
+  };
   struct Crowd {
     std::vector<WindowItem> items;         // of window 2
     std::size_t next = 0, end_of_line = 0; // of them: what begins in the share of a line
@@ -208,20 +234,21 @@ private:
     std::size_t others = 0; // values of each that are no crowd's
   };
   // Weighs lines against values that have to be looked for behind them, and how many lines further.
-  [[nodiscard]] Form choose_form(std::span<const WindowItem> items, unsigned shift_max) {
+  [[nodiscard]] Form choose_form(unsigned shift_max) {
     std::size_t runs = 0; // of others, between crowds
-    std::uint64_t all = items.size() - crowds_.size();
-    for (std::size_t i = 0; i < items.size(); ++i)
-      runs += !is_crowd(items[i]) && (i == 0 || is_crowd(items[i - 1])) ? 1 : 0;
+    for (std::size_t i = 0; i < in_all_.size(); ++i)
+      runs += !in_all_[i].is_crowd && (i == 0 || in_all_[i - 1].is_crowd) ? 1 : 0;
+    const std::size_t others = in_all_.size() - crowds_.size();
+    std::uint64_t all = others;
     for (const Crowd &crowd : crowds_) all += crowd.items.size();
-    const std::size_t others = items.size() - crowds_.size();
     Form best;
     std::uint64_t least = ~std::uint64_t{0};
     for (std::size_t kept = others;; kept = std::max(runs, kept / 2)) {
-      const std::uint64_t moved = kept == others ? 0 : (others - kept + runs) * weight_of_other;
+      const std::size_t fewer = others - kept;
+      const std::uint64_t moved = fewer == 0 ? 0 : (fewer + runs) * weight_of_other;
       for (unsigned shift = 0; shift <= shift_max; ++shift) {
         if (shift != 0 && std::uint64_t{FirstLineV6::slots} << shift > all * values_an_item) break;
-        const std::uint64_t cost = moved + cost_of(kept, shift);
+        const std::uint64_t cost = moved + cost_of(fewer, shift);
         if (cost < least) best = {shift, kept};
         least = std::min(least, cost);
         if (cost == moved + (weight_of_line << shift)) break; // no value of a crowd is behind a line
@@ -230,15 +257,15 @@ private:
     }
   }
   [[nodiscard]] static bool is_crowd(const WindowItem &item) noexcept { return item.first != item.end; }
-  [[nodiscard]] std::uint64_t cost_of(std::size_t others, unsigned shift) {
+  // `fewer`: others that are moved.
+  [[nodiscard]] std::uint64_t cost_of(std::size_t fewer, unsigned shift) {
     constexpr std::uint32_t moved_a_line = RangeLine::slots - 1;
-    values_.assign(std::size_t{1} << shift, static_cast<std::uint32_t>(others + crowds_.size()));
-    const std::uint32_t share = 0x10000u >> shift;
-    for (const Crowd &crowd : crowds_)
-      for (const WindowItem &item : crowd.items)
-        if (item.key % share != 0) ++values_[item.key / share];
-    std::uint64_t cost = values_.size() * weight_of_line;
-    for (const std::uint32_t values : values_) {
+    std::uint64_t cost = weight_of_line << shift;
+    for (std::uint32_t line = 0; line < 1u << shift; ++line) {
+      end_line((line + 1) << (16 - shift));
+      const std::uint32_t all = values_of_line(line << (16 - shift));
+      for (Crowd &crowd : crowds_) crowd.next = crowd.end_of_line;
+      const auto values = static_cast<std::uint32_t>(all - std::min<std::size_t>(all, fewer));
       if (values <= FirstLineV6::slots) continue;
       const std::uint32_t lines = (values - FirstLineV6::slots + moved_a_line - 1) / moved_a_line;
       std::uint64_t steps = 1;
@@ -247,29 +274,52 @@ private:
         ++steps;
       cost += lines * weight_of_line + std::min(values, lines * RangeLine::slots) * steps;
     }
+    for (Crowd &crowd : crowds_) crowd.next = 0;
     return cost;
   }
-
-  // What all lines of the place have, so many values and a place for each crowd.
-  void gather_others(std::span<const WindowItem> items, std::uint32_t end_key, std::size_t others) {
-    in_all_.clear();
-    order_.clear();
-    for (std::size_t i = 0, end; i < items.size(); i = end) {
-      for (end = i; end < items.size() && !is_crowd(items[end]);) ++end;
-      if (end != i) want(end - i);
-      end = std::max(end, i + 1);
+  // The line that takes crowds from where they are has keys of window 2 below `end`.
+  void end_line(std::uint32_t end) {
+    for (Crowd &crowd : crowds_)
+      for (crowd.end_of_line = crowd.next;
+           crowd.end_of_line < crowd.items.size() && crowd.items[crowd.end_of_line].key < end;)
+        ++crowd.end_of_line;
+  }
+  // Of the line for keys of window 2 from `first` on, if none is behind it.
+  [[nodiscard]] std::uint32_t values_of_line(std::uint32_t first) const {
+    Counted counted;
+    auto crowd = crowds_.begin();
+    for (const InAll &item : in_all_) {
+      if (!item.is_crowd) {
+        counted.add(static_cast<std::uint16_t>(item.target.number()), item.target.is_line());
+        continue;
+      }
+      if (begins_before(*crowd, first)) counted.add(crowd->value_before(), false);
+      for (std::size_t i = crowd->next; i < crowd->end_of_line; ++i) counted.add(crowd->items[i]);
+      ++crowd;
     }
+    return counted.values;
+  }
+
+  // All lines have so many others from now on.
+  void move_others(std::size_t others, std::uint32_t end_key) {
+    const std::vector<InAll> items = std::exchange(in_all_, {});
+    const auto end_of_run = [&](std::size_t i) {
+      while (i < items.size() && !items[i].is_crowd) ++i;
+      return i;
+    };
+    order_.clear();
+    for (std::size_t i = 0; i < items.size(); i = std::max(end_of_run(i), i + 1))
+      if (!items[i].is_crowd) want(end_of_run(i) - i);
     share_out(others);
     auto room = room_.begin();
-    for (std::size_t i = 0, end; i < items.size(); i = end) {
-      for (end = i; end < items.size() && !is_crowd(items[end]);) ++end;
-      if (end == i) {
-        in_all_.push_back({items[end++].key, true, {}});
+    for (std::size_t i = 0; i < items.size();) {
+      if (items[i].is_crowd) {
+        in_all_.push_back(items[i++]);
         continue;
       }
       const RangePacker::Part part = packer_.open(1);
-      for (std::size_t k = i; k < end; ++k)
-        packer_.add(part, items[k].key, RangeTarget::value(items[k].value));
+      const std::size_t end = end_of_run(i);
+      for (; i < end; ++i) packer_.add(part, items[i].key, items[i].target);
       const unsigned left = packer_.shrink(part, end == items.size() ? end_key : items[end].key, *room++);
       for (unsigned k = 0; k < left; ++k)
         in_all_.push_back({packer_.key(part, k), false, packer_.target(part, k)});
@@ -281,18 +331,19 @@ private:
   void add_line(std::uint32_t first, std::uint32_t end) {
     const std::size_t before = keys_.size();
     order_.clear();
-    for (Crowd &crowd : crowds_) {
-      std::size_t behind = crowd.next;
-      while (behind < crowd.items.size() && crowd.items[behind].key < end) ++behind;
-      crowd.end_of_line = behind;
-      want(behind - crowd.next + (begins_before(crowd, first) ? 1 : 0));
+    std::size_t wanted = 0;
+    end_line(end);
+    for (const Crowd &crowd : crowds_) {
+      want(crowd.end_of_line - crowd.next + (begins_before(crowd, first) ? 1 : 0));
+      wanted += order_.back().first;
     }
-    share_out(FirstLineV6::slots - (in_all_.size() - crowds_.size()));
+    const bool all_fit = values_of_line(first) <= FirstLineV6::slots;
+    share_out(all_fit ? wanted : FirstLineV6::slots - (in_all_.size() - crowds_.size()));
     auto crowd = crowds_.begin();
     auto room = room_.begin();
     for (const InAll &item : in_all_) {
       if (item.is_crowd) {
-        add_crowd(*crowd++, item.key, first, end, *room++);
+        add_crowd(*crowd++, item.key, first, end, *room++, keys_.size() > before);
         continue;
       }
       if (!item.target.is_line() && keys_.size() > before && packer_.last() == item.target) continue;
@@ -302,10 +353,15 @@ private:
     counts_.push_back(static_cast<unsigned>(keys_.size() - before));
   }
 
-  void add_crowd(Crowd &crowd, std::uint16_t key, std::uint32_t first, std::uint32_t end, unsigned room) {
+  void add_crowd(Crowd &crowd, std::uint16_t key, std::uint32_t first, std::uint32_t end, unsigned room,
+                 bool has_last) {
     const RangePacker::Part part = packer_.open(2);
-    if (begins_before(crowd, first))
-      packer_.add(part, static_cast<std::uint16_t>(first), RangeTarget::value(crowd.value_before()));
+    const bool goes_on = begins_before(crowd, first) || !is_crowd(crowd.items[crowd.next]);
+    if (goes_on) {
+      const RangeTarget value = RangeTarget::value(
+          begins_before(crowd, first) ? crowd.value_before() : crowd.items[crowd.next++].value);
+      if (!has_last || packer_.last() != value) packer_.add(part, static_cast<std::uint16_t>(first), value);
+    }
     for (; crowd.next < crowd.end_of_line; ++crowd.next) {
       const WindowItem &item = crowd.items[crowd.next];
       packer_.add(part, item.key, windows_.target_of(item, 2));
@@ -341,10 +397,9 @@ private:
 
   std::vector<Crowd> crowds_;
   std::vector<InAll> in_all_;
-  std::vector<std::uint32_t> keys_;   // of all lines
-  std::vector<unsigned> counts_;      // of the items of each line
-  std::vector<std::uint32_t> values_; // of cost_of()
-  std::vector<unsigned> room_;        // of share_out()
+  std::vector<std::uint32_t> keys_; // of all lines
+  std::vector<unsigned> counts_;    // of the items of each line
+  std::vector<unsigned> room_;      // of share_out()
   std::vector<std::pair<std::uint32_t, std::uint32_t>> order_;
 };
 
@@ -361,10 +416,11 @@ PackedRoot pack_root(RangePacker &packer, std::span<const RangeV6> ranges, std::
   const std::size_t places_max = std::max(items.size() / items_a_place, ranges.size() / ranges_a_place);
   while (root.shift < 16 && std::size_t{2} << root.shift <= places_max) ++root.shift;
   const unsigned part_bits = 16 - root.shift;
-  const auto size_of = [&](const WindowItem &item) { return first_lines.size_of(item); };
-  const auto never = [](const WindowItem &) { return false; };
+  const std::vector<SizedItem> sizes = first_lines.sizes_of(items);
+  const auto size_of = [](const SizedItem &item) { return item.size; };
+  const auto never = [](const SizedItem &) { return false; };
   for (const RangeGroup &group :
-       group_parts(std::span<const WindowItem>(items), part_bits, FirstLineV6::slots, size_of, never)) {
+       group_parts(std::span(sizes), part_bits, FirstLineV6::slots, size_of, never)) {
     of_group.clear();
     if (!group.begins_anew) {
       const auto first_key = static_cast<std::uint16_t>(group.part << part_bits);

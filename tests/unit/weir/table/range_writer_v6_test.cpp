@@ -239,7 +239,7 @@ TEST(RangeWriterV6, first_lines_that_places_share_come_back_with_the_last_of_the
 
 // With room for few lines a place has one first line, and more behind it.
 TEST(RangeWriterV6, a_place_makes_do_with_as_few_lines_as_there_is_room_for) {
-  Crowd crowd(1200);
+  Crowd crowd(1500);
   ASSERT_GT(crowd.first_shift(), 5u);
   auto writer = *Writer::adopt(crowd.section.bytes());
   unsigned with_one = 0;

@@ -1,4 +1,4 @@
-// Where IPv4 hosts may stand, each over the same hosts: in a cuckoo table behind either predictor, in a range map, as
+// Where IPv4 hosts may stand, each over the same hosts: in a cuckoo table behind either predictor or a front filter, in a range map, as
 // ranges of one address or as points, or in one word each.
 //
 //   random       anywhere
@@ -74,13 +74,14 @@ const std::vector<PlanShape> &homes() {
   static const std::vector<PlanShape> all{
       {"table, inline_bits", {none, inline_bits}, 0, 0},
       {"table, chained", {none, chained}, 0, 0},
+      {"table, bloom", {split_block_bloom, inline_bits}, 0, 0},
       {"ranges", {none, inline_bits}, 0, 0, build::HostHome::ranges},
       {"points", {none, inline_bits}, 0, 0, build::HostHome::points},
       {"words", {none, inline_bits}, 0, 0, build::HostHome::words},
   };
   return all;
 }
-constexpr std::size_t first_map = 2, words = 4; // among homes(): two tables, two maps, words
+constexpr std::size_t first_map = 3, words = 5; // among homes(): three tables, two maps, words
 
 // Of a table and what else answers for hosts.
 std::uint64_t bytes_of(const Image &image) {
@@ -153,7 +154,7 @@ struct Report {
 std::size_t chosen_of(const std::vector<Outcome> &outcomes, build::HostHome home) {
   if (home == build::HostHome::table) return fastest(outcomes, 0, first_map); // it has its own choice there
   if (home == build::HostHome::words) return words;
-  return home == build::HostHome::ranges ? 2 : 3;
+  return home == build::HostHome::ranges ? first_map : first_map + 1;
 }
 
 void measure(const Options &options, Layout layout, std::uint32_t count, bool prefixes, Report &report) {
@@ -186,7 +187,7 @@ void measure(const Options &options, Layout layout, std::uint32_t count, bool pr
     for (const Outcome &outcome : outcomes) cells.push_back(with_spread(outcome.figure));
     cells.insert(cells.end(), {short_number(ratio.median), short_number(words_ratio.median),
                                outcomes[chosen].name, short_number(cost.median)});
-    for (const std::size_t in_map : {2, 3})
+    for (const std::size_t in_map : {first_map, first_map + 1})
       cells.push_back(fmt::format("{:.2f}", map_lines(candidates[in_map].image(), queries.of(0))));
     report.lookups.rows.push_back(cells);
     for (const Outcome &outcome : outcomes)

@@ -160,8 +160,9 @@ inline void read_place(const RangeMapV6 &map, std::uint32_t root, std::uint32_t 
   const unsigned shift = RangeMapV6::place_shift(word);
   if (shift == 0)
     return detail::read_first_line(map, lines, root, std::uint64_t{from} << 16, std::uint64_t{to} << 16, out);
-  // Each line answers its share of window 2. Keys of window 1 below which no line has a key have one answer.
-  std::vector<std::uint32_t> crowds;
+  // Each line answers its share of window 2. Keys of window 1 below which no line has a key have one answer, but for the first one of
+  // the place: what a line begins with has no key.
+  std::vector<std::uint32_t> crowds{from};
   for (std::uint32_t l = 0; l < 1u << shift; ++l)
     for (const std::uint32_t key : as_first(lines[l]).key)
       if (key >> 16 >= from && key >> 16 < to) crowds.push_back(key >> 16);

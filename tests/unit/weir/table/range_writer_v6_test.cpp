@@ -1,6 +1,7 @@
 #include "tests/support/longest_match.hpp"
 #include "tests/support/range_section.hpp"
 #include "tests/support/seed.hpp"
+#include "weir/table/range_read.hpp"
 #include "weir/table/range_writer_v6.hpp"
 
 #include <gtest/gtest.h>
@@ -168,9 +169,9 @@ TEST(RangeWriterV6, lines_behind_wide_ones_are_kept_and_come_back) {
   for (const Address &a : test::boundaries(all)) ASSERT_EQ(find(map, a), slow.find(a));
 }
 
-// 48s below one /32, and a place that they have all to themselves.
+// 48s below one /32, and the place that they are in.
 struct Crowd {
-  explicit Crowd(unsigned count) {
+  explicit Crowd(unsigned count, std::vector<EntryV6> beside = {}) : all(std::move(beside)) {
     for (unsigned i = 0; i < count; ++i) {
       const unsigned spread = i * (0x10000 / count);
       EntryV6 e{{0x20, 0x01, 0, 9}, 48, 0, ListId(static_cast<std::uint16_t>(i % 100))};
@@ -216,6 +217,18 @@ TEST(RangeWriterV6, all_first_lines_of_a_place_come_back) {
     ASSERT_EQ(writer.free_lines(), free) << round;
   }
   EXPECT_GT(crowd.first_shift(), 2u);
+  crowd.expect_answers();
+}
+
+// Of a /34 below the /32 that begins the place, each line has one answer at most, the first of the line, which has no key.
+TEST(RangeWriterV6, what_begins_a_place_is_read_back_from_all_of_its_lines) {
+  const Crowd crowd(200, {{{0x20, 0x01, 0, 0, 0x40}, 34, 0, 7}});
+  ASSERT_GT(crowd.first_shift(), 2u);
+  auto writer = *Writer::adopt(crowd.section.bytes());
+  std::vector<PlaceRange> ranges;
+  table::read_place(crowd.map, 0x2001, crowd.place, ranges);
+  EXPECT_EQ(ranges.size(), 2 * crowd.all.size() + 1);
+  ASSERT_EQ(writer.put(0x2001, crowd.place, ranges), Writer::Put::changed);
   crowd.expect_answers();
 }
 

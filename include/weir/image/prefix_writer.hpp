@@ -35,8 +35,8 @@ namespace weir::image {
 class CellsV4 {
 public:
   static constexpr bool hosts_join = true;
-  static constexpr std::uint64_t parts_max =
-      1024; // that one change may touch; beyond it the map is built anew
+  // That one change may touch; beyond it the map is built anew.
+  static constexpr std::uint64_t parts_max = 1024;
   using Address = std::uint32_t;
   using Map = table::RangeMapV4;
   using Covering = table::CoveringV4;
@@ -67,8 +67,8 @@ private:
 
 class PlacesV6 {
 public:
-  static constexpr bool hosts_join = false;        // each takes lines of its own, and a part may be a /16
-  static constexpr std::uint64_t parts_max = 2048; // as CellsV4 has them
+  static constexpr bool hosts_join = false; // each takes lines of its own, and a part may be a /16
+  static constexpr std::uint64_t parts_max = 2048;
   using Address = table::AddressV6;
   using Map = table::RangeMapV6;
   using Covering = table::CoveringV6;

@@ -124,9 +124,9 @@ template <class T> [[nodiscard]] std::span<const T> part(Bytes section, std::uin
     const std::uint32_t first = RangeMapV6::first_of_place(array[i]);
     const unsigned shift = RangeMapV6::place_shift(array[i]);
     const std::uint64_t end = first + (std::uint64_t{1} << shift);
-    if (shift > 16 || end > lines.size())
+    if (shift > range_first_shift_max || end > lines.size())
       return bad("place " + number(i) + " leads to line " + number(first) + " and so on, 2^" + number(shift) +
-                 " lines, of " + number(lines.size()));
+                 " lines, of " + number(lines.size()) + "; 2^" + number(range_first_shift_max) + " can be");
     if (known[first] == shift + 1) continue;
     for (std::uint64_t l = first; l < end; ++l) {
       if (!is_first(lines[l]))

@@ -70,6 +70,7 @@ static_assert(sizeof(FirstLineV6) == sizeof(RangeLine) &&
               std::has_unique_object_representations_v<FirstLineV6>);
 inline constexpr std::uint16_t range_wide = 8, range_first = 16; // windows are from 0 to 7
 inline constexpr unsigned range_wide_window_max = 3;             // that a wide line begins with
+inline constexpr unsigned range_first_shift_max = 9;             // of a place: at most 512 first lines
 // Of IPv6; the first word of a line of IPv4 is a key.
 [[nodiscard]] inline bool is_wide(const RangeLine &line) noexcept {
   return (read_relaxed(line.key[0]) & range_wide) != 0;

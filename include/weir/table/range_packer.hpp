@@ -77,7 +77,7 @@ public:
   RangeTarget make_wide_line(std::span<const WideKey> keys, unsigned first_window);
   // First lines of all items of a part, one behind the other: counts[n] items are in line n, with these keys, of which the first of
   // each line is not used. At most `first_lines_max`. The first of the lines.
-  static constexpr unsigned first_lines_max = 512;
+  static constexpr unsigned first_lines_max = 1u << range_first_shift_max;
   RangeTarget make_first_lines(Part part, std::span<const std::uint32_t> keys,
                                std::span<const unsigned> counts);
 

@@ -4,7 +4,6 @@
 #include "weir/table/range_packer.hpp"
 #include "weir/table/range_sections.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,8 +31,8 @@ struct PackedRoot {
 
 // How lines may be made of ranges.
 struct RangeLineKinds {
-  bool wide = true;                                                          // some may be wide
-  unsigned first_shift_max = std::countr_zero(RangePacker::first_lines_max); // of a place
+  bool wide = true;                                 // some may be wide
+  unsigned first_shift_max = range_first_shift_max; // of a place
 };
 
 // `ranges` ascend strictly and begin inside the /16; `value` is in force at its first address.

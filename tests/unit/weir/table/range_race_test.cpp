@@ -42,14 +42,25 @@ std::uint32_t value_of(std::uint32_t sixteen, unsigned log2_ranges, std::uint32_
   return value::make(ListId(static_cast<std::uint16_t>(sixteen % sixteens * 1024 + range)), log2_ranges);
 }
 
-// Room for all versions in the dictionary, and for few lines.
-template <class Header> void make_room(Header &header, std::uint32_t spare_lines) {
+// A part of a section: where a layout says that it begins, and its bytes as built.
+template <class Layout> struct Part {
+  std::uint64_t Layout::*at;
+  std::uint64_t bytes;
+};
+// A map of one prefix for each /16, with room for all versions in the dictionary, and for few lines.
+template <class F> test::AlignedBytes make_section() {
+  const test::AlignedBytes built = test::range_section<typename F::Plan>(F::entries());
+  auto header = *reinterpret_cast<const typename F::Header *>(built.bytes().data());
+  const auto from = F::layout(header);
   header.values = sixteens * 2048 + 8;
-  header.lines = header.lines_used + spare_lines;
-}
-void copy_part(const test::AlignedBytes &to, std::uint64_t at, const test::AlignedBytes &from,
-               std::uint64_t from_at, std::uint64_t bytes) {
-  std::memcpy(to.bytes().data() + at, from.bytes().data() + from_at, bytes);
+  header.lines = header.lines_used + F::spare_lines;
+  const auto to = F::layout(header);
+  test::AlignedBytes section(to.bytes);
+  std::memset(section.bytes().data(), 0, to.bytes);
+  std::memcpy(section.bytes().data(), &header, sizeof header);
+  for (const auto &part : F::parts(header))
+    std::memcpy(section.bytes().data() + to.*part.at, built.bytes().data() + from.*part.at, part.bytes);
+  return section;
 }
 
 struct V4 {
@@ -57,23 +68,20 @@ struct V4 {
   using Header = RangeHeaderV4;
   template <class Protocol> using Writer = RangeWriterV4<Protocol>;
 
-  // A map of one prefix for each /16.
-  static test::AlignedBytes make_section() {
+  using Plan = build::RangePlanV4;
+  static constexpr std::uint32_t spare_lines = 2 * 76;
+
+  static std::vector<build::EntryV4> entries() {
     std::vector<build::EntryV4> entries;
     for (std::uint32_t c = 0; c < sixteens; ++c)
       entries.push_back({(first_sixteen + c) << 16, 16, 0, ListId(static_cast<std::uint16_t>(c))});
-    const test::AlignedBytes built = test::range_section<build::RangePlanV4>(entries);
-    Header header = *reinterpret_cast<const Header *>(built.bytes().data());
-    const RangeLayoutV4 from = range_layout_v4(header.values, header.lines, header.covering);
-    make_room(header, 2 * 76);
-    const RangeLayoutV4 to = range_layout_v4(header.values, header.lines, header.covering);
-    test::AlignedBytes section(to.bytes);
-    std::memset(section.bytes().data(), 0, to.bytes);
-    std::memcpy(section.bytes().data(), &header, sizeof header);
-    copy_part(section, to.values, built, from.values, header.values_used * 4);
-    copy_part(section, to.cells, built, from.cells, range_cells * 8);
-    copy_part(section, to.lines, built, from.lines, header.lines_used * 64);
-    return section;
+    return entries;
+  }
+  static RangeLayoutV4 layout(const Header &h) { return range_layout_v4(h.values, h.lines, h.covering); }
+  static std::array<Part<RangeLayoutV4>, 3> parts(const Header &h) {
+    return {{{&RangeLayoutV4::values, h.values_used * 4},
+             {&RangeLayoutV4::cells, range_cells * 8},
+             {&RangeLayoutV4::lines, h.lines_used * 64}}};
   }
   static auto put(auto &writer, std::uint32_t sixteen, unsigned log2_ranges) {
     std::vector<CellRange> out;
@@ -97,29 +105,26 @@ struct V6 {
   template <class Protocol> using Writer = RangeWriterV6<Protocol>;
   static constexpr std::uint64_t crowd = 1; // the second 16 bits of that /32
 
-  static test::AlignedBytes make_section() {
+  using Plan = build::RangePlanV6;
+  static constexpr std::uint32_t spare_lines = 2 * 200;
+
+  static std::vector<build::EntryV6> entries() {
     std::vector<build::EntryV6> entries;
     for (std::uint32_t c = 0; c < sixteens; ++c)
       entries.push_back({{static_cast<std::uint8_t>(first_sixteen >> 8), static_cast<std::uint8_t>(c)},
                          16,
                          0,
                          ListId(static_cast<std::uint16_t>(c))});
-    const test::AlignedBytes built = test::range_section<build::RangePlanV6>(entries);
-    Header header = *reinterpret_cast<const Header *>(built.bytes().data());
-    const auto layout = [&header] {
-      return range_layout_v6(header.values, header.array, header.lines, header.covering, header.host_marks);
-    };
-    const RangeLayoutV6 from = layout();
-    make_room(header, 2 * 200);
-    const RangeLayoutV6 to = layout();
-    test::AlignedBytes section(to.bytes);
-    std::memset(section.bytes().data(), 0, to.bytes);
-    std::memcpy(section.bytes().data(), &header, sizeof header);
-    copy_part(section, to.values, built, from.values, header.values_used * 4);
-    copy_part(section, to.roots, built, from.roots, range_cells * 4);
-    copy_part(section, to.array, built, from.array, header.array * 4);
-    copy_part(section, to.lines, built, from.lines, header.lines_used * 64);
-    return section;
+    return entries;
+  }
+  static RangeLayoutV6 layout(const Header &h) {
+    return range_layout_v6(h.values, h.array, h.lines, h.covering, h.host_marks);
+  }
+  static std::array<Part<RangeLayoutV6>, 4> parts(const Header &h) {
+    return {{{&RangeLayoutV6::values, h.values_used * 4},
+             {&RangeLayoutV6::roots, range_cells * 4},
+             {&RangeLayoutV6::array, h.array * 4},
+             {&RangeLayoutV6::lines, h.lines_used * 64}}};
   }
   static auto put(auto &writer, std::uint32_t sixteen, unsigned log2_ranges) {
     const std::uint64_t base = std::uint64_t{sixteen} << 48;
@@ -193,7 +198,7 @@ struct Outcome {
 // Changes so many times or, looking for trouble, until some is seen or `limit` has passed.
 template <class F, class Protocol>
 Outcome churn(std::uint64_t seed, std::uint64_t changes, bool until_trouble) {
-  const test::AlignedBytes section = F::make_section();
+  const test::AlignedBytes section = make_section<F>();
   const auto map = test::attached<typename F::Map>(section.bytes());
   const std::uint32_t lines = map.header().lines;
   using Writer = typename F::template Writer<Protocol>;

@@ -59,6 +59,16 @@ Calibration built_in_calibration() {
                     {64 * mib, 2.2},
                     {128 * mib, 3.3},
                     {256 * mib, 5.0}});
+  // What it is above `few`, as a share of what all lines are above it, is of the processor of 2024.
+  touch(Path::several, {{64 * kib, 0},
+                        {512 * kib, 0.2},
+                        {2 * mib, 0.4},
+                        {8 * mib, 0.8},
+                        {16 * mib, 1.3},
+                        {32 * mib, 2.0},
+                        {64 * mib, 2.7},
+                        {128 * mib, 4.0},
+                        {256 * mib, 5.8}});
   c.build_ns = 80;
   c.note = "built-in figures of server processors";
   return c;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *first_line = "weir-calibration 3";
+constexpr const char *first_line = "weir-calibration 4";
 constexpr const char *remedy = "delete the file, it is measured again";
 
 std::size_t index_of(Family family) noexcept { return family == Family::ipv6 ? 1 : 0; }
@@ -186,12 +186,16 @@ Work &Calibration::work_of(Family family, Option option) noexcept {
 }
 
 double Calibration::some_touch_ns(double share, Path path, std::uint64_t bytes) const noexcept {
-  // Bursts that wait, beyond what lines take together.
-  const auto alone = [](double s) { return any_of_burst(s) - s; };
-  const double each = touch_ns(path, bytes);
   const double filter = touch_ns(Path::block, bytes / few_filter_part);
-  const double first = std::max(touch_ns(Path::few, bytes) - filter - Work::few_hits * each, 0.0);
-  return share * each + first * alone(share) / alone(Work::few_hits);
+  const double few = std::max(touch_ns(Path::few, bytes) - filter, 0.0),
+               several = std::max(touch_ns(Path::several, bytes) - filter, few),
+               each = std::max(touch_ns(path, bytes), several);
+  const auto between = [share](double from, double from_ns, double to, double to_ns) {
+    return from_ns + (share - from) / (to - from) * (to_ns - from_ns);
+  };
+  if (share >= several_share) return between(several_share, several, 1, each);
+  if (share >= Work::few_hits) return between(Work::few_hits, few, several_share, several);
+  return few * any_of_burst(share) / any_of_burst(Work::few_hits);
 }
 
 double Calibration::layer_ns(Family family, double hit_ratio) const noexcept {

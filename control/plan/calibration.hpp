@@ -5,8 +5,8 @@
 //           and predictor, at no hits, one in a burst, half and all: the slope and the humps of mispredicted branches
 //   touch   further ns for a line at random out of so many bytes, by the way it is reached: a line of a
 //           table, a block of a front filter, a line behind a chained predictor with its bits, a block of a filter of
-//           a sixth of the bytes and a line for one of a burst's questions alone, which it let through.
-//           Rises with every cache that the bytes outgrow
+//           a sixth of the bytes and a line for one of a burst's questions alone, which it let through, or for
+//           nine. Rises with every cache that the bytes outgrow
 //   build   ns of building and asking again one key of a table that stays in cache
 //
 // The file is text, `key values...` a line, made by to_text(). It belongs to one processor and one
@@ -54,10 +54,11 @@ struct Work {                                  // ns of a question
   [[nodiscard]] double at(double hit_ratio) const noexcept;
 };
 
-enum class Path : std::uint8_t { line, block, chained, few };
-inline constexpr std::array<Path, 4> all_paths{Path::line, Path::block, Path::chained, Path::few};
+enum class Path : std::uint8_t { line, block, chained, few, several };
+inline constexpr std::array<Path, 5> all_paths{Path::line, Path::block, Path::chained, Path::few,
+                                               Path::several};
 [[nodiscard]] constexpr const char *name_of(Path p) noexcept {
-  constexpr std::array<const char *, all_paths.size()> names{"line", "block", "chained", "few"};
+  constexpr std::array<const char *, all_paths.size()> names{"line", "block", "chained", "few", "several"};
   return names[static_cast<std::size_t>(p)];
 }
 
@@ -85,16 +86,18 @@ struct Calibration {
 
   [[nodiscard]] const Work &work_of(Family family, Option option) const noexcept;
   [[nodiscard]] Work &work_of(Family family, Option option) noexcept;
-  // Of a question; `few`: of every question, where one of a burst goes on from the filter to a line.
+  // Of a question; `few`, `several`: of every question, where one of a burst goes on from the filter to a line, or nine.
   [[nodiscard]] double touch_ns(Path path, std::uint64_t bytes) const noexcept;
-  // Of a question, where a share of them goes on to a line at random, reached by `path`: nothing hides what the first one of a
-  // burst waits for.
+  // Of a question, where a share of them goes on to a line at random, reached by `path`: nothing hides what the first ones of a
+  // burst wait for. Straight between the shares that were measured.
   [[nodiscard]] double some_touch_ns(double share, Path path, std::uint64_t bytes) const noexcept;
   // What one more layer of a filter takes. It spares the table's work as well, so that it takes more than the difference between
   // a question with a filter and one without where few hit.
   [[nodiscard]] double layer_ns(Family family, double hit_ratio) const noexcept;
-  // Of the table's bytes: the filter of `few`, as large as plans have it.
+  // Of the table's bytes: the filter of `few` and `several`, as large as plans have it.
   static constexpr std::uint64_t few_filter_part = 6;
+  // Of the questions, those that go on to a line in `several`: nine of a burst.
+  static constexpr double several_share = 0.13878; // (25/32)^8
 };
 
 // Figures of server processors, work of one of 2024 and memory of one of 2023, for when nothing was measured.

@@ -62,6 +62,11 @@ Sizes sizes_of(Family family, std::uint64_t keys) {
   return family == Family::ipv6 ? sizes_for<table::LineV6>(keys) : sizes_for<table::LineV4>(keys);
 }
 
+double second_line_ns(double share, bool filtered, std::uint64_t bytes2, const Calibration &calibration) {
+  return filtered ? calibration.some_touch_ns(share, Path::line, bytes2)
+                  : share * calibration.touch_ns(Path::line, bytes2);
+}
+
 Cost cost_of(Family family, const Sizes &s, double hit_ratio, Option option, const Calibration &calibration) {
   const double h = std::clamp(hit_ratio, 0.0, 1.0);
   const bool front = option.front_filter != FrontFilter::none;
@@ -83,7 +88,7 @@ Cost cost_of(Family family, const Sizes &s, double hit_ratio, Option option, con
   // predictor's bits in it.
   const double first = chained ? calibration.some_touch_ns(asks, Path::chained, tables.bytes1 + tables.bytes2)
                                : calibration.some_touch_ns(asks, Path::line, tables.bytes1);
-  c.memory_ns = first + second * calibration.touch_ns(Path::line, tables.bytes2);
+  c.memory_ns = first + second_line_ns(second, front, tables.bytes2, calibration);
   if (front) c.memory_ns += calibration.touch_ns(Path::block, s.front_bytes);
 
   c.lines_hit = (front ? 1 : 0) + 1 + second_hit;

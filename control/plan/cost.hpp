@@ -3,9 +3,9 @@
 //
 //   ns = work(option, hits)                      everything in cache
 //      + [front filter]  touch(block, filter)    for every question
-//      + a *             touch(line, table 1)    the first line; or, chained,
-//                        touch(chained, tables)  the only line, and the predictor's bits
-//      + b *             touch(line, table 2)    the second line; inline_bits only
+//      + touch(a; line, table 1)                 the first line; or, chained,
+//        touch(a; chained, tables)               the only line, and the predictor's bits [some_touch_ns]
+//      + b *             touch(line, table 2)    the second line; inline_bits only; behind a filter touch(b; line, table 2)
 //
 //   h   share of questions that find a key
 //   f   the filter's false positive rate [split_block_bloom_rate]
@@ -31,8 +31,9 @@ namespace weir::plan {
 inline constexpr double hit_ratio_assumed = 0.10;
 // What a less plain option has to save.
 inline constexpr double saving_min = 0.03;
-// A front filter has to save more: what its questions do to caches and branches is predicted least well.
-inline constexpr double front_saving_min = 0.2;
+// A front filter has to save more: what its questions do to caches and branches is predicted less well, and least that of a
+// stack of layers in place of none.
+inline constexpr double front_saving_min = 0.05, stack_saving_min = 0.2;
 
 struct Sizes { // of one table and what stands around it, from its keys alone
   std::uint64_t keys = 0;
@@ -55,6 +56,10 @@ struct Cost {
   bool allowed = true, chosen = false;
   std::string why_not; // of one that was not chosen
 };
+
+// Of a question, where such a share of all goes on to a line of table 2. Behind a filter nothing hides what it waits for.
+[[nodiscard]] double second_line_ns(double share, bool filtered, std::uint64_t bytes2,
+                                    const Calibration &calibration);
 
 [[nodiscard]] Cost cost_of(Family family, const Sizes &sizes, double hit_ratio, Option option,
                            const Calibration &calibration);

@@ -174,7 +174,7 @@ Result<DenyFilterPlan> plan_deny_filter(const DenyFilterTask &task) {
 double tables_ns(double asks, double hits, const Sizes &sizes, const Calibration &calibration) {
   const double second = hits * (sizes.lines.hit - 1) + (asks - hits) * (sizes.lines.absent - 1);
   return calibration.some_touch_ns(asks, Path::line, sizes.inline_bits.bytes1) +
-         (sizes.keys == 0 ? 0 : second * calibration.touch_ns(Path::line, sizes.inline_bits.bytes2));
+         (sizes.keys == 0 ? 0 : second_line_ns(second, asks < 1, sizes.inline_bits.bytes2, calibration));
 }
 
 double front_stack_ns(const StackPlan &stack, Family family, const Sizes &sizes, double hit_ratio,
@@ -228,7 +228,7 @@ DenyFilterPlan weigh_front_stack(const DenyFilterTask &task, const Cost &chosen)
   }
   cost_front(*plan, task);
   const bool instead_of_another = chosen.option.front_filter != FrontFilter::none;
-  const double wanted = instead_of_another ? saving_min : front_saving_min;
+  const double wanted = instead_of_another ? saving_min : stack_saving_min;
   if (plan->ns < chosen.ns * (1 - wanted)) {
     plan->chosen = "stacked";
     plan->why = fmt::format("a lookup takes about {:.1f} ns, {:.1f} with front filter {}", plan->ns,

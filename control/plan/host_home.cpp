@@ -162,23 +162,26 @@ private:
   double hosts_beside_prefixes_ = 0;
 };
 
-double table_ns(std::uint64_t hosts, double hit_ratio, const Calibration &calibration) {
-  return choose({.family = Family::ipv4, .keys = hosts, .hit_ratio = hit_ratio, .candidates = all_options},
-                calibration)
-      .best()
-      .ns;
+HomeCost table_cost(std::uint64_t hosts, double hit_ratio, const Calibration &calibration) {
+  const Answer answer =
+      choose({.family = Family::ipv4, .keys = hosts, .hit_ratio = hit_ratio, .candidates = all_options},
+             calibration);
+  return {.ns = answer.best().ns, .filtered = answer.chosen.front_filter != FrontFilter::none};
 }
 
 std::string why(const HomeChoice &choice, bool prefixes) {
   const auto cost = [&](HostHome home) { return *std::ranges::find(choice.costs, home, &HomeCost::home); };
+  const char *const filtered = cost(HostHome::table).filtered ? " behind a filter" : "";
   if (choice.home == HostHome::table) {
     const HomeCost &other =
         *std::ranges::min_element(choice.costs.begin() + 1, choice.costs.end(), {}, &HomeCost::ns);
-    return fmt::format("a table takes {:.1f} ns, {} {:.1f}", cost(HostHome::table).ns,
+    return fmt::format("a table{} takes {:.1f} ns, {} {:.1f}", filtered, cost(HostHome::table).ns,
                        other.home == HostHome::words ? "words" : "a range map", other.ns);
   }
-  return fmt::format("that takes {:.1f} ns, a table {}{:.1f}", cost(choice.home).ns,
-                     prefixes ? "and the map of the prefixes " : "", cost(HostHome::table).ns);
+  const bool less = cost(HostHome::table).ns < cost(choice.home).ns;
+  return fmt::format("that takes {:.1f} ns, a table{}{} {:.1f}{}", cost(choice.home).ns, filtered,
+                     prefixes ? " and the map of the prefixes" : "", cost(HostHome::table).ns,
+                     less ? fmt::format(", not {:.0f} % less", filtered_table_saving_min * 100) : "");
 }
 
 // Nothing: too many of the hosts are on lists that words cannot name.
@@ -187,7 +190,8 @@ std::optional<HomeCost> words_cost(std::span<const EntryV4> entries, std::uint64
   const build::WordSize size = build::word_size(entries);
   if (size.keys_behind > hosts / 16) return std::nullopt;
   const std::uint64_t bytes = build::word_bytes(size.lines);
-  return HomeCost{HostHome::words, 0.68 * work + calibration.touch_ns(Path::line, bytes), bytes};
+  return HomeCost{
+      .home = HostHome::words, .ns = 0.68 * work + calibration.touch_ns(Path::line, bytes), .bytes = bytes};
 }
 
 } // namespace
@@ -215,8 +219,9 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
     return ns + 0.35 * (of_bursts(asked) - asked) * std::max(0.0, alone - work);
   };
   HomeChoice choice;
-  choice.costs.push_back({HostHome::table, beside_prefixes(table_ns(hosts, h, calibration)), 0});
-  const double table = choice.costs[0].ns;
+  choice.costs.push_back(table_cost(hosts, h, calibration));
+  choice.costs[0].ns = beside_prefixes(choice.costs[0].ns);
+  const double table = choice.costs[0].ns / (choice.costs[0].filtered ? 1 - filtered_table_saving_min : 1);
   const double cells_asked = 1 - h + h * std::min(1.0, static_cast<double>(cells.with_hosts()) / cells_in_l1);
   for (const HostHome home : {HostHome::ranges, HostHome::points}) {
     const bool points = home == HostHome::points;
@@ -225,7 +230,10 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
     const double ns = work * ((points ? 0.97 : 0.85) + 0.1 * cells_asked + 1.4 * again) +
                       touch(shape.lines * cache_line_bytes);
     choice.costs.push_back(
-        {home, ns, shape.bytes, static_cast<double>(shape.lines) / static_cast<double>(cells.with_hosts())});
+        {.home = home,
+         .ns = ns,
+         .bytes = shape.bytes,
+         .lines_a_cell = static_cast<double>(shape.lines) / static_cast<double>(cells.with_hosts())});
   }
   if (words_may_be)
     if (auto words = words_cost(entries, hosts, work, calibration)) {

@@ -45,6 +45,7 @@ struct MapShape {
 struct HomeCost {
   build::HostHome home = build::HostHome::table;
   double ns = 0;
+  bool filtered = false;   // a table behind a front filter
   std::uint64_t bytes = 0; // of the map, or of the words; 0: of a table
   double lines_a_cell = 0; // of a /16 with hosts: what one that comes has written anew
 };
@@ -66,8 +67,8 @@ struct HomeChoice {
 }
 
 // What a map or words have to save. Hosts in a table come and go five times as fast as in a map and more; words are no
-// slower to change, but a table may have a filter in front.
-inline constexpr double map_saving_min = 0.05, words_saving_min = 0.03;
+// slower to change. But a table behind a filter, whose cost is predicted less well, itself has to save something beside them.
+inline constexpr double map_saving_min = 0.05, words_saving_min = 0.03, filtered_table_saving_min = 0.1;
 
 // Beside a dynamic list hosts that stand alone go into a map only where more than
 // some 100,000 can come a second (measured: points of 3 million, 4.8 lines, 130,000 to 170,000).

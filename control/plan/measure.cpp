@@ -256,19 +256,28 @@ Status measure_build(const MeasureOptions &options, Calibration &out) {
   return {};
 }
 
-// Of 32 bits 19 are set, so that a block accepts one of 65 questions at random by its eight bits.
-void make_sieve(MutableBytes blocks, std::mt19937_64 &random) {
+// Of 32 bits so many are set that a block accepts such a share of the questions by its eight bits: 19 one of 65, 25 one of seven.
+void make_sieve(MutableBytes blocks, Path path, std::mt19937_64 &random) {
   for (std::size_t at = 0; at < blocks.size(); at += sizeof(std::uint64_t)) {
     const auto some = [&] { return random(); };
-    const std::uint64_t bits = some() | (some() & some() & (some() | some())); // 1/2 + 1/2 * 1/4 * 3/4
+    const std::uint64_t bits = path == Path::few
+                                   ? some() | (some() & some() & (some() | some())) // 1/2 + 1/2 * 1/4 * 3/4
+                                   : some() | some() | (some() & some() & some());  // 3/4 + 1/4 * 1/8
     std::memcpy(&blocks[at], &bits, sizeof bits);
   }
 }
 
-// A view whose table 1, or front filter, or both tables behind a predictor of random bits, are `bytes` of
-// zeroes: empty lines and blocks. `few`: a table 1 behind a sieve of a sixth of its bytes, as filters are.
-image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zeroes, MutableBytes bits,
-                             MutableBytes sieve, std::uint64_t bytes) {
+// What large tables are made of.
+struct Parts {
+  Region zeroes;       // empty lines and blocks
+  Region bits;         // of a predictor, at random
+  Region few, several; // blocks
+};
+
+// A view whose table 1, or front filter, or both tables behind a predictor, are `bytes` of zeroes. `few`, `several`: a table 1
+// behind a sieve of a sixth of its bytes, as filters are.
+image::ImageView over_zeroes(image::ImageView view, Path path, const Parts &parts, std::uint64_t bytes) {
+  const MutableBytes zeroes = parts.zeroes.bytes();
   static constexpr std::uint32_t exact = 1;
   image::SideView<table::LineV4> &side = view.v4[Side::deny];
   if (path == Path::block) {
@@ -280,14 +289,15 @@ image::ImageView over_zeroes(image::ImageView view, Path path, MutableBytes zero
   const auto count = static_cast<std::uint32_t>(bytes / cache_line_bytes);
   side.table.lines1 = lines;
   side.table.count1 = count;
-  if (path == Path::few)
-    side.front = {reinterpret_cast<const filter::Block *>(sieve.data()),
+  if (path == Path::few || path == Path::several)
+    side.front = {reinterpret_cast<const filter::Block *>(
+                      (path == Path::few ? parts.few : parts.several).bytes().data()),
                   static_cast<std::uint32_t>(bytes / Calibration::few_filter_part / sizeof(filter::Block))};
   if (path == Path::chained) {
     constexpr std::uint32_t groups = build::chained_density<table::LineV4>.whole_groups;
     side.table.count1 = side.table.count2 = count / 2;
     side.table.lines2 = lines + count / 2;
-    side.chain = {{reinterpret_cast<const std::uint32_t *>(bits.data()), side.table.count1,
+    side.chain = {{reinterpret_cast<const std::uint32_t *>(parts.bits.bytes().data()), side.table.count1,
                    static_cast<std::uint32_t>(std::countr_zero(groups)), groups - 1},
                   {},
                   &exact};
@@ -304,15 +314,13 @@ public:
     fresh_.v4.resize(touch_count);
   }
 
-  std::array<double, all_paths.size()> over(std::uint64_t bytes, std::uint64_t smallest, const Region &region,
-                                            const Region &bits, const Region &sieve) {
+  std::array<double, all_paths.size()> over(std::uint64_t bytes, std::uint64_t smallest, const Parts &parts) {
     std::array<std::vector<Sample>, all_paths.size()> samples;
     for (unsigned round = 0; round <= options_.rounds; ++round)
       for (const Path path : all_paths) {
         std::ranges::generate(fresh_.v4, [&] { return static_cast<std::uint32_t>(random_()); });
         const auto ask = [&](std::uint64_t size, std::size_t count) {
-          return pipeline_.run(over_zeroes(plain_, path, region.bytes(), bits.bytes(), sieve.bytes(), size),
-                               fresh_, Family::ipv4, count);
+          return pipeline_.run(over_zeroes(plain_, path, parts, size), fresh_, Family::ipv4, count);
         };
         const double before = unit_.run(pipeline_, plain_);
         const double small = ask(smallest, question_count), large = ask(bytes, touch_count);
@@ -366,26 +374,30 @@ Status measure_touch(const MeasureOptions &options, Unit &unit, const image::Ima
   constexpr std::uint64_t smallest = 16u << 10, first = 64u << 10, cached_bytes_max = 64u << 20,
                           bits_part = 128;
   const auto with_the_rest = [](std::uint64_t table) {
-    return table + table / Calibration::few_filter_part + table / bits_part;
+    return table + 2 * (table / Calibration::few_filter_part) + table / bits_part;
   };
   std::uint64_t largest = std::bit_floor(std::max(options.memory_bytes_max, first));
   while (largest > first && with_the_rest(largest) > options.memory_bytes_max) largest /= 2;
-  Region region;
-  for (; largest >= first && region.bytes().empty(); largest /= 2) region = Region(largest, options.pages);
-  const Region bits(region.bytes().size() / bits_part, options.pages); // up to eight a line of table 1
-  const Region sieve(region.bytes().size() / Calibration::few_filter_part, options.pages);
-  if (region.bytes().empty() || bits.bytes().empty() || sieve.bytes().empty())
-    return fail(Errc::no_memory, "no memory for a measurement");
-  largest = std::min<std::uint64_t>(largest * 2, region.bytes().size());
+  Parts parts;
+  for (; largest >= first && parts.zeroes.bytes().empty(); largest /= 2)
+    parts.zeroes = Region(largest, options.pages);
+  const std::uint64_t bytes_there = parts.zeroes.bytes().size();
+  parts.bits = Region(bytes_there / bits_part, options.pages); // up to eight a line of table 1
+  parts.few = Region(bytes_there / Calibration::few_filter_part, options.pages);
+  parts.several = Region(bytes_there / Calibration::few_filter_part, options.pages);
+  for (const Region *part : {&parts.zeroes, &parts.bits, &parts.few, &parts.several})
+    if (part->bytes().empty()) return fail(Errc::no_memory, "no memory for a measurement");
+  largest = std::min<std::uint64_t>(largest * 2, bytes_there);
   std::mt19937_64 random(options.seed + 3);
-  for (std::byte &byte : bits.bytes()) byte = static_cast<std::byte>(random());
-  make_sieve(sieve.bytes(), random);
+  for (std::byte &byte : parts.bits.bytes()) byte = static_cast<std::byte>(random());
+  make_sieve(parts.few.bytes(), Path::few, random);
+  make_sieve(parts.several.bytes(), Path::several, random);
 
   Touches touches(options, unit, plain);
-  region.touch(0, smallest);
+  parts.zeroes.touch(0, smallest);
   for (std::uint64_t bytes = first; bytes <= largest; bytes *= 2) {
-    region.touch(bytes > cached_bytes_max ? bytes / 2 : 0, bytes); // the lower half is there already
-    const auto more = touches.over(bytes, smallest, region, bits, sieve);
+    parts.zeroes.touch(bytes > cached_bytes_max ? bytes / 2 : 0, bytes); // the lower half is there already
+    const auto more = touches.over(bytes, smallest, parts);
     for (std::size_t i = 0; i < more.size(); ++i) out.touch[i].push_back({bytes, std::max(more[i], 0.0)});
   }
   for (auto &points : out.touch) never_falling(points);

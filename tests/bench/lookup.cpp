@@ -142,6 +142,7 @@ void count_lines(const Size &size, Candidate &candidate, std::vector<Standing> &
 }
 
 void measure(const Options &options, const Size &size, Report &report) {
+  calibrate(options);
   const auto entries = make_entries(size.keys);
   auto candidates = make_candidates(entries, {});
   candidates.emplace_back(words_shape(), entries, std::span<const build::EntryV6>());

@@ -58,6 +58,7 @@ void bench_lookup_v6(const Options &options, std::vector<Standing> &standings) {
   std::vector<std::uint32_t> sizes{1'000'000};
   if (!options.quick) sizes = {100'000, 1'000'000, 10'000'000};
   for (const std::uint32_t keys : sizes) {
+    calibrate(options);
     const auto entries = make_entries_v6(keys);
     auto candidates = make_candidates({}, entries);
     const RteHashLookup<WireV6> peer(keys);

@@ -4,15 +4,28 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+
 namespace weir::bench {
 
+namespace {
+
+std::optional<plan::Calibration> &kept_calibration() {
+  static std::optional<plan::Calibration> kept;
+  return kept;
+}
+
+} // namespace
+
+void calibrate(const Options &options) {
+  auto result = plan::measure({.pages = options.eal_hugepages ? plan::Pages::huge : plan::Pages::ordinary});
+  if (!result) give_up(result.error().message);
+  kept_calibration() = std::move(*result);
+}
+
 const plan::Calibration &calibration(const Options &options) {
-  static const plan::Calibration measured = [&] {
-    auto result = plan::measure({.pages = options.eal_hugepages ? plan::Pages::huge : plan::Pages::ordinary});
-    if (!result) give_up(result.error().message);
-    return *result;
-  }();
-  return measured;
+  if (!kept_calibration()) calibrate(options);
+  return *kept_calibration();
 }
 
 namespace {
@@ -26,9 +39,7 @@ std::vector<plan::Option> options_of_shapes() {
 } // namespace
 
 Regret::Regret(const Options &options, Family family, const char *family_name)
-    : options_(options), family_(family), family_name_(family_name) {
-  (void)calibration(options);
-}
+    : options_(options), family_(family), family_name_(family_name) {}
 
 void Regret::at(std::uint64_t keys, double hit_percent, std::vector<Outcome> outcomes,
                 const std::function<void(std::vector<Outcome> &)> &more) {

@@ -9,8 +9,10 @@
 
 namespace weir::bench {
 
-// Of this machine, measured once for all, as control does when it first plans.
+// Of this machine, measured when it is first asked for, as control does when it first plans.
 [[nodiscard]] const plan::Calibration &calibration(const Options &options);
+// Measures it anew: neighbours whose traffic changes within the minutes of a benchmark are no fault of the model.
+void calibrate(const Options &options);
 
 class Regret {
 public:

@@ -22,6 +22,7 @@ Calibration even_handed() {
     for (const Option &option : all_options) c.work_of(family, option) = {10, 10, 10, 10};
   c.touch.fill({{mib, 0}, {2 * mib, 2}, {32 * mib, 2}, {64 * mib, 20}});
   c.touch[static_cast<std::size_t>(Path::few)] = {{mib, 0}, {64 * mib, 3}};
+  c.touch[static_cast<std::size_t>(Path::several)] = {{mib, 0}, {64 * mib, 10}};
   return c;
 }
 
@@ -60,16 +61,26 @@ TEST(CostModel, work_goes_through_its_four_points) {
 }
 
 TEST(CostModel, a_line_alone_costs_more_than_one_of_many_that_come_at_once) {
-  // At 64 MiB 20 ns a line; a filter of a sixth of that, which is 2 of them, and a line a burst 3.
+  // At 64 MiB 20 ns a line; a filter of a sixth of that, which is 2 of them, and a line a burst 3, nine lines 10.
   const Calibration c = even_handed();
   const auto some = [&](double share) { return c.some_touch_ns(share, Path::line, 64 * mib); };
   EXPECT_DOUBLE_EQ(some(0), 0);
   EXPECT_NEAR(some(Work::few_hits), 1, 1e-9);
   EXPECT_NEAR(some(1), 20, 1e-9);
+  EXPECT_NEAR(some(Calibration::several_share), 8, 1e-9);
   EXPECT_GT(some(0.1), 0.1 * 20);
+  EXPECT_NEAR(some((1 + Calibration::several_share) / 2), 14, 1e-9);
+  EXPECT_LT(some(0.001), 0.2) << "one burst of fifteen waits";
   for (double share = 0; share < 1; share += 1.0 / 128)
     EXPECT_GE(some(share + 1.0 / 128), some(share)) << share;
   EXPECT_DOUBLE_EQ(c.some_touch_ns(0.5, Path::line, mib), 0) << "within L2";
+}
+
+TEST(CostModel, a_second_line_behind_a_filter_waits_alone_too) {
+  const Calibration c = even_handed();
+  EXPECT_DOUBLE_EQ(second_line_ns(Work::few_hits, false, 64 * mib, c), Work::few_hits * 20);
+  EXPECT_NEAR(second_line_ns(Work::few_hits, true, 64 * mib, c), 1, 1e-9);
+  EXPECT_DOUBLE_EQ(second_line_ns(0, true, 64 * mib, c), 0);
 }
 
 TEST(CostModel, a_burst_pays_for_its_first_hit_early_and_for_the_others_evenly) {

@@ -128,6 +128,36 @@ TEST(HostHome, is_words_where_bytes_decide) {
   EXPECT_NE(weigh_homes(beside_prefixes(entries, 3000), 0.5, slow).home, HostHome::words);
 }
 
+// Beside words that take as long, blocks of a filter are made cheaper and cheaper.
+TEST(HostHome, is_a_table_behind_a_filter_only_where_that_saves_a_tenth) {
+  const auto entries = anywhere(1'500'000);
+  unsigned tables = 0, words = 0, words_though_dearer = 0;
+  for (double part = 1; part > 0; part -= 1.0 / 64) {
+    Calibration c = with_slow_memory(4);
+    for (const Path path : {Path::block, Path::few, Path::several})
+      for (TouchPoint &point : c.touch[static_cast<std::size_t>(path)]) point.ns *= part;
+    const HomeChoice choice = weigh_homes(entries, 0.01, c);
+    const HomeCost &table = choice.costs.front(), &other = choice.costs.back();
+    ASSERT_EQ(other.home, HostHome::words);
+    if (!table.filtered) continue;
+    if (table.ns < 0.9 * other.ns) {
+      EXPECT_EQ(choice.home, HostHome::table) << part;
+      EXPECT_EQ(choice.why.find("not 10 % less"), std::string::npos) << choice.why;
+      ++tables;
+    } else if (table.ns > 0.93 * other.ns) {
+      EXPECT_EQ(choice.home, HostHome::words) << part;
+      const bool dearer = table.ns < other.ns;
+      EXPECT_EQ(choice.why.find(", a table behind a filter ") != std::string::npos, true) << choice.why;
+      EXPECT_EQ(choice.why.find("not 10 % less") != std::string::npos, dearer) << choice.why;
+      ++words;
+      words_though_dearer += dearer ? 1 : 0;
+    }
+  }
+  EXPECT_GT(tables, 0u);
+  EXPECT_GT(words, 0u);
+  EXPECT_GT(words_though_dearer, 0u);
+}
+
 TEST(HostHome, is_not_words_where_most_lists_have_too_large_a_number_or_ipv6_has_more_keys) {
   const Calibration slow = with_slow_memory(4);
   const auto entries = anywhere(1'500'000);

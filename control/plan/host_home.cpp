@@ -228,7 +228,7 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
     const MapShape shape = map_shape(entries, points);
     const double again = h * (shape.lines_hit - 1) + (1 - h) * (shape.lines_absent - 1);
     const double ns = work * ((points ? 0.97 : 0.85) + 0.1 * cells_asked + 1.4 * again) +
-                      touch(shape.lines * cache_line_bytes);
+                      (1 + again) * touch(shape.lines * cache_line_bytes);
     choice.costs.push_back(
         {.home = home,
          .ns = ns,

@@ -10,7 +10,7 @@
 //           + 2 w a (1 - a)              branches that cannot be predicted
 //   map     0.85 w, points 0.97 w        one line, in cache
 //         + 0.1 w c                      its /16
-//         + touch(lines of the map)
+//         + touch(all lines) lines
 //         + 1.4 w (lines - 1)            a line of the map that another line leads to, which is known late
 //   words   0.68 w + touch(lines)        in place of t
 //

@@ -1,4 +1,4 @@
-// The measurement behind a Calibration: some two seconds of lookups on one core, through the
+// The measurement behind a Calibration: two to three seconds of lookups on one core, through the
 // pipeline that the dataplane runs.
 //
 //   work    small real images, in cache, one for each candidate

@@ -64,11 +64,11 @@ Calibration built_in_calibration() {
                         {512 * kib, 0.2},
                         {2 * mib, 0.4},
                         {8 * mib, 0.8},
-                        {16 * mib, 1.3},
+                        {16 * mib, 1.4},
                         {32 * mib, 2.0},
                         {64 * mib, 2.7},
-                        {128 * mib, 4.0},
-                        {256 * mib, 5.8}});
+                        {128 * mib, 3.8},
+                        {256 * mib, 5.6}});
   c.build_ns = 80;
   c.note = "built-in figures of server processors";
   return c;

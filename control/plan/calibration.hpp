@@ -62,6 +62,13 @@ inline constexpr std::array<Path, 5> all_paths{Path::line, Path::block, Path::ch
   return names[static_cast<std::size_t>(p)];
 }
 
+// Of the questions, those that a block accepts by its eight bits where so many of 32 are set: 19 let one of 65 through.
+[[nodiscard]] constexpr double sieve_share(unsigned set_of_32) noexcept {
+  double share = 1;
+  for (unsigned i = 0; i < 8; ++i) share *= set_of_32 / 32.0;
+  return share;
+}
+
 struct TouchPoint {
   std::uint64_t bytes = 0;
   double ns = 0;
@@ -96,8 +103,9 @@ struct Calibration {
   [[nodiscard]] double layer_ns(Family family, double hit_ratio) const noexcept;
   // Of the table's bytes: the filter of `few` and `several`, as large as plans have it.
   static constexpr std::uint64_t few_filter_part = 6;
-  // Of the questions, those that go on to a line in `several`: nine of a burst.
-  static constexpr double several_share = 0.13878; // (25/32)^8
+  // Of 32 bits of these filters, those that are set; and of the questions, those that go on to a line in `several`: nine of a burst.
+  static constexpr unsigned few_set = 19, several_set = 25;
+  static constexpr double several_share = sieve_share(several_set);
 };
 
 // Figures of server processors, work of one of 2024 and memory of one of 2023, for when nothing was measured.

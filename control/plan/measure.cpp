@@ -256,17 +256,6 @@ Status measure_build(const MeasureOptions &options, Calibration &out) {
   return {};
 }
 
-// Of 32 bits so many are set that a block accepts such a share of the questions by its eight bits: 19 one of 65, 25 one of seven.
-void make_sieve(MutableBytes blocks, Path path, std::mt19937_64 &random) {
-  for (std::size_t at = 0; at < blocks.size(); at += sizeof(std::uint64_t)) {
-    const auto some = [&] { return random(); };
-    const std::uint64_t bits = path == Path::few
-                                   ? some() | (some() & some() & (some() | some())) // 1/2 + 1/2 * 1/4 * 3/4
-                                   : some() | some() | (some() & some() & some());  // 3/4 + 1/4 * 1/8
-    std::memcpy(&blocks[at], &bits, sizeof bits);
-  }
-}
-
 // What large tables are made of.
 struct Parts {
   Region zeroes;       // empty lines and blocks
@@ -390,8 +379,8 @@ Status measure_touch(const MeasureOptions &options, Unit &unit, const image::Ima
   largest = std::min<std::uint64_t>(largest * 2, bytes_there);
   std::mt19937_64 random(options.seed + 3);
   for (std::byte &byte : parts.bits.bytes()) byte = static_cast<std::byte>(random());
-  make_sieve(parts.few.bytes(), Path::few, random);
-  make_sieve(parts.several.bytes(), Path::several, random);
+  make_sieve(parts.few.bytes(), Calibration::few_set, random);
+  make_sieve(parts.several.bytes(), Calibration::several_set, random);
 
   Touches touches(options, unit, plain);
   parts.zeroes.touch(0, smallest);
@@ -415,6 +404,15 @@ void scale(Calibration &c, double unit_ns) {
 }
 
 } // namespace
+
+void make_sieve(MutableBytes blocks, unsigned set_of_32, std::mt19937_64 &random) {
+  for (std::size_t at = 0; at < blocks.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t bits = 0; // from the lowest digit on: each halves what is set or what is not
+    for (unsigned digit = 0; digit < 5; ++digit)
+      bits = (set_of_32 >> digit & 1) != 0 ? bits | random() : bits & random();
+    std::memcpy(&blocks[at], &bits, sizeof bits);
+  }
+}
 
 Result<Calibration> measure(const MeasureOptions &options) {
   const double start = cpu_ns();

@@ -13,6 +13,9 @@
 #pragma once
 
 #include "control/plan/calibration.hpp"
+#include "weir/base/bits.hpp"
+
+#include <random>
 
 namespace weir::plan {
 
@@ -23,6 +26,9 @@ struct MeasureOptions {
   std::uint64_t seed = 0x5EED;
   unsigned rounds = 9; // of touch; work has three times as many
 };
+
+// Blocks of a filter of which so many of 32 bits are set, at random: a question finds its eight bits by sieve_share().
+void make_sieve(MutableBytes blocks, unsigned set_of_32, std::mt19937_64 &random);
 
 // Fails when there is no memory for even a small table, or the images do not come out.
 [[nodiscard]] Result<Calibration> measure(const MeasureOptions &options);

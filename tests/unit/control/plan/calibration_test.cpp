@@ -2,12 +2,16 @@
 #include "control/plan/calibration.hpp"
 #include "control/plan/measure.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/filter/split_block_bloom.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace weir::plan::calibration_test {
 namespace {
@@ -173,6 +177,24 @@ TEST(Measurement, gives_every_figure_and_costs_that_rise_with_the_bytes) {
     for (std::size_t i = 1; i < touch.size(); ++i) EXPECT_GE(touch[i].ns, touch[i - 1].ns);
   }
   EXPECT_GT(c->build_ns, 1);
+}
+
+TEST(Measurement, sieves_let_through_what_the_model_takes_them_to) {
+  EXPECT_NEAR(sieve_share(Calibration::few_set), Work::few_hits, 0.02 * Work::few_hits);
+  EXPECT_NEAR(64 * Calibration::several_share, 9, 0.2);
+  const std::uint64_t seed = test::seed_or(31);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  for (const unsigned set : {Calibration::few_set, Calibration::several_set}) {
+    std::vector<filter::Block> blocks(4096);
+    make_sieve({reinterpret_cast<std::byte *>(blocks.data()), blocks.size() * sizeof(filter::Block)}, set,
+               random);
+    const filter::SplitBlockBloom sieve{blocks.data(), static_cast<std::uint32_t>(blocks.size())};
+    constexpr unsigned questions = 1'000'000;
+    unsigned accepted = 0;
+    for (unsigned i = 0; i < questions; ++i) accepted += sieve.contains_mixed(random()) ? 1 : 0;
+    EXPECT_NEAR(accepted, sieve_share(set) * questions, 0.05 * sieve_share(set) * questions) << set;
+  }
 }
 
 TEST(Measurement, takes_no_more_memory_than_it_may) {

@@ -81,6 +81,16 @@ TEST(CostModel, a_second_line_behind_a_filter_waits_alone_too) {
   EXPECT_DOUBLE_EQ(second_line_ns(Work::few_hits, false, 64 * mib, c), Work::few_hits * 20);
   EXPECT_NEAR(second_line_ns(Work::few_hits, true, 64 * mib, c), 1, 1e-9);
   EXPECT_DOUBLE_EQ(second_line_ns(0, true, 64 * mib, c), 0);
+  // And so does that of a whole plan.
+  const Sizes s = sizes_of(Family::ipv4, 20'000'000);
+  constexpr double h = 0.1;
+  const double second = h * (s.lines.hit - 1) + (1 - h) * s.front_rate * (s.lines.absent - 1);
+  const double waits = c.some_touch_ns(second, Path::line, s.inline_bits.bytes2);
+  ASSERT_GT(waits, 2 * second * c.touch_ns(Path::line, s.inline_bits.bytes2));
+  EXPECT_NEAR(cost_of(Family::ipv4, s, h, bloom, c).memory_ns,
+              c.some_touch_ns(h + (1 - h) * s.front_rate, Path::line, s.inline_bits.bytes1) + waits +
+                  c.touch_ns(Path::block, s.front_bytes),
+              1e-9);
 }
 
 TEST(CostModel, a_burst_pays_for_its_first_hit_early_and_for_the_others_evenly) {

@@ -128,6 +128,19 @@ TEST(HostHome, is_words_where_bytes_decide) {
   EXPECT_NE(weigh_homes(beside_prefixes(entries, 3000), 0.5, slow).home, HostHome::words);
 }
 
+TEST(HostHome, pays_for_the_memory_of_each_line_of_a_map) {
+  const auto entries = clustered(1'500'000);
+  const Calibration slow = with_slow_memory(4), slower = with_slow_memory(8);
+  const HomeChoice now = weigh_homes(entries, 1, slow), then = weigh_homes(entries, 1, slower);
+  for (const std::size_t map : {1, 2}) {
+    const MapShape shape = map_shape(entries, now.costs[map].home == HostHome::points);
+    ASSERT_GT(shape.lines_hit, 1.5);
+    const std::uint64_t bytes = shape.lines * 64;
+    const double more = slower.touch_ns(Path::line, bytes) - slow.touch_ns(Path::line, bytes);
+    EXPECT_NEAR(then.costs[map].ns - now.costs[map].ns, more * shape.lines_hit, 1e-9);
+  }
+}
+
 // Beside words that take as long, blocks of a filter are made cheaper and cheaper.
 TEST(HostHome, is_a_table_behind_a_filter_only_where_that_saves_a_tenth) {
   const auto entries = anywhere(1'500'000);

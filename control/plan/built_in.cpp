@@ -20,6 +20,9 @@ Calibration built_in_calibration() {
   c.work_of(Family::ipv6, chain) = {2.6, 3.0, 7.1, 8.0};
   c.work_of(Family::ipv6, bloom) = {2.1, 2.8, 8.9, 12.7};
   c.work_of(Family::ipv6, both) = {2.0, 2.8, 8.4, 11.8};
+  c.in_words = {2.1, 2.2, 2.4, 2.2};
+  c.in_ranges = {2.4, 2.8};
+  c.in_points = {2.6, 3.1};
   const auto touch = [&c](Path path, std::vector<TouchPoint> points) {
     c.touch[static_cast<std::size_t>(path)] = std::move(points);
   };

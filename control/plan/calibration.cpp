@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 namespace weir::plan {
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *first_line = "weir-calibration 4";
+constexpr const char *first_line = "weir-calibration 5";
 constexpr const char *remedy = "delete the file, it is measured again";
 
 std::size_t index_of(Family family) noexcept { return family == Family::ipv6 ? 1 : 0; }
@@ -39,7 +40,8 @@ public:
       if (!line.empty() && !take(line))
         return fail(Errc::parse, fmt::format("{}:{}: \"{}\" has no meaning here; {}", file_.string(), number_,
                                              line.substr(0, 80), remedy));
-    if (works_ != 8 || std::ranges::any_of(calibration_.touch, [](const auto &t) { return t.size() < 2; }) ||
+    if (works_.size() != 11 ||
+        std::ranges::any_of(calibration_.touch, [](const auto &t) { return t.size() < 2; }) ||
         calibration_.processor.empty())
       return fail(Errc::parse,
                   fmt::format("{}:{}: the file is cut short; {}", file_.string(), number_, remedy));
@@ -70,7 +72,9 @@ private:
     if (key == "build_ns") return words >> c.build_ns && sound(c.build_ns);
     if (key == "took_ms") return words >> c.took_ms && sound(c.took_ms);
     if (key == "touch") return take_touch(words);
-    return key == "work" && take_work(words);
+    if (key == "work") return take_work(words);
+    if (key == "words") return take(words, c.in_words) && works_.insert(key).second;
+    return key == "map" && take_map(words);
   }
 
   bool take_touch(std::istream &words) {
@@ -85,20 +89,29 @@ private:
     return true;
   }
 
+  static bool take(std::istream &words, Work &work) {
+    words >> work.absent >> work.few >> work.even >> work.hit;
+    return words && std::ranges::all_of(std::array{work.absent, work.few, work.even, work.hit}, sound);
+  }
+
+  bool take_map(std::istream &words) {
+    std::string hosts;
+    words >> hosts;
+    MapWork &map = hosts == "points" ? calibration_.in_points : calibration_.in_ranges;
+    return (hosts == "ranges" || hosts == "points") && words >> map.near >> map.far && sound(map.near) &&
+           sound(map.far) && works_.insert(hosts).second;
+  }
+
   bool take_work(std::istream &words) {
     std::string family, front, predictor;
     Work work;
-    if (!(words >> family >> front >> predictor >> work.absent >> work.few >> work.even >> work.hit))
-      return false;
-    for (const double ns : {work.absent, work.few, work.even, work.hit})
-      if (!sound(ns)) return false;
+    if (!(words >> family >> front >> predictor) || !take(words, work)) return false;
     for (const Option &option : all_options)
       for (const Family f : {Family::ipv4, Family::ipv6})
         if (family == name_of_family(index_of(f)) && front == name_of(option.front_filter) &&
             predictor == name_of(option.predictor)) {
           calibration_.work_of(f, option) = work;
-          ++works_;
-          return true;
+          return works_.insert(fmt::format("{} {} {}", family, front, predictor)).second;
         }
     return false;
   }
@@ -106,7 +119,8 @@ private:
   std::istringstream in_;
   fs::path file_;
   Calibration calibration_;
-  unsigned number_ = 1, works_ = 0;
+  unsigned number_ = 1;
+  std::set<std::string> works_; // that have been told, each once
 };
 
 std::string first_field(const fs::path &file, const std::string &name) {
@@ -231,6 +245,10 @@ std::string to_text(const Calibration &c) {
                           name_of(option.front_filter), name_of(option.predictor), w.absent, w.few, w.even,
                           w.hit);
     }
+  text += fmt::format("words {:.3f} {:.3f} {:.3f} {:.3f}\n", c.in_words.absent, c.in_words.few,
+                      c.in_words.even, c.in_words.hit);
+  text += fmt::format("map ranges {:.3f} {:.3f}\nmap points {:.3f} {:.3f}\n", c.in_ranges.near,
+                      c.in_ranges.far, c.in_points.near, c.in_points.far);
   for (const Path path : all_paths)
     for (const TouchPoint &point : c.touch[static_cast<std::size_t>(path)])
       text += fmt::format("touch {} {} {:.3f}\n", name_of(path), point.bytes, point.ns);

@@ -2,7 +2,8 @@
 // cost model (cost.hpp).
 //
 //   work    ns of one question with everything in the nearest caches, for each family, front filter
-//           and predictor, at no hits, one in a burst, half and all: the slope and the humps of mispredicted branches
+//           and predictor, at no hits, one in a burst, half and all: the slope and the humps of mispredicted branches; the same of
+//           IPv4 hosts in words, and of a range map, whose /16 is in L1 or is not
 //   touch   further ns for a line at random out of so many bytes, by the way it is reached: a line of a
 //           table, a block of a front filter, a line behind a chained predictor with its bits, a block of a filter of
 //           a sixth of the bytes and a line for one of a burst's questions alone, which it let through, or for
@@ -54,6 +55,11 @@ struct Work {                                  // ns of a question
   [[nodiscard]] double at(double hit_ratio) const noexcept;
 };
 
+// ns of a question that one line of a range map of IPv4 answers.
+struct MapWork {
+  double near = 0, far = 0; // its /16 is in L1; it is any of all
+};
+
 enum class Path : std::uint8_t { line, block, chained, few, several };
 inline constexpr std::array<Path, 5> all_paths{Path::line, Path::block, Path::chained, Path::few,
                                                Path::several};
@@ -85,6 +91,8 @@ struct Calibration {
   std::uint64_t seed = 0; // of the measurement
   std::uint64_t l2_bytes = 0, l3_bytes = 0;
   std::array<std::array<std::array<Work, 2>, 2>, 2> work{};    // [family][front filter][predictor]
+  Work in_words;                                               // hosts of IPv4 in one word each
+  MapWork in_ranges, in_points;                                // of a map whose lines have such hosts
   std::array<std::vector<TouchPoint>, all_paths.size()> touch; // [path], by rising bytes, ns never falling
   double build_ns = 0;
   double took_ms = 0;    // the measurement

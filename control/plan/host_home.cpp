@@ -181,17 +181,18 @@ std::string why(const HomeChoice &choice, bool prefixes) {
   const bool less = cost(HostHome::table).ns < cost(choice.home).ns;
   return fmt::format("that takes {:.1f} ns, a table{}{} {:.1f}{}", cost(choice.home).ns, filtered,
                      prefixes ? " and the map of the prefixes" : "", cost(HostHome::table).ns,
-                     less ? fmt::format(", not {:.0f} % less", filtered_table_saving_min * 100) : "");
+                     less ? fmt::format(", not {:.0f} % less", table_saving_min * 100) : "");
 }
 
 // Nothing: too many of the hosts are on lists that words cannot name.
-std::optional<HomeCost> words_cost(std::span<const EntryV4> entries, std::uint64_t hosts, double work,
+std::optional<HomeCost> words_cost(std::span<const EntryV4> entries, std::uint64_t hosts, double hit_ratio,
                                    const Calibration &calibration) {
   const build::WordSize size = build::word_size(entries);
   if (size.keys_behind > hosts / 16) return std::nullopt;
   const std::uint64_t bytes = build::word_bytes(size.lines);
-  return HomeCost{
-      .home = HostHome::words, .ns = 0.68 * work + calibration.touch_ns(Path::line, bytes), .bytes = bytes};
+  return HomeCost{.home = HostHome::words,
+                  .ns = calibration.in_words.at(hit_ratio) + calibration.touch_ns(Path::line, bytes),
+                  .bytes = bytes};
 }
 
 } // namespace
@@ -221,13 +222,13 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
   HomeChoice choice;
   choice.costs.push_back(table_cost(hosts, h, calibration));
   choice.costs[0].ns = beside_prefixes(choice.costs[0].ns);
-  const double table = choice.costs[0].ns / (choice.costs[0].filtered ? 1 - filtered_table_saving_min : 1);
   const double cells_asked = 1 - h + h * std::min(1.0, static_cast<double>(cells.with_hosts()) / cells_in_l1);
   for (const HostHome home : {HostHome::ranges, HostHome::points}) {
     const bool points = home == HostHome::points;
     const MapShape shape = map_shape(entries, points);
     const double again = h * (shape.lines_hit - 1) + (1 - h) * (shape.lines_absent - 1);
-    const double ns = work * ((points ? 0.97 : 0.85) + 0.1 * cells_asked + 1.4 * again) +
+    const MapWork &of = points ? calibration.in_points : calibration.in_ranges;
+    const double ns = of.near + cells_asked * (of.far - of.near) + 1.4 * work * again +
                       (1 + again) * touch(shape.lines * cache_line_bytes);
     choice.costs.push_back(
         {.home = home,
@@ -235,23 +236,28 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
          .bytes = shape.bytes,
          .lines_a_cell = static_cast<double>(shape.lines) / static_cast<double>(cells.with_hosts())});
   }
+  const double beside_words = choice.costs[0].ns / (1 - table_saving_min);
+  double beside_maps = choice.costs[0].filtered ? beside_words : choice.costs[0].ns;
   if (words_may_be)
-    if (auto words = words_cost(entries, hosts, work, calibration)) {
+    if (auto words = words_cost(entries, hosts, h, calibration)) {
       words->ns = beside_prefixes(words->ns);
+      if (words->ns < beside_words) {
+        choice.home = HostHome::words;
+        beside_maps = words->ns;
+      }
       choice.costs.push_back(*words);
     }
-  double least = table;
+  double least = beside_maps * (1 - map_saving_min);
   bool held_back = false; // a map that a dynamic list would change slowly
-  for (const HomeCost &cost : choice.costs) {
-    const bool in_map = cost.home == HostHome::ranges || cost.home == HostHome::points;
-    const double most = table * (1 - (in_map ? map_saving_min : words_saving_min));
-    if (cost.home == HostHome::table || cost.ns >= least || cost.ns >= most) continue;
-    if (in_map && has_dynamic && !prefixes && cost.lines_a_cell > lines_a_cell_max) {
+  for (const HomeCost &map : choice.costs) {
+    const bool in_map = map.home == HostHome::ranges || map.home == HostHome::points;
+    if (!in_map || map.ns >= least) continue;
+    if (has_dynamic && !prefixes && map.lines_a_cell > lines_a_cell_max) {
       held_back = true;
       continue;
     }
-    least = cost.ns;
-    choice.home = cost.home;
+    least = map.ns;
+    choice.home = map.home;
   }
   choice.why = why(choice, prefixes);
   if (held_back) choice.why += "; a range map is faster, but a dynamic list changes slowly there";

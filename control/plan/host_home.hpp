@@ -8,19 +8,18 @@
 //           + 0.45 w A B                 both in a burst
 //           + 0.35 (A - a) (t - w)       a burst that waits for few lines
 //           + 2 w a (1 - a)              branches that cannot be predicted
-//   map     0.85 w, points 0.97 w        one line, in cache
-//         + 0.1 w c                      its /16
+//   map     near + c (far - near)        one line, in cache, of ranges or of points; its /16 in L1 or not
 //         + touch(all lines) lines
 //         + 1.4 w (lines - 1)            a line of the map that another line leads to, which is known late
-//   words   0.68 w + touch(lines)        in place of t
+//   words   work of words + touch(lines) in place of t
 //
 //   w       work of a question to a small table, at the share of hits
 //   a, b    shares of the questions that ask the table, and the map of the prefixes alone; A, B: of bursts of 64 that do
 //   c       share of the questions whose /16 is not in L1
 //   lines   of the map for an answer: for hosts and for addresses at random, by the share of hits
 //
-// The factors are those of one processor (docs/decisions.md, "Hosts in the map"); w and touch() are measured where the
-// planner runs. How many lines the map has, and an answer takes, is counted in one pass over the entries.
+// The factors are those of one processor (docs/decisions.md, "Hosts in the map"); work, near, far and touch() are measured
+// where the planner runs. How many lines the map has, and an answer takes, is counted in one pass over the entries.
 #pragma once
 
 #include "control/plan/calibration.hpp"
@@ -66,9 +65,10 @@ struct HomeChoice {
   return "table";
 }
 
-// What a map or words have to save. Hosts in a table come and go five times as fast as in a map and more; words are no
-// slower to change. But a table behind a filter, whose cost is predicted less well, itself has to save something beside them.
-inline constexpr double map_saving_min = 0.05, words_saving_min = 0.03, filtered_table_saving_min = 0.1;
+// What a map has to save beside a table and beside words, where hosts come and go five times as fast and more. A table itself has to
+// save something beside words, which are changed as fast and take two thirds of the bytes, and so has one behind a filter, whose cost
+// is predicted less well, beside a map.
+inline constexpr double map_saving_min = 0.05, table_saving_min = 0.1;
 
 // Beside a dynamic list hosts that stand alone go into a map only where more than
 // some 100,000 can come a second (measured: points of 3 million, 4.8 lines, 130,000 to 170,000).

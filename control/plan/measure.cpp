@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <ranges>
+#include <tuple>
 
 namespace weir::plan {
 namespace {
@@ -153,6 +153,7 @@ Questions make_questions(const Rules &rules, double hit_ratio, std::mt19937_64 &
     questions.v4.push_back(
         byteswap32(hit ? rules.v4[reduce(place, static_cast<std::uint32_t>(rules.v4.size()))].host
                        : static_cast<std::uint32_t>(other)));
+    if (rules.v6.empty()) continue;
     const auto &v6 = rules.v6[reduce(place, static_cast<std::uint32_t>(rules.v6.size()))];
     questions.v6.push_back(hit ? table::KeyV6::load(v6.address.data()) : table::KeyV6{r, other});
   }
@@ -165,10 +166,12 @@ struct SmallImage {
   double build_ns = 0; // a key, asking included
 };
 
-Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6) {
+Result<SmallImage> make_image(const Rules &rules, Option option, bool with_v6,
+                              build::HostHome home = build::HostHome::table) {
   build::BuildInput input;
   input.lists = {{.name = "measured", .number = 0, .side = Side::deny}};
   input.deny.v4 = rules.v4;
+  input.deny.hosts_v4 = home;
   if (with_v6) input.deny.v6 = rules.v6;
   input.deny.front_filter = option.front_filter == FrontFilter::split_block_bloom;
   input.deny.predictor = option.predictor;
@@ -204,12 +207,60 @@ private:
   double fastest_ = std::numeric_limits<double>::max();
 };
 
-// A question and where its figure goes, in units first.
-struct Contender {
-  std::function<double()> run;
-  double *figure = nullptr;
-  std::vector<Sample> samples = {};
+// Small images that take turns, each asked beside the unit.
+class WorkRace {
+public:
+  WorkRace(Unit &unit, const image::ImageView &plain) : unit_(unit), plain_(plain) {}
+
+  Result<const image::ImageView *> add_image(const Rules &rules, Option option, build::HostHome home) {
+    images_.push_back(std::make_unique<SmallImage>(TRY(make_image(rules, option, true, home))));
+    return &images_.back()->view;
+  }
+  // `figure`: of a question, in units. `times`: asked in each turn, of which the last one counts.
+  void add(const image::ImageView *view, const Questions &asked, Family family, double *figure,
+           unsigned times = 1) {
+    contenders_.push_back({view, &asked, family, figure, times, {}});
+  }
+
+  void run(unsigned rounds) {
+    for (unsigned round = 0; round <= rounds; ++round) // round 0 warms up
+      for (Contender &c : contenders_) {
+        const double before = unit_.run(pipeline_, plain_);
+        double ns = 0;
+        for (unsigned i = 0; i < c.times; ++i) ns = pipeline_.run(*c.view, *c.asked, c.family);
+        const double after = unit_.run(pipeline_, plain_);
+        if (round > 0) c.samples.push_back({2 * ns / (before + after), apart(before, after)});
+      }
+    for (Contender &c : contenders_) *c.figure = steady_median(std::move(c.samples));
+  }
+
+private:
+  struct Contender {
+    const image::ImageView *view;
+    const Questions *asked;
+    Family family;
+    double *figure;
+    unsigned times;
+    std::vector<Sample> samples;
+  };
+
+  Unit &unit_;
+  const image::ImageView &plain_;
+  Pipeline pipeline_;
+  std::vector<std::unique_ptr<SmallImage>> images_;
+  std::vector<Contender> contenders_;
 };
+
+// Hosts that fill a line of a range map with each /21, in two /16s: `home` says how.
+Rules make_full_lines(build::HostHome home) {
+  constexpr std::uint32_t part = 2048, parts = 64;
+  const std::uint32_t hosts = home == build::HostHome::points ? 14 : 7; // a range ends as well
+  Rules rules;
+  for (std::uint32_t p = 0; p < parts; ++p)
+    for (std::uint32_t i = 1; i <= hosts; ++i)
+      rules.v4.push_back({.host = (10u << 24) + p * part + i * (part / (hosts + 1))});
+  return rules;
+}
 
 // Works in units.
 Status measure_work(const MeasureOptions &options, const Rules &rules, std::mt19937_64 &random, Unit &unit,
@@ -219,28 +270,28 @@ Status measure_work(const MeasureOptions &options, const Rules &rules, std::mt19
   std::vector<Questions> questions;
   for (const auto &[hit_ratio, figure] : points)
     questions.push_back(make_questions(rules, hit_ratio, random));
-  std::vector<std::unique_ptr<SmallImage>> images;
-  std::vector<Contender> contenders;
-  Pipeline pipeline;
+  WorkRace race(unit, plain);
   for (const Option &option : all_options) {
-    auto image = make_image(rules, option, true);
-    if (!image) return std::unexpected(image.error());
-    images.push_back(std::make_unique<SmallImage>(std::move(*image)));
-    const image::ImageView &view = images.back()->view;
+    const auto *const view = TRY(race.add_image(rules, option, build::HostHome::table));
     for (std::size_t at = 0; at < std::size(points); ++at)
-      for (const Family family : {Family::ipv4, Family::ipv6}) {
-        const Questions &asked = questions[at];
-        contenders.push_back(
-            {.run = [&pipeline, &view, &asked, family] { return pipeline.run(view, asked, family); },
-             .figure = &(out.work_of(family, option).*points[at].second)});
-      }
+      for (const Family family : {Family::ipv4, Family::ipv6})
+        race.add(view, questions[at], family, &(out.work_of(family, option).*points[at].second));
   }
-  for (unsigned round = 0; round <= 3 * options.rounds; ++round) // round 0 warms up
-    for (Contender &c : contenders) {
-      const double before = unit.run(pipeline, plain), ns = c.run(), after = unit.run(pipeline, plain);
-      if (round > 0) c.samples.push_back({2 * ns / (before + after), apart(before, after)});
-    }
-  for (Contender &c : contenders) *c.figure = steady_median(std::move(c.samples));
+  const auto *const words = TRY(race.add_image(rules, {}, build::HostHome::words));
+  for (std::size_t at = 0; at < std::size(points); ++at)
+    race.add(words, questions[at], Family::ipv4, &(out.in_words.*points[at].second));
+  Questions of_ranges, of_points;
+  for (const auto &[home, asked, work] : {std::tuple{build::HostHome::ranges, &of_ranges, &out.in_ranges},
+                                          {build::HostHome::points, &of_points, &out.in_points}}) {
+    const Rules hosts = make_full_lines(home);
+    const auto *const map = TRY(race.add_image(hosts, {}, home));
+    *asked = make_questions(hosts, 1, random);
+    // Its cells have left the second cache since its last turn, which they do not under a load.
+    constexpr unsigned times = 2;
+    race.add(map, *asked, Family::ipv4, &work->near, times);
+    race.add(map, questions[0], Family::ipv4, &work->far, times);
+  }
+  race.run(3 * options.rounds);
   return {};
 }
 
@@ -384,6 +435,7 @@ Status measure_touch(const MeasureOptions &options, Unit &unit, const image::Ima
 
   Touches touches(options, unit, plain);
   parts.zeroes.touch(0, smallest);
+  for (auto &points : out.touch) points.push_back({smallest, 0});
   for (std::uint64_t bytes = first; bytes <= largest; bytes *= 2) {
     parts.zeroes.touch(bytes > cached_bytes_max ? bytes / 2 : 0, bytes); // the lower half is there already
     const auto more = touches.over(bytes, smallest, parts);
@@ -394,11 +446,16 @@ Status measure_touch(const MeasureOptions &options, Unit &unit, const image::Ima
 }
 
 // From units to nanoseconds.
+void scale(Work &work, double unit_ns) {
+  for (double *figure : {&work.absent, &work.few, &work.even, &work.hit}) *figure *= unit_ns;
+}
 void scale(Calibration &c, double unit_ns) {
   for (auto &families : c.work)
     for (auto &filters : families)
-      for (Work &work : filters)
-        for (double *figure : {&work.absent, &work.few, &work.even, &work.hit}) *figure *= unit_ns;
+      for (Work &work : filters) scale(work, unit_ns);
+  scale(c.in_words, unit_ns);
+  for (double *figure : {&c.in_ranges.near, &c.in_ranges.far, &c.in_points.near, &c.in_points.far})
+    *figure *= unit_ns;
   for (auto &points : c.touch)
     for (TouchPoint &point : points) point.ns *= unit_ns;
 }

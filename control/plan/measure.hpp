@@ -1,7 +1,7 @@
 // The measurement behind a Calibration: two to three seconds of lookups on one core, through the
 // pipeline that the dataplane runs.
 //
-//   work    small real images, in cache, one for each candidate
+//   work    small real images, in cache, one for each candidate, one of hosts in words and two of hosts in range maps
 //   touch   the same pipeline over ever larger tables of empty lines, plain and behind a chained
 //           predictor, and over ever larger empty front filters: each question touches one line or
 //           block, and what it takes beyond the smallest is its price; and over tables behind front filters of a

@@ -291,8 +291,14 @@ void name_stack(Plan &plan) {
 void weigh_stack(Plan &plan, const build::BuildInput &input, const config::Config &config,
                  const Circumstances &now) {
   if (config.compact || config.front_filter != config::FrontFilter::automatic) return;
-  if (plan.target == build::Target::p4) return; // costs are those of the other target
-  if (plan.tables[0].hosts_in_words) return;
+  if (plan.target == build::Target::p4) { // costs are those of the other target
+    plan.deny_filter.why = "target p4 has none unless the configuration asks for it";
+    return;
+  }
+  if (plan.tables[0].hosts_in_words) {
+    plan.deny_filter.why = "hosts in words have no filter in front";
+    return;
+  }
   const auto chosen = std::ranges::find_if(plan.candidates, [](const Candidate &c) { return c.cost.chosen; });
   if (chosen == plan.candidates.end()) return;
   plan.deny_filter = weigh_front_stack(

@@ -65,7 +65,7 @@ TEST(Calibration, a_fault_names_file_line_value_and_remedy) {
   const auto broken = parse_calibration(text, "/state/calibration.ordinary");
   ASSERT_FALSE(broken);
   const std::string &message = broken.error().message;
-  EXPECT_NE(message.find("/state/calibration.ordinary:16:"), std::string::npos) << message;
+  EXPECT_NE(message.find("/state/calibration.ordinary:19:"), std::string::npos) << message;
   EXPECT_NE(message.find("touch line 12ab"), std::string::npos) << message;
   EXPECT_NE(message.find("delete the file"), std::string::npos) << message;
 }
@@ -78,12 +78,17 @@ TEST(Calibration, figures_that_cannot_be_are_refused) {
     return parse_calibration(text, "f").has_value();
   };
   EXPECT_TRUE(with("seed 7", "seed 8"));
-  EXPECT_FALSE(with("weir-calibration 4", "weir-calibration 3"));
+  EXPECT_FALSE(with("weir-calibration 5", "weir-calibration 4"));
   EXPECT_FALSE(with("touch line 4096", "touch line 1024")) << "sizes rise";
   EXPECT_FALSE(with("touch block 1024 0", "touch block 1024 -1"));
   EXPECT_FALSE(with("touch chained 1024 0", "touch chained 1024 3")) << "more bytes are not faster";
   EXPECT_FALSE(with("pages ordinary", "pages large"));
   EXPECT_FALSE(with("work ipv4", "work ipv5"));
+  EXPECT_FALSE(with("words 2.1", "words -1"));
+  EXPECT_FALSE(with("map ranges 2.4", "map ranges 2.4e9"));
+  EXPECT_FALSE(with("map ranges", "map lines"));
+  EXPECT_FALSE(with("map points", "map ranges")) << "told twice, and the other not";
+  EXPECT_FALSE(with("words ", "seed ")) << "not told at all";
   EXPECT_FALSE(parse_calibration(good.substr(0, good.size() / 2), "f")) << "cut short";
   EXPECT_FALSE(parse_calibration("", "f"));
 }
@@ -171,8 +176,12 @@ TEST(Measurement, gives_every_figure_and_costs_that_rise_with_the_bytes) {
       EXPECT_GT(c->work_of(family, option).even, 0);
       EXPECT_GT(c->work_of(family, option).hit, 0);
     }
+  for (const double ns : {c->in_words.absent, c->in_words.few, c->in_words.even, c->in_words.hit,
+                          c->in_ranges.near, c->in_ranges.far, c->in_points.near, c->in_points.far})
+    EXPECT_GT(ns, 0);
   for (const std::vector<TouchPoint> &touch : c->touch) {
-    ASSERT_GE(touch.size(), 8u);
+    ASSERT_GE(touch.size(), 9u);
+    EXPECT_EQ(touch.front().ns, 0) << "the smallest, which others are beyond";
     EXPECT_EQ(touch.back().bytes, 8u << 20);
     for (std::size_t i = 1; i < touch.size(); ++i) EXPECT_GE(touch[i].ns, touch[i - 1].ns);
   }

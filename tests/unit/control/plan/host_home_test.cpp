@@ -141,6 +141,55 @@ TEST(HostHome, pays_for_the_memory_of_each_line_of_a_map) {
   }
 }
 
+// All figures of words and of maps are those that were measured.
+TEST(HostHome, costs_what_hosts_there_were_measured_to_cost) {
+  const auto entries = anywhere(1'500'000), row = in_a_row(1'500'000);
+  Calibration c = built_in_calibration();
+  c.touch.fill({{1024, 0}});
+  c.in_words = {3, 4, 6, 5};
+  c.in_ranges = {2, 7};
+  c.in_points = {1, 9};
+  for (const double hits : {0.0, 0.5, 1.0}) {
+    const HomeChoice choice = weigh_homes(entries, hits, c);
+    EXPECT_DOUBLE_EQ(choice.costs.back().ns, hits == 0 ? 3 : hits == 1 ? 5 : 6);
+  }
+  const auto maps = [&](double hits) { return weigh_homes(row, hits, c).costs; };
+  EXPECT_DOUBLE_EQ(maps(0)[1].ns, 7) << "any /16";
+  EXPECT_DOUBLE_EQ(maps(0)[2].ns, 9);
+  EXPECT_NEAR(maps(1)[1].ns, 2, 0.1) << "one of 23";
+  EXPECT_NEAR(maps(1)[2].ns, 1, 0.1);
+}
+
+TEST(HostHome, is_words_unless_a_table_saves_a_tenth) {
+  const auto entries = anywhere(200'000);
+  for (const auto &[work, home] :
+       {std::pair{8.9, HostHome::table}, {9.1, HostHome::words}, {12.0, HostHome::words}}) {
+    Calibration c = built_in_calibration();
+    c.touch.fill({{1024, 0}});
+    for (const Option &option : all_options) c.work_of(Family::ipv4, option) = {work, work, work, work};
+    c.in_words = {10, 10, 10, 10};
+    c.in_ranges = c.in_points = {20, 20};
+    EXPECT_EQ(weigh_homes(entries, 1, c).home, home) << work;
+  }
+}
+
+TEST(HostHome, is_a_map_where_that_saves_a_twentieth_beside_the_better_of_the_others) {
+  const auto row = in_a_row(200'000);
+  const auto home_of_row = [&](double table, double words, double map) {
+    Calibration c = built_in_calibration();
+    c.touch.fill({{1024, 0}});
+    for (const Option &option : all_options) c.work_of(Family::ipv4, option) = {table, table, table, table};
+    c.in_words = {words, words, words, words};
+    c.in_ranges = {map, map};
+    c.in_points = {30, 30};
+    return weigh_homes(row, 1, c).home;
+  };
+  EXPECT_EQ(home_of_row(20, 10, 9.4), HostHome::ranges);
+  EXPECT_EQ(home_of_row(20, 10, 9.6), HostHome::words);
+  EXPECT_EQ(home_of_row(10, 20, 9.4), HostHome::ranges);
+  EXPECT_EQ(home_of_row(10, 20, 9.6), HostHome::table);
+}
+
 // Beside words that take as long, blocks of a filter are made cheaper and cheaper.
 TEST(HostHome, is_a_table_behind_a_filter_only_where_that_saves_a_tenth) {
   const auto entries = anywhere(1'500'000);

@@ -52,6 +52,7 @@ TEST(PlanP4, has_a_chained_predictor_everywhere_and_no_front_filter) {
   EXPECT_EQ(plan.predictor.chosen, "chained");
   EXPECT_EQ(plan.predictor.why, "target p4 has no other");
   EXPECT_EQ(plan.front_filter.chosen, "none");
+  EXPECT_EQ(plan.deny_filter.why, "target p4 has none unless the configuration asks for it");
   EXPECT_EQ(plan.tables[0].lines_absent, 1) << "one line answers any key";
   EXPECT_NE(to_text(plan).find("target p4"), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(to_json(plan)).at("target"), "p4");

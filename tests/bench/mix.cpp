@@ -1,5 +1,5 @@
 // What prefixes cost those who mainly list hosts: hosts and prefixes together against the hosts alone, each under its
-// best plan.
+// best plan, and against the best table of the hosts alone.
 //
 //   600k hosts and 3,000 prefixes   of ten lengths, as firehol publishes them. 5 % of the queries hit, half of
 //                                   them hosts and half prefixes; the others lie in no /24 with a prefix
@@ -17,8 +17,9 @@
 namespace weir::bench {
 namespace {
 
-constexpr const char *firehol_row = "600k hosts and 3,000 prefixes / hosts alone, best plan of each",
-                     *geo_row = "10M hosts and geo / hosts alone, best plan of each";
+constexpr const char *firehol_row = "600k hosts and 3,000 prefixes / hosts alone",
+                     *geo_row = "10M hosts and geo / hosts alone", *of_plans = ", best plan of each",
+                     *of_table = " in a table";
 constexpr double ratio_floor = 0.9, firehol_aim = 1, geo_aim = 1.2;
 
 class Mix {
@@ -68,22 +69,30 @@ private:
   std::vector<build::EntryV4> entries_;
 };
 
-// And all in the range map.
-std::vector<PlanShape> with_maps(std::span<const PlanShape> shapes) {
+// And hosts in words, and all in the range map.
+std::vector<PlanShape> with_other_homes(std::span<const PlanShape> shapes) {
   std::vector<PlanShape> out(shapes.begin(), shapes.end());
+  out.push_back(words_shape());
   out.push_back({"map of ranges", {}, 0, 0, build::HostHome::ranges});
   out.push_back({"map of points", {}, 0, 0, build::HostHome::points});
   return out;
 }
 
-Figure race(const Options &options, const Mix &mix, std::span<const PlanShape> shapes, JsonLines &lines,
+struct Ratios {
+  Figure of_plans,
+      of_table; // hosts and prefixes to hosts alone: by the best plan of each; to those in a table
+};
+
+// Tables come first among `shapes`, maps last.
+Ratios race(const Options &options, const Mix &mix, std::span<const PlanShape> shapes, JsonLines &lines,
             Grid &grid) {
   std::vector<Candidate> with, alone;
   {
     const auto hosts = make_entries(mix.hosts());
     for (const PlanShape &shape : shapes) {
       with.emplace_back(shape, mix.entries(), std::span<const build::EntryV6>{}, mix.lists());
-      if (shape.home != build::HostHome::table) continue; // hosts alone have no map
+      const bool in_map = shape.home == build::HostHome::ranges || shape.home == build::HostHome::points;
+      if (in_map) continue; // random hosts alone are no faster there
       alone.emplace_back(shape, hosts, std::span<const build::EntryV6>{});
     }
   }
@@ -96,7 +105,7 @@ Figure race(const Options &options, const Mix &mix, std::span<const PlanShape> s
     contenders.push_back(
         {"hosts, " + c.name(), [&](unsigned r) { return c.lookup().run(hosts.of(r)); }, false});
   const auto outcomes = compete(contenders, a_round, options.rounds());
-  const std::size_t n = with.size(), others = alone.size();
+  const std::size_t n = with.size(), others = alone.size(), tables = others - 1;
 
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t beside = n + (i < others ? i : fastest(outcomes, n, n + others) - n);
@@ -113,7 +122,18 @@ Figure race(const Options &options, const Mix &mix, std::span<const PlanShape> s
                 {"ratio", ratio.median},
                 {"spread_percent", ratio.spread_percent}});
   }
-  return ratio_of(outcomes[fastest(outcomes, 0, n)], outcomes[fastest(outcomes, n, n + others)]);
+  const Outcome &best = outcomes[fastest(outcomes, 0, n)];
+  return {ratio_of(best, outcomes[fastest(outcomes, n, n + others)]),
+          ratio_of(best, outcomes[fastest(outcomes, n, n + tables)])};
+}
+
+void add(const std::string &row, double aim, const Ratios &ratios, std::vector<Standing> &standings) {
+  standings.push_back(standing(row + of_plans, ratio_floor, aim, ratios.of_plans));
+  standings.push_back(standing(row + of_table, ratio_floor, aim, ratios.of_table));
+}
+void leave_out_geo(const std::string &why, std::vector<Standing> &standings) {
+  for (const char *of : {of_plans, of_table})
+    standings.push_back(not_measured(std::string(geo_row) + of, ratio_floor, geo_aim, why));
 }
 
 void bench_mix(const Options &options, std::vector<Standing> &standings) {
@@ -122,21 +142,21 @@ void bench_mix(const Options &options, std::vector<Standing> &standings) {
       {"lists", "candidate", "mix", "hosts alone", "mix / hosts alone", "lines, mix", "lines, hosts alone"},
       {}};
   const PrefixSet<WireV4> few = firehol_like_prefixes();
-  standings.push_back(standing(
-      firehol_row, ratio_floor, firehol_aim,
-      race(options, Mix(600'000, few, Mix::Rest::untouched), with_maps(plan_shapes()), lines, grid)));
+  add(firehol_row, firehol_aim,
+      race(options, Mix(600'000, few, Mix::Rest::untouched), with_other_homes(plan_shapes()), lines, grid),
+      standings);
 
   if (options.quick) {
-    standings.push_back(not_measured(geo_row, ratio_floor, geo_aim, "a quick run mixes 600k hosts alone"));
+    leave_out_geo("a quick run mixes 600k hosts alone", standings);
   } else if (const auto geo = load_geo()) {
     std::vector<PlanShape> shapes; // a front filter pays for itself with neither
     std::ranges::copy_if(plan_shapes(), std::back_inserter(shapes), [](auto &s) { return !s.has_front(); });
-    standings.push_back(
-        standing(geo_row, ratio_floor, geo_aim,
-                 race(options, Mix(10'000'000, geo->v4, Mix::Rest::random), with_maps(shapes), lines, grid)));
+    add(geo_row, geo_aim,
+        race(options, Mix(10'000'000, geo->v4, Mix::Rest::random), with_other_homes(shapes), lines, grid),
+        standings);
   } else {
     fmt::print("\nmix: geo is not measured: {}\n", geo_remedy);
-    standings.push_back(not_measured(geo_row, ratio_floor, geo_aim, geo_remedy));
+    leave_out_geo(geo_remedy, standings);
   }
   show(options, "mix", "hosts and prefixes together, 5 % of the queries aimed, million a second", grid);
 }

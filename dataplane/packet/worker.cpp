@@ -55,6 +55,10 @@ struct Worker::State {
   void leave(Burst &burst) noexcept;
   void lap(CounterId stage) noexcept;
   void size_ring() noexcept;
+  // The place that is `steps` further round the ring, at most a whole turn. Three divisions a burst would be half a cycle a packet.
+  [[nodiscard]] unsigned behind(unsigned place, unsigned steps) const noexcept {
+    return place + steps - (place + steps < ring_size ? 0 : ring_size);
+  }
   void finish_oldest() noexcept;
   void drain() noexcept;
   void rest() noexcept;
@@ -154,9 +158,9 @@ bool Worker::State::poll(const RxQueue &queue) noexcept {
   if (in_flight == 0) size_ring();
   Burst &burst = ring[next];
   if (!receive(queue, burst)) return false;
-  ask_burst(burst, newest_is_probed ? nullptr : &ring[(next + ring_size - 1) % ring_size]);
+  ask_burst(burst, newest_is_probed ? nullptr : &ring[behind(next, ring_size - 1)]);
   lap(CounterId::lookup_cycles);
-  next = (next + 1) % ring_size;
+  next = behind(next, 1);
   ++in_flight;
   newest_is_probed = false;
   if (in_flight == ring_size) finish_oldest();
@@ -185,7 +189,7 @@ bool Worker::State::poll_for_p4(const RxQueue &queue) noexcept {
 }
 
 void Worker::State::finish_oldest() noexcept {
-  Burst &burst = ring[(next + ring_size - in_flight) % ring_size];
+  Burst &burst = ring[behind(next, ring_size - in_flight)];
   if (in_flight == 1 && !newest_is_probed) {
     probe_burst(burst);
     newest_is_probed = true;

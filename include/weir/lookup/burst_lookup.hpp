@@ -97,7 +97,7 @@ public:
     Targets targets;
     aim(targets);
     targets.prefetch_rest();
-    if (v4_.has_late_cells()) v4_.read_late_cells(burst_);
+    read_late_cells();
   }
 
   // send(), and probe_first() of the burst ahead: the lines are prefetched between its probes. Bursts further
@@ -111,7 +111,7 @@ public:
     ahead_ = &ahead;
     ahead.probe(targets);
     targets.prefetch_rest();
-    if (v4_.has_late_cells()) v4_.read_late_cells(burst_);
+    read_late_cells();
     if (third != nullptr) third->probe_prefixes(&ahead, this, third->ahead_);
   }
 
@@ -128,7 +128,8 @@ public:
 
   void finish() noexcept {
     burst_.cost = {};
-    probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr, nullptr);
+    if (way_ != Way::hosts_v4)
+      probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr, nullptr);
     if (follower_ != nullptr) follower_->ahead_ = nullptr;
     by_way([&](auto &family) { family.finish_hosts(burst_); },
            [&](auto &family) { family.finish_prefixes(burst_, holder_of(family, Side::deny)); },
@@ -211,6 +212,9 @@ private:
       busy_ |= family.is_busy(side) ? bit : 0;
       with_prefixes_ |= family.asks_prefixes(side) ? bit : 0;
     });
+  }
+  void read_late_cells() noexcept {
+    if (way_ == Way::general && v4_.has_late_cells()) v4_.read_late_cells(burst_);
   }
   void probe(Targets &behind) noexcept {
     by_way([&](auto &family) { family.probe_hosts(burst_, behind); },

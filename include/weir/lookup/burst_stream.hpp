@@ -17,24 +17,28 @@ public:
   // ask() asks the questions of burst i, take() reads its answers; both in the order of the bursts.
   template <class Ask, class Take>
   void run(const image::ImageView &view, const Kernels &kernels, std::size_t bursts, Ask ask, Take take) {
-    const unsigned in_flight = BurstLookup::in_flight(view);
-    const auto at = [&](std::size_t i) -> BurstLookup & { return bursts_[i % in_flight]; };
+    BurstLookup *const first = bursts_.get(), *const last = first + BurstLookup::in_flight(view) - 1;
+    const auto behind = [=](BurstLookup *burst) { return burst == last ? first : burst + 1; };
+    BurstLookup *newest = last, *oldest = first;
     std::size_t taken = 0;
-    const auto finish = [&](std::size_t i) {
-      at(i).finish();
-      take(at(i), i);
+    const auto finish = [&] {
+      oldest->finish();
+      take(*oldest, taken++);
+      oldest = behind(oldest);
     };
     for (std::size_t i = 0; i < bursts; ++i) {
-      at(i).begin(view, kernels);
-      ask(at(i), i);
+      BurstLookup *const ahead = newest;
+      newest = behind(newest);
+      newest->begin(view, kernels);
+      ask(*newest, i);
       if (i == 0)
-        at(i).send();
+        newest->send();
       else
-        at(i).send_behind(at(i - 1));
-      if (i + 1 - taken == in_flight) finish(taken++);
+        newest->send_behind(*ahead);
+      if (newest == last || taken != 0) finish();
     }
-    if (bursts != 0) at(bursts - 1).probe_first();
-    while (taken < bursts) finish(taken++);
+    if (bursts != 0) newest->probe_first();
+    while (taken < bursts) finish();
   }
 
 private:

@@ -69,7 +69,7 @@ void PseudoTerminal::resize(unsigned rows, unsigned columns) {
   row_ = column_ = 0;
   scrolls_from_ = 0;
   scrolls_to_ = rows;
-  at_end_ = false;
+  at_end_ = cleared_ = false;
   const winsize size = size_of(rows, columns);
   ioctl(master_, TIOCSWINSZ, &size); // the kernel sends SIGWINCH
 }
@@ -179,7 +179,7 @@ std::size_t PseudoTerminal::last_scrolling() const { return std::min(scrolls_to_
 
 void PseudoTerminal::put(char byte) {
   if (at_end_) {
-    wrapped_ = true;
+    wrapped_ |= cleared_;
     column_ = 0;
     step_down();
   }
@@ -215,6 +215,7 @@ void PseudoTerminal::obey(char command) {
     row_ = column_ = 0;
     break;
   case 'J':
+    cleared_ |= row_ == 0 && column_ == 0;
     screen_[row_].replace(column_, std::string::npos, last_column + 1 - column_, ' ');
     for (std::size_t row = row_ + 1; row <= last_row; ++row) screen_[row].assign(last_column + 1, ' ');
     break;

@@ -39,7 +39,12 @@ public:
                            std::chrono::milliseconds limit = std::chrono::seconds(20));
   // All that was written so far, and the columns that the longest line would have taken.
   [[nodiscard]] const std::string &written();
-  [[nodiscard]] bool wrapped() const { return wrapped_; } // something was written beyond the last column
+  [[nodiscard]] bool cleared() const {
+    return cleared_;
+  } // from the first column of the first row on, since resize()
+  // Something was written beyond the last column, where that was known: what was on its way when the size changed, until the
+  // program clears the screen, does not count.
+  [[nodiscard]] bool wrapped() const { return wrapped_; }
 
   [[nodiscard]] termios settings() const;
   // Exit status, 128 + signal number when it was killed; nothing when time is up.
@@ -63,7 +68,7 @@ private:
   std::size_t scrolls_from_ = 0, scrolls_to_ = 0; // the rows that scroll; the second is behind the last
   std::size_t row_ = 0, column_ = 0;
   bool at_end_ = false; // the last column was written: the next character would go to the next line
-  bool wrapped_ = false;
+  bool wrapped_ = false, cleared_ = true;
   std::string sequence_; // after an escape, as far as it has come
 };
 

@@ -94,6 +94,7 @@ TEST_F(Top, another_size_is_another_screen_and_no_line_is_longer_than_it_is_wide
     }
     const auto lines = screen.lines();
     EXPECT_TRUE(lines.back().starts_with("q quit")) << screen.text();
+    EXPECT_TRUE(screen.cleared()) << "else nothing would be held against it for being too wide";
   }
   EXPECT_FALSE(screen.wrapped());
 }

@@ -40,7 +40,9 @@ public:
       if (!line.empty() && !take(line))
         return fail(Errc::parse, fmt::format("{}:{}: \"{}\" has no meaning here; {}", file_.string(), number_,
                                              line.substr(0, 80), remedy));
-    if (works_.size() != 11 ||
+    constexpr std::size_t works =
+        2 * all_options.size() + 3; // tables of each family, words, two kinds of map
+    if (works_.size() != works ||
         std::ranges::any_of(calibration_.touch, [](const auto &t) { return t.size() < 2; }) ||
         calibration_.processor.empty())
       return fail(Errc::parse,

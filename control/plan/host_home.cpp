@@ -236,6 +236,7 @@ HomeChoice weigh_homes(std::span<const EntryV4> entries, double hit_ratio, const
          .bytes = shape.bytes,
          .lines_a_cell = static_cast<double>(shape.lines) / static_cast<double>(cells.with_hosts())});
   }
+  // What words have to stay below, and then what maps have.
   const double beside_words = choice.costs[0].ns / (1 - table_saving_min);
   double beside_maps = choice.costs[0].filtered ? beside_words : choice.costs[0].ns;
   if (words_may_be)

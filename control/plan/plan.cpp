@@ -287,10 +287,10 @@ void name_stack(Plan &plan) {
   plan.front_filter.why = stack.why;
 }
 
-// `auto` takes a stack that is cheaper than what it would take otherwise.
+// `auto` takes a stack that is cheaper than what it would take otherwise. Where there is none, it is said why.
 void weigh_stack(Plan &plan, const build::BuildInput &input, const config::Config &config,
                  const Circumstances &now) {
-  if (config.compact || config.front_filter != config::FrontFilter::automatic) return;
+  if (config.compact || config.front_filter == config::FrontFilter::stacked) return;
   if (plan.target == build::Target::p4) { // costs are those of the other target
     plan.deny_filter.why = "target p4 has none unless the configuration asks for it";
     return;

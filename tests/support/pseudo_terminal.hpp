@@ -39,9 +39,8 @@ public:
                            std::chrono::milliseconds limit = std::chrono::seconds(20));
   // All that was written so far, and the columns that the longest line would have taken.
   [[nodiscard]] const std::string &written();
-  [[nodiscard]] bool cleared() const {
-    return cleared_;
-  } // from the first column of the first row on, since resize()
+  // Since resize(), from the first column of the first row on.
+  [[nodiscard]] bool cleared() const { return cleared_; }
   // Something was written beyond the last column, where that was known: what was on its way when the size changed, until the
   // program clears the screen, does not count.
   [[nodiscard]] bool wrapped() const { return wrapped_; }

@@ -35,7 +35,7 @@ public:
         newest->send();
       else
         newest->send_behind(*ahead);
-      if (newest == last || taken != 0) finish();
+      if (newest == last || taken != 0) finish(); // all places are taken, from the first full round on
     }
     if (bursts != 0) newest->probe_first();
     while (taken < bursts) finish();

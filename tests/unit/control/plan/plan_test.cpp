@@ -223,6 +223,13 @@ TEST(Plan, says_that_hosts_stand_in_words_and_leaves_them_no_predictor_and_no_fi
   EXPECT_EQ(nlohmann::json::parse(to_json(plan))["tables"][0]["hosts_in"], "words");
   EXPECT_NE(to_text(plan).find("a lookup takes 3.0 ns"), std::string::npos) << to_text(plan);
   EXPECT_EQ(plan.deny_filter.why, "hosts in words have no filter in front");
+  now.home = HomeChoice{};
+  for (const auto filter : {config::FrontFilter::none, config::FrontFilter::split_block_bloom}) {
+    config::Config config;
+    config.front_filter = filter;
+    EXPECT_EQ(make_plan(input, config, now).value().deny_filter.why,
+              "the configuration asks for another front filter");
+  }
   for (const Candidate &candidate : plan.candidates) {
     EXPECT_EQ(candidate.cost.chosen, !candidate.forced_out) << candidate.cost.why_not;
     EXPECT_GT(candidate.image_bytes, candidate.forced_out ? plan.image_bytes : plan.image_bytes - 1)

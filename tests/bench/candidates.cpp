@@ -1,12 +1,15 @@
 #include "tests/bench/candidates.hpp"
 
+#include <algorithm>
+#include <ranges>
+
 namespace weir::bench {
 
 std::span<const PlanShape> plan_shapes() {
   using enum plan::FrontFilter;
   using enum plan::Predictor;
   static constexpr PlanShape shapes[] = {
-      {"inline_bits", {none, inline_bits}, 1.10, 1.07},
+      {"inline_bits", plain_plan, 1.10, 1.07},
       {"inline_bits, bloom", {split_block_bloom, inline_bits}, 0, 0},
       {"chained", {none, chained}, 1.00, 1.00},
       {"chained, bloom", {split_block_bloom, chained}, 0, 0},
@@ -15,8 +18,7 @@ std::span<const PlanShape> plan_shapes() {
 }
 
 const PlanShape &words_shape() {
-  static constexpr PlanShape shape{
-      "words", {plan::FrontFilter::none, plan::Predictor::inline_bits}, 0, 0, build::HostHome::words};
+  static constexpr PlanShape shape{"words", plain_plan, 0, 0, build::HostHome::words};
   return shape;
 }
 
@@ -29,8 +31,12 @@ Candidate::Candidate(const PlanShape &shape, std::span<const build::EntryV4> v4,
 
 void Candidate::restart_count() { lookup_ = std::make_unique<WeirLookup>(image_->view()); }
 
-const build::TableReport &Candidate::table() const {
-  return is_v6_ ? image_->report().deny_v6 : image_->report().deny_v4;
+std::uint64_t Candidate::table_bytes() const {
+  return is_v6_ ? image_->report().deny_v6.bytes : image_->report().deny_v4_bytes();
+}
+
+std::uint64_t least_table_bytes(std::span<const Candidate> candidates) {
+  return std::ranges::min(candidates | std::views::transform(&Candidate::table_bytes));
 }
 
 std::vector<Candidate> make_candidates(std::span<const build::EntryV4> v4,

@@ -34,8 +34,8 @@ public:
   [[nodiscard]] double lines_per_lookup() const { return lookup_->lines_per_lookup(); }
   void restart_count();
 
-  [[nodiscard]] const build::TableReport &table() const;
-  [[nodiscard]] std::uint64_t table_bytes() const { return table().bytes; }
+  // Of the hosts: without front filter.
+  [[nodiscard]] std::uint64_t table_bytes() const;
 
 private:
   PlanShape shape_;
@@ -43,6 +43,9 @@ private:
   std::unique_ptr<WeirLookup> lookup_;
   bool is_v6_;
 };
+
+// What LIMIT is to read lines of: no candidate reads lines of less.
+[[nodiscard]] std::uint64_t least_table_bytes(std::span<const Candidate> candidates);
 
 [[nodiscard]] std::vector<Candidate> make_candidates(std::span<const build::EntryV4> v4,
                                                      std::span<const build::EntryV6> v6);

@@ -97,6 +97,18 @@ Image::Image(std::span<const build::EntryV4> v4, std::span<const build::EntryV6>
   view_ = *view;
 }
 
+std::unique_ptr<Image> image_of(std::span<const build::EntryV4> entries, unsigned lists) {
+  return std::make_unique<Image>(entries, std::span<const build::EntryV6>(), plain_plan, lists);
+}
+std::unique_ptr<Image> image_of(std::span<const build::EntryV6> entries, unsigned lists) {
+  return std::make_unique<Image>(std::span<const build::EntryV4>(), entries, plain_plan, lists);
+}
+
+std::uint64_t bytes_of_entries(const Image &image, unsigned lists) {
+  const Image nothing({}, {}, plain_plan, lists);
+  return image.report().image_bytes - nothing.report().image_bytes;
+}
+
 WeirLookup::WeirLookup(const image::ImageView &view) : view_(view) {}
 
 namespace {

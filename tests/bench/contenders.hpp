@@ -58,6 +58,8 @@ template <class Wire>
 [[nodiscard]] std::vector<build::EntryV6> make_entries_v6(std::uint32_t keys);
 
 // An image over `entries` and a view of it.
+inline constexpr plan::Option plain_plan{plan::FrontFilter::none, plan::Predictor::inline_bits};
+
 class Image {
 public:
   // Entries name lists 0 to `lists` - 1.
@@ -73,6 +75,12 @@ private:
   build::BuildReport report_;
   image::ImageView view_;
 };
+
+// Of one family, by plain_plan.
+[[nodiscard]] std::unique_ptr<Image> image_of(std::span<const build::EntryV4> entries, unsigned lists = 1);
+[[nodiscard]] std::unique_ptr<Image> image_of(std::span<const build::EntryV6> entries, unsigned lists = 1);
+// What the entries of such an image add to one that lists nothing.
+[[nodiscard]] std::uint64_t bytes_of_entries(const Image &image, unsigned lists = 1);
 
 // Each answers a stream of queries, in bursts, and says how many were found.
 class WeirLookup {

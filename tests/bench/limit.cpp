@@ -9,13 +9,20 @@ namespace {
 
 constexpr std::uint64_t seed_of_limit = 0x5EED;
 
-void hash_all(const lookup::Kernels &kernels, const WireV4 *keys, const std::uint64_t *seeds, KeyHash *to) {
-  kernels.hash_v4(keys, seeds, burst_keys, to);
+// A burst of at most burst_keys.
+void hash_all(const lookup::Kernels &kernels, std::span<const WireV4> keys, const std::uint64_t *seeds,
+              KeyHash *to) {
+  kernels.hash_v4(keys.data(), seeds, static_cast<unsigned>(keys.size()), to);
 }
-void hash_all(const lookup::Kernels &kernels, const WireV6 *keys, const std::uint64_t *seeds, KeyHash *to) {
+void hash_all(const lookup::Kernels &kernels, std::span<const WireV6> keys, const std::uint64_t *seeds,
+              KeyHash *to) {
   alignas(cache_line_bytes) std::array<table::KeyV6, burst_keys> copied;
-  for (unsigned k = 0; k < burst_keys; ++k) copied[k] = table::KeyV6::load(keys[k].data());
-  kernels.hash_v6(copied.data(), seeds, burst_keys, to);
+  for (std::size_t k = 0; k < keys.size(); ++k) copied[k] = table::KeyV6::load(keys[k].data());
+  kernels.hash_v6(copied.data(), seeds, static_cast<unsigned>(keys.size()), to);
+}
+
+template <class Wire> constexpr std::uint64_t seed_of(unsigned length) {
+  return std::is_same_v<Wire, WireV4> ? xxh3::flip_v4(seed_of_limit + length) : seed_of_limit + length;
 }
 
 // How lines are fetched: each way has the bursts between the prefetch of a line and its use.
@@ -54,8 +61,7 @@ LimitLookup::LimitLookup(std::size_t table_bytes, unsigned lines_a_query)
 template <class Way, class Wire> std::uint64_t LimitLookup::run_all(std::span<const Wire> queries) {
   const lookup::Kernels &kernels = lookup::best_kernels();
   std::array<std::array<std::uint64_t, burst_keys>, lengths_max> seeds;
-  for (unsigned l = 0; l < lines_a_query_; ++l)
-    seeds[l].fill(std::is_same_v<Wire, WireV4> ? xxh3::flip_v4(seed_of_limit + l) : seed_of_limit + l);
+  for (unsigned l = 0; l < lines_a_query_; ++l) seeds[l].fill(seed_of<Wire>(l));
   std::array<KeyHash, burst_keys> hashes;
   std::array<Lines, Way::ahead + 1> lines;
   const unsigned lines_a_burst = burst_keys * lines_a_query_;
@@ -65,7 +71,7 @@ template <class Way, class Wire> std::uint64_t LimitLookup::run_all(std::span<co
   for (std::size_t i = 0; i < bursts; ++i) {
     Lines &of_burst = lines[i % lines.size()];
     for (unsigned l = 0; l < lines_a_query_; ++l) {
-      hash_all(kernels, &queries[i * burst_keys], seeds[l].data(), hashes.data());
+      hash_all(kernels, queries.subspan(i * burst_keys, burst_keys), seeds[l].data(), hashes.data());
       kernels.lines1(hashes.data(), burst_keys, region_.bytes().data(), lines_, &of_burst[l * burst_keys]);
     }
     sum += Way::fetch_and_read(of_burst.data(), lines[(i + 1) % lines.size()].data(), lines_a_burst);
@@ -73,21 +79,24 @@ template <class Way, class Wire> std::uint64_t LimitLookup::run_all(std::span<co
   return sum;
 }
 
-std::uint64_t LimitLookup::run_a_burst(std::span<const WireV4> queries) {
+template <class Wire> std::uint64_t LimitLookup::run_one(std::span<const Wire> queries) {
   static constexpr auto seeds = [] {
     std::array<std::uint64_t, burst_keys> all{};
-    all.fill(xxh3::flip_v4(seed_of_limit));
+    all.fill(seed_of<Wire>(0));
     return all;
   }();
   const lookup::Kernels &kernels = lookup::best_kernels();
   const auto count = static_cast<unsigned>(queries.size());
   std::array<KeyHash, burst_keys> hashes;
   Lines &lines = under_way_[bursts_++ % under_way_.size()];
-  kernels.hash_v4(queries.data(), seeds.data(), count, hashes.data());
+  hash_all(kernels, queries, seeds.data(), hashes.data());
   kernels.lines1(hashes.data(), count, region_.bytes().data(), lines_, lines.data());
   return InterleavedIntoL2::fetch_and_read(lines.data(), under_way_[bursts_ % under_way_.size()].data(),
                                            count);
 }
+
+std::uint64_t LimitLookup::run_a_burst(std::span<const WireV4> q) { return run_one(q); }
+std::uint64_t LimitLookup::run_a_burst(std::span<const WireV6> q) { return run_one(q); }
 
 std::uint64_t LimitLookup::run(std::span<const WireV4> q) { return run_all<InterleavedIntoL2>(q); }
 std::uint64_t LimitLookup::run(std::span<const WireV6> q) { return run_all<InterleavedIntoL2>(q); }

@@ -22,6 +22,9 @@ public:
 
   // One burst of run(), for a loop of its own: prefetches the lines of `queries` and reads those of three bursts ago.
   std::uint64_t run_a_burst(std::span<const WireV4> queries);
+  std::uint64_t run_a_burst(std::span<const WireV6> queries);
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return region_.bytes().size(); }
 
 private:
   // The lines of one burst.
@@ -29,6 +32,7 @@ private:
   using Lines = std::array<const void *, burst_keys * lengths_max>;
 
   template <class Way, class Wire> std::uint64_t run_all(std::span<const Wire> queries);
+  template <class Wire> std::uint64_t run_one(std::span<const Wire> queries);
 
   Region region_;
   std::uint32_t lines_;

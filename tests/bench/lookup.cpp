@@ -147,7 +147,7 @@ void measure(const Options &options, const Size &size, Report &report) {
   auto candidates = make_candidates(entries, {});
   candidates.emplace_back(words_shape(), entries, std::span<const build::EntryV6>());
   const RteHashLookup<WireV4> peer(size.keys);
-  LimitLookup limit(candidates.front().table_bytes());
+  LimitLookup limit(least_table_bytes(candidates));
   for (const double hits : size.hits_percent) race_at(options, size, hits, candidates, peer, limit, report);
   if (size.keys == 10'000'000) // lines do not depend on the size
     for (Candidate &candidate : candidates)

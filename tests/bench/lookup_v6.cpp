@@ -62,7 +62,7 @@ void bench_lookup_v6(const Options &options, std::vector<Standing> &standings) {
     const auto entries = make_entries_v6(keys);
     auto candidates = make_candidates({}, entries);
     const RteHashLookup<WireV6> peer(keys);
-    LimitLookup limit(candidates.front().table_bytes());
+    LimitLookup limit(least_table_bytes(candidates));
     for (const double hits : {100.0, 1.0})
       race_at(options, keys, hits, candidates, peer, limit, lines, grid, regret);
   }

@@ -68,7 +68,7 @@ void bench_memory(const Options &options, std::vector<Standing> &standings) {
     build::BuildReport in_words =
         time_builds(times, totals_ms, [&] { return Image(entries, {}, {}, 1, build::HostHome::words); });
     in_words.deny_v4.keys = in_words.words.hosts;
-    in_words.deny_v4.bytes += in_words.words.bytes;
+    in_words.deny_v4.bytes = in_words.deny_v4_bytes();
     add_row(to, count_words(keys) + " IPv4, in words", in_words.deny_v4, in_words, figure_of(totals_ms));
     const auto home = plan::weigh_homes(entries, 0.1, calibration(options)).home;
     const bool small = keys == 1'000'000, words = home == build::HostHome::words;

@@ -158,11 +158,14 @@ void add_standings(std::uint32_t keys, double hit_percent, unsigned workers, con
 }
 
 // What a packet takes in each loop; loops without keys only once.
-void add_times(Grid &grid, std::uint32_t keys, const Samples &samples) {
+void add_times(Grid &grid, std::uint32_t keys, const Samples &samples, const LimitLookup &limit) {
   if (keys == 1'000'000)
     for (const Contender c : {plain_loop, no_image, empty_lists})
       grid.rows.push_back({names[c], with_spread(ns_a_packet(samples[c]))});
-  for (const Contender c : {one_line, weir, weir_chained, weir_words, with_rte_hash})
+  grid.rows.push_back({fmt::format("{} of {:.1f} MiB, {} keys", names[one_line],
+                                   static_cast<double>(limit.bytes()) / (1 << 20), count_words(keys)),
+                       with_spread(ns_a_packet(samples[one_line]))});
+  for (const Contender c : {weir, weir_chained, weir_words, with_rte_hash})
     if (!samples[c].empty())
       grid.rows.push_back(
           {fmt::format("{}, {} keys", names[c], count_words(keys)), with_spread(ns_a_packet(samples[c]))});
@@ -201,7 +204,7 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
     dataplane::ListSlots lists;
     const dataplane::AttachContext context{workers_max, &lists, [] {}};
     const Image words(entries, {}, plan::Option{}, 1, build::HostHome::words);
-    LimitLookup limit(words.report().deny_v4.bytes);
+    LimitLookup limit(words.report().deny_v4_bytes());
     Images images{attached_copy(image, 3, context), nullptr, attached_copy(words, 4, context),
                   attached_copy(nothing, 1, context)};
     if (!options.quick || keys == 1'000'000)
@@ -217,7 +220,7 @@ void bench_packet_path(const Options &options, std::vector<Standing> &standings)
         add_row(grid, lines, keys, hit_percent, rig->workers(), samples, without);
         add_standings(keys, hit_percent, rig->workers(), samples, without, standings);
         if (rig->workers() > 1) continue;
-        if (hit_percent == 10) add_times(one_worker, keys, samples);
+        if (hit_percent == 10) add_times(one_worker, keys, samples, limit);
         const std::string at = fmt::format("{} keys, {:g} % hits", count_words(keys), hit_percent);
         samples.stages.add_row(stages, lines, at);
         samples.word_stages.add_row(stages, lines, at + ", words");

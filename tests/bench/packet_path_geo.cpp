@@ -1,5 +1,6 @@
 // Packets a second through the real worker on a ring port when the prefixes of all countries are denied, beside the
-// same loop without lookup, which drops the same share of the packets (packet_path.cpp, rig.hpp). Sources are the
+// same loop without lookup, which drops the same share of the packets, and beside that loop when it also prefetches and
+// reads one random line of as much memory as the prefixes take for each packet (packet_path.cpp, rig.hpp). Sources are the
 // uniform mix of prefix_queries.hpp. Each turn of an IPv6 packet writes the first four bytes of its source; the
 // other twelve are random and stay, different ones in each of the packets that go round.
 #include "tests/bench/prefix_queries.hpp"
@@ -49,8 +50,8 @@ struct Images {
 };
 
 struct Samples {
-  std::vector<double> worker, empty_lists, plain; // million packets a second, round by round
-  StageTimes stages;                              // of `worker`
+  std::vector<double> worker, empty_lists, plain, one_line; // million packets a second, round by round
+  StageTimes stages;                                        // of `worker`
 };
 
 // A lookup may be so slow that a round takes seconds: rounds are made shorter then.
@@ -76,7 +77,10 @@ Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &im
 
   Rig rig(1, frames_of(queries));
   dataplane::Worker worker(rig.setup(0), rig.slot(), rig.counters());
-  PlainLoop plain(rig, 0, nullptr, share, *images.empty, family);
+  PlainLoop plain(rig, 0, nullptr, share, *images.empty, family),
+      one_line(rig, 0, nullptr, share, *images.empty, family);
+  LimitLookup limit(bytes_of_entries(image, set.lists));
+  one_line.read_lines_of(limit);
   const auto work = [&](std::unique_ptr<dataplane::AttachedImage> &image_of_run, unsigned round,
                         std::uint64_t packets) {
     rig.publish(std::move(image_of_run));
@@ -92,8 +96,11 @@ Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &im
     const auto run = [&] { return work(images.geo, round, few); };
     const Rig::Run geo = round == 0 ? run() : samples.stages.over(rig, run),
                    empty = work(images.empty, round, most);
-    const Rig::Run without = rig.run(std::span(sources).subspan(round % 8 * most, most), most,
-                                     [&](unsigned, const std::atomic<bool> &stop) { plain.run(stop); });
+    const auto without_lookup = [&](PlainLoop &loop) {
+      return rig.run(std::span(sources).subspan(round % 8 * most, most), most,
+                     [&](unsigned, const std::atomic<bool> &stop) { loop.run(stop); });
+    };
+    const Rig::Run without = without_lookup(plain), with_line = without_lookup(one_line);
     // Five standard deviations of the packets and of the sample, and what was in flight.
     const auto packets = static_cast<double>(few);
     const double slack = 2.5 * (std::sqrt(packets) + packets / std::sqrt(static_cast<double>(sample))) +
@@ -105,27 +112,32 @@ Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &im
     samples.worker.push_back(geo.mpps);
     samples.empty_lists.push_back(empty.mpps);
     samples.plain.push_back(without.mpps);
+    samples.one_line.push_back(with_line.mpps);
   }
   return samples;
 }
 
 template <class Wire>
-Figure measure(const Options &options, const PrefixSet<Wire> &set, const Image &image, JsonLines &lines,
-               Grid &grid, Grid &stages) {
+Figure measure(const Options &options, const PrefixSet<Wire> &set, JsonLines &lines, Grid &grid,
+               Grid &stages) {
   const Image nothing({}, {}, false);
   dataplane::ListSlots lists;
   const dataplane::AttachContext context{workers_max, &lists, [] {}};
-  Images images{attached_copy(image, 2, context), attached_copy(nothing, 1, context)};
-  const Samples samples = race(options, set, image, images);
+  const std::unique_ptr<Image> image = image_of(set.entries, set.lists);
+  Images images{attached_copy(*image, 2, context), attached_copy(nothing, 1, context)};
+  const Samples samples = race(options, set, *image, images);
   const Figure worker = figure_of(samples.worker), ratio = ratio_of(samples.worker, samples.plain);
   grid.rows.push_back({fmt::format("geo, {}", OfFamily<Wire>::name), with_spread(worker),
                        with_spread(figure_of(samples.empty_lists)), with_spread(figure_of(samples.plain)),
-                       with_spread(ratio), short_number(1e3 / worker.median)});
+                       with_spread(figure_of(samples.one_line)), with_spread(ratio),
+                       with_spread(ratio_of(samples.worker, samples.one_line)),
+                       short_number(1e3 / worker.median)});
   samples.stages.add_row(stages, lines, fmt::format("geo, {}", OfFamily<Wire>::name));
   lines.line({{"bench", "packet_path_geo"},
               {"family", OfFamily<Wire>::name},
               {"mpps", worker.median},
               {"plain_mpps", figure_of(samples.plain).median},
+              {"one_line_mpps", figure_of(samples.one_line).median},
               {"ratio", ratio.median},
               {"spread_percent", ratio.spread_percent}});
   return ratio;
@@ -140,14 +152,14 @@ void bench_packet_path_geo(const Options &options, std::vector<Standing> &standi
     return;
   }
   JsonLines lines(options, "packet_path_geo");
-  Grid grid{{"list", "worker", "empty lists", "plain loop", "/ without", "ns a packet"}, {}};
-  constexpr plan::Option plain_plan{plan::FrontFilter::none, plan::Predictor::inline_bits};
-  const Image image(geo->v4.entries, geo->v6.entries, plain_plan, geo->v4.lists);
+  Grid grid{
+      {"list", "worker", "empty lists", "plain loop", "one line", "/ without", "/ one line", "ns a packet"},
+      {}};
   Grid stages = StageTimes::grid();
   standings.push_back(
-      standing(row_v4, ratio_floor_v4, ratio_aim_v4, measure(options, geo->v4, image, lines, grid, stages)));
+      standing(row_v4, ratio_floor_v4, ratio_aim_v4, measure(options, geo->v4, lines, grid, stages)));
   standings.push_back(
-      standing(row_v6, ratio_floor_v6, ratio_aim_v6, measure(options, geo->v6, image, lines, grid, stages)));
+      standing(row_v6, ratio_floor_v6, ratio_aim_v6, measure(options, geo->v6, lines, grid, stages)));
   show(options, "packet_path_geo",
        fmt::format("packet path, prefixes of all countries, {} packets round a ring port, million a second",
                    loop_packets),

@@ -71,21 +71,6 @@ struct Report {
   Grid v4, v6, sizes;
 };
 
-constexpr plan::Option plain_plan{plan::FrontFilter::none, plan::Predictor::inline_bits};
-
-template <class Wire> std::unique_ptr<Image> image_of(const PrefixSet<Wire> &set) {
-  if constexpr (std::is_same_v<Wire, WireV4>)
-    return std::make_unique<Image>(set.entries, std::span<const build::EntryV6>{}, plain_plan, set.lists);
-  else
-    return std::make_unique<Image>(std::span<const build::EntryV4>{}, set.entries, plain_plan, set.lists);
-}
-
-// What the prefixes add to an image that lists nothing.
-template <class Wire> std::uint64_t prefix_bytes(const PrefixSet<Wire> &set, const Image &image) {
-  const Image nothing({}, {}, plain_plan, set.lists);
-  return image.report().image_bytes - nothing.report().image_bytes;
-}
-
 // ---- one set ------------------------------------------------------------------------------------
 
 template <class Wire> struct PeersOf;
@@ -114,8 +99,8 @@ public:
   using Of = OfFamily<Wire>;
 
   SetRace(const PrefixSet<Wire> &set, Report &report)
-      : set_(set), report_(report), image_(image_of(set)), bytes_(prefix_bytes(set, *image_)), limit_(bytes_),
-        peers_(set, report.options) {}
+      : set_(set), report_(report), image_(image_of(set.entries, set.lists)),
+        bytes_(bytes_of_entries(*image_, set.lists)), limit_(bytes_), peers_(set, report.options) {}
 
   void run() {
     add_size();

@@ -113,7 +113,7 @@ struct Question {
 template <class Wire>
 void race_lengths(const Options &options, const Question &question, std::vector<Candidate> candidates,
                   const RteHashPrefixes<Wire> &peer, JsonLines &lines, Grid &grid) {
-  LimitLookup limit(candidates.front().table_bytes(), question.lengths);
+  LimitLookup limit(least_table_bytes(candidates), question.lengths);
   auto queries = make_rounds<Wire>(options, question.keys / 2, 1);
   queries.a_round /= 4;
   std::vector<Contender> contenders;

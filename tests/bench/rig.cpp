@@ -7,6 +7,7 @@
 #include <rte_hash.h>
 
 #include <bit>
+#include <cstring>
 #include <random>
 
 namespace weir::bench {
@@ -54,7 +55,7 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
   while (!stop.load(std::memory_order_acquire)) {
     receive();
     parse_burst(burst_);
-    if (limit_ != nullptr) sum_ += limit_->run_a_burst({burst_.judged, burst_.count});
+    if (limit_ != nullptr) sum_ += read_lines();
     burst_.dropped = table_ ? look_up() : drawn_[next_++ % drawn_.size()] & burst_.all();
     burst_.by_lists = true;
     burst_.denials = values_.data();
@@ -77,6 +78,15 @@ void PlainLoop::receive() {
   port[dataplane::PortCounterId::rx_bytes].add(burst_.bytes);
   counters_[dataplane::CounterId::received].add(burst_.count);
   counters_[dataplane::CounterId::bursts].add(1);
+}
+
+std::uint64_t PlainLoop::read_lines() {
+  if (burst_.plain) return limit_->run_a_burst(std::span<const WireV4>(burst_.judged, burst_.count));
+  WireV6 sources[dataplane::burst_packets_max];
+  for (unsigned i = 0; i < burst_.count; ++i)
+    std::memcpy(&sources[i], dataplane::frame_of(burst_.packets[i]) + burst_.parsed_as(i).source_offset,
+                sizeof sources[i]);
+  return limit_->run_a_burst(std::span<const WireV6>(sources, burst_.count));
 }
 
 dataplane::PacketMask PlainLoop::look_up() {

@@ -89,8 +89,8 @@ private:
 };
 
 // The worker's own stages around rte_hash, as the peer, or around no lookup at all: then it drops as many packets,
-// drawn beforehand. After read_lines_of() it also prefetches and reads one line for each packet. `lists` gives the counter slot of the list that its drops are counted under, as the
-// worker's are.
+// drawn beforehand. After read_lines_of() it also prefetches and reads one line for each packet, all of which are of one
+// family. `lists` gives the counter slot of the list that its drops are counted under, as the worker's are.
 class PlainLoop {
 public:
   PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share, dataplane::AttachedImage &lists,
@@ -101,6 +101,7 @@ public:
 private:
   void receive();
   [[nodiscard]] dataplane::PacketMask look_up();
+  [[nodiscard]] std::uint64_t read_lines();
 
   dataplane::WorkerSetup setup_;
   dataplane::TxPatience patience_{rte_get_tsc_hz()};

@@ -80,7 +80,7 @@ void bench_workers(const Options &options, std::vector<Standing> &) {
                        {}});
     }
     const RteHashLookup<WireV4> peer(keys);
-    LimitLookup limit(first.front().table_bytes());
+    LimitLookup limit(least_table_bytes(first));
     const Answer ask_peer = [&](auto q) { return peer.run(q); },
                  ask_limit = [&](auto q) { return limit.run(q); };
     teams.push_back({"rte_hash", {ask_peer, ask_peer}, {}});

@@ -134,14 +134,6 @@ public:
   std::uint64_t run(bool inside, unsigned round) { return lookup_.run(queries(inside, round)); }
 
 private:
-  static std::unique_ptr<Image> image_of(const std::vector<typename Family<Wire>::Entry> &entries) {
-    const plan::Option option{plan::FrontFilter::none, plan::Predictor::inline_bits};
-    if constexpr (Family<Wire>::bits == 32)
-      return std::make_unique<Image>(entries, std::span<const build::EntryV6>{}, option);
-    else
-      return std::make_unique<Image>(std::span<const build::EntryV4>{}, entries, option);
-  }
-
   std::vector<typename Family<Wire>::Entry> entries_;
   std::unique_ptr<Image> image_;
   WeirLookup lookup_;

@@ -27,6 +27,9 @@ struct BuildReport {
   double guard_accepts = 0; // the share of the guarded keys that it accepts all the same
   double stack_accepts = 0; // the share of known negatives that the filter of denied hosts accepts
   unsigned attempts = 1;    // seeds tried; more than one is a curiosity
+
+  // What denied IPv4 hosts take beside range maps: their table, or words and the table behind them.
+  [[nodiscard]] std::uint64_t deny_v4_bytes() const noexcept { return words.bytes + deny_v4.bytes; }
 };
 
 // Exact bytes the image will take; follows from the numbers of entries and lists alone.

@@ -9,6 +9,7 @@
 
 #include <rte_mbuf.h>
 
+#include <array>
 #include <cstdint>
 
 namespace weir::dataplane {
@@ -29,18 +30,21 @@ struct Packets {
   Tunnels tunnels = Tunnels::outer;
   bool judges_destination = false; // by one address: by the destination, not the source
   bool has_inside = false;         // inside() counts too, under Tunnels::both
-  bool plain = false;     // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
-  bool plain_v6 = false;  // the same of IPv6, but for judged[]
-  bool all_alike = false; // every packet is plain_ipv4; parsed[] has not been written
+  bool plain = false;    // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
+  bool plain_v6 = false; // the same of IPv6
+  const ParsedPacket *alike = nullptr; // what every packet was parsed as; null: parsed[] says it
   unsigned count = 0;
+  unsigned shortest = 0; // first segment, in bytes, or less
   std::uint64_t bytes = 0;
   rte_mbuf *packets[burst_packets_max];
-  std::uint32_t lengths[burst_packets_max];                          // in bytes
-  alignas(cache_line_bytes) std::uint32_t judged[burst_packets_max]; // addresses of a plain burst
+  std::uint32_t lengths[burst_packets_max]; // in bytes
+  // Addresses of a burst that is plain, or plain_v6.
+  alignas(cache_line_bytes) std::uint32_t judged[burst_packets_max];
+  alignas(cache_line_bytes) std::array<std::uint8_t, 16> judged_v6[burst_packets_max];
   ParsedPacket parsed[burst_packets_max];
 
   [[nodiscard]] const ParsedPacket &parsed_as(unsigned packet) const noexcept {
-    return all_alike ? plain_ipv4 : parsed[packet];
+    return alike != nullptr ? *alike : parsed[packet];
   }
   // Of what packet i carries: non_ip where that has no say. Bursts are half as large then.
   [[nodiscard]] ParsedPacket &inside(unsigned i) noexcept { return parsed[burst_packets_max / 2 + i]; }
@@ -57,7 +61,9 @@ struct Packets {
   return rte_pktmbuf_mtod(packet, const std::uint8_t *);
 }
 
-// rx -> parsed[], judged[]; which address is judged has been decided. Stage 1 of stages.hpp.
+// rx -> lengths[], bytes, shortest. False: some packet has several segments.
+[[nodiscard]] bool measure_burst(Packets &burst) noexcept;
+// A burst that was measured -> parsed[], judged[]; which address is judged has been decided. Stage 1 of stages.hpp.
 void parse_burst(Packets &burst) noexcept;
 
 } // namespace weir::dataplane

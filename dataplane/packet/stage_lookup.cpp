@@ -44,6 +44,8 @@ void ask_burst(Burst &burst, Burst *ahead) noexcept {
     ask_several_each(burst);
   else if (burst.plain)
     burst.lookup.ask_all_v4(burst.judged, burst.count);
+  else if (burst.plain_v6)
+    burst.lookup.ask_all_v6(burst.judged_v6, burst.count);
   else
     ask_one_each(burst);
   if (ahead != nullptr)

@@ -1,29 +1,56 @@
 // Which kind of packet each is, and where its addresses stand.
+#include "dataplane/packet/handover.hpp"
 #include "dataplane/packet/packets.hpp"
 #include "weir/key/tunnel.hpp"
 
 #include <rte_prefetch.h>
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
 namespace weir::dataplane {
 namespace {
 
-// The common burst: nothing but plain_ipv4, and nothing inside where that counts. False at the first packet
-// that is something else.
-template <bool looks_inside> [[nodiscard]] bool parse_alike(Packets &burst) noexcept {
-  constexpr unsigned ahead = 4;
-  const unsigned at = burst.judges_destination ? plain_ipv4.destination_offset : plain_ipv4.source_offset;
-  for (unsigned i = 0; i < ahead && i < burst.count; ++i) rte_prefetch0(frame_of(burst.packets[i]));
-  for (unsigned i = 0; i < burst.count; ++i) {
-    if (i + ahead < burst.count) rte_prefetch0(frame_of(burst.packets[i + ahead]));
-    const std::uint8_t *frame = frame_of(burst.packets[i]);
-    const std::size_t captured = rte_pktmbuf_data_len(burst.packets[i]);
-    if (!is_plain_ipv4(frame, captured)) [[unlikely]]
-      return false;
-    if (looks_inside && may_carry(frame, captured)) [[unlikely]]
-      return false;
-    burst.judged[i] = load_unaligned<std::uint32_t>(frame + at);
+void keep(std::uint32_t &to, const std::uint8_t *address) noexcept {
+  to = load_unaligned<std::uint32_t>(address);
+}
+void keep(std::array<std::uint8_t, 16> &to, const std::uint8_t *address) noexcept {
+  std::memcpy(&to, address, sizeof to);
+}
+
+// The common burst: frames that are all plain, of one family, with nothing inside where that counts. False: there is something
+// else among them, or their headers may not have been captured.
+template <class AllPlain, bool looks_inside>
+[[nodiscard]] bool parse_alike(Packets &burst, auto *addresses) noexcept {
+  constexpr unsigned looked_at_once = 16; // a mixed burst turns back early
+  constexpr ParsedPacket parsed = AllPlain::parsed;
+  if (burst.shortest < AllPlain::captured_min) return false;
+  const unsigned at = burst.judges_destination ? parsed.destination_offset : parsed.source_offset;
+  for (unsigned i = 0; i < burst.count;) {
+    AllPlain frames;
+    for (const unsigned end = std::min(i + looked_at_once, burst.count); i < end; ++i) {
+      const std::uint8_t *frame = frame_of(burst.packets[i]);
+      frames.add(frame);
+      keep(addresses[i], frame + at);
+      if constexpr (looks_inside)
+        if (may_carry(frame, rte_pktmbuf_data_len(burst.packets[i]))) [[unlikely]]
+          return false;
+    }
+    if (!frames.are_plain()) return false;
   }
   return true;
+}
+
+[[nodiscard]] const ParsedPacket *parse_alike(Packets &burst) noexcept {
+  if (burst.count == 0 || burst.shortest < AllPlainIpv4::captured_min) return nullptr;
+  if (is_plain_ipv4(frame_of(burst.packets[0]), burst.shortest)) {
+    const bool alike = burst.tunnels == Tunnels::outer ? parse_alike<AllPlainIpv4, false>(burst, burst.judged)
+                                                       : parse_alike<AllPlainIpv4, true>(burst, burst.judged);
+    return alike ? &plain_ipv4 : nullptr;
+  }
+  if (burst.tunnels != Tunnels::outer) return nullptr;
+  return parse_alike<AllPlainIpv6, false>(burst, burst.judged_v6) ? &plain_ipv6 : nullptr;
 }
 
 // What is inside packet i is judged in its place, or beside it.
@@ -47,11 +74,12 @@ template <bool looks_inside> void parse_each(Packets &burst) noexcept {
     ParsedPacket &parsed = burst.parsed[i];
     parsed = parse_packet(frame, rte_pktmbuf_data_len(burst.packets[i]));
     if constexpr (looks_inside) parse_inside(burst, i);
-    if (parsed.kind == PacketKind::ipv4 && !parsed.link_local)
-      burst.judged[i] = load_unaligned<std::uint32_t>(frame + parsed.*at);
-    else
-      v4 = false;
-    v6 &= parsed.kind == PacketKind::ipv6 && !parsed.link_local;
+    const bool is_v4 = parsed.kind == PacketKind::ipv4 && !parsed.link_local,
+               is_v6 = parsed.kind == PacketKind::ipv6 && !parsed.link_local;
+    if (is_v4) keep(burst.judged[i], frame + parsed.*at);
+    if (is_v6) keep(burst.judged_v6[i], frame + parsed.*at);
+    v4 &= is_v4;
+    v6 &= is_v6;
   }
   burst.plain = v4 && !burst.has_inside;
   burst.plain_v6 = v6 && !burst.has_inside;
@@ -59,14 +87,30 @@ template <bool looks_inside> void parse_each(Packets &burst) noexcept {
 
 } // namespace
 
+bool measure_burst(Packets &burst) noexcept {
+  std::uint64_t bytes = 0;
+  unsigned segments = 0, shortest = std::numeric_limits<std::uint16_t>::max();
+  for (unsigned i = 0; i < burst.count; ++i) {
+    const rte_mbuf *packet = burst.packets[i];
+    takes_over(burst.packets[i]);
+    rte_prefetch0(frame_of(packet));
+    burst.lengths[i] = rte_pktmbuf_pkt_len(packet);
+    bytes += burst.lengths[i];
+    segments |= packet->nb_segs;
+    shortest = std::min<unsigned>(shortest, rte_pktmbuf_data_len(packet));
+  }
+  burst.bytes = bytes;
+  burst.shortest = shortest;
+  return segments <= 1;
+}
+
 void parse_burst(Packets &burst) noexcept {
-  const bool looks_inside = burst.tunnels != Tunnels::outer;
-  burst.all_alike = looks_inside ? parse_alike<true>(burst) : parse_alike<false>(burst);
-  burst.plain = true;
-  burst.plain_v6 = false;
+  burst.alike = parse_alike(burst);
+  burst.plain = burst.alike == &plain_ipv4;
+  burst.plain_v6 = burst.alike == &plain_ipv6;
   burst.has_inside = false;
-  if (burst.all_alike) return;
-  looks_inside ? parse_each<true>(burst) : parse_each<false>(burst);
+  if (burst.alike != nullptr) return;
+  burst.tunnels != Tunnels::outer ? parse_each<true>(burst) : parse_each<false>(burst);
 }
 
 } // namespace weir::dataplane

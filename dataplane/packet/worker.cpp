@@ -1,7 +1,6 @@
 #include "dataplane/packet/worker.hpp"
 
 #include "dataplane/packet/drop_watch.hpp"
-#include "dataplane/packet/handover.hpp"
 #include "dataplane/packet/head.hpp"
 #include "dataplane/packet/p4_target.hpp"
 #include "dataplane/packet/samples.hpp"
@@ -113,15 +112,7 @@ bool Worker::State::receive(const RxQueue &queue, Burst &burst) noexcept {
   burst.match = burst.policy != nullptr ? burst.policy->match : Match::source;
   burst.tunnels = burst.policy != nullptr ? burst.policy->tunnels : Tunnels::outer;
   burst.judges_destination = judges_destination(burst.match, queue.side);
-  burst.bytes = 0;
-  unsigned segments = 0;
-  for (unsigned i = 0; i < burst.count; ++i) {
-    takes_over(burst.packets[i]);
-    burst.lengths[i] = rte_pktmbuf_pkt_len(burst.packets[i]);
-    burst.bytes += burst.lengths[i];
-    segments |= burst.packets[i]->nb_segs;
-  }
-  if (segments > 1) [[unlikely]]
+  if (!measure_burst(burst)) [[unlikely]]
     for (unsigned i = 0; i < burst.count; ++i) (void)gather_head(burst.packets[i]);
   PortCounters &port = counters.ports[queue.port_index];
   port[PortCounterId::rx_packets].add(burst.count);

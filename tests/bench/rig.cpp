@@ -7,7 +7,6 @@
 #include <rte_hash.h>
 
 #include <bit>
-#include <cstring>
 #include <random>
 
 namespace weir::bench {
@@ -68,11 +67,7 @@ void PlainLoop::run(const std::atomic<bool> &stop) {
 
 void PlainLoop::receive() {
   burst_.count = rte_eth_rx_burst(burst_.from->port, 0, burst_.packets, dataplane::burst_packets_max);
-  burst_.bytes = 0;
-  for (unsigned i = 0; i < burst_.count; ++i) {
-    burst_.lengths[i] = rte_pktmbuf_pkt_len(burst_.packets[i]);
-    burst_.bytes += burst_.lengths[i];
-  }
+  if (!measure_burst(burst_)) give_up("a packet of the benchmark has several segments");
   dataplane::PortCounters &port = counters_.ports[burst_.from->port_index];
   port[dataplane::PortCounterId::rx_packets].add(burst_.count);
   port[dataplane::PortCounterId::rx_bytes].add(burst_.bytes);
@@ -82,11 +77,7 @@ void PlainLoop::receive() {
 
 std::uint64_t PlainLoop::read_lines() {
   if (burst_.plain) return limit_->run_a_burst(std::span<const WireV4>(burst_.judged, burst_.count));
-  WireV6 sources[dataplane::burst_packets_max];
-  for (unsigned i = 0; i < burst_.count; ++i)
-    std::memcpy(&sources[i], dataplane::frame_of(burst_.packets[i]) + burst_.parsed_as(i).source_offset,
-                sizeof sources[i]);
-  return limit_->run_a_burst(std::span<const WireV6>(sources, burst_.count));
+  return limit_->run_a_burst(std::span<const WireV6>(burst_.judged_v6, burst_.count));
 }
 
 dataplane::PacketMask PlainLoop::look_up() {

@@ -79,6 +79,7 @@ private:
     burst.judges_destination = judges_destination(burst.match, sides[packet.port]);
     burst.count = 1;
     burst.packets[0] = const_cast<rte_mbuf *>(packet.mbuf);
+    (void)dataplane::measure_burst(burst);
     dataplane::parse_burst(burst);
     dataplane::ask_burst(burst, nullptr);
     dataplane::probe_burst(burst);

@@ -11,6 +11,11 @@ FUZZ_TARGET(parse, data) {
   const weir::ParsedPacket packet = weir::parse_packet(weir::Bytes(frame));
 
   require(packet.tags <= 8, "at most eight tags are stepped over");
+  const auto *bytes = reinterpret_cast<const std::uint8_t *>(frame.data());
+  if (weir::is_plain_ipv4(bytes, frame.size()))
+    require(packet == weir::plain_ipv4, "what is called plain IPv4 is parsed as such");
+  if (weir::is_plain_ipv6(bytes, frame.size()))
+    require(packet == weir::plain_ipv6, "what is called plain IPv6 is parsed as such");
   if (!packet.is_ip()) {
     require(!packet.link_local, "only IP is link local");
     return;
@@ -22,7 +27,6 @@ FUZZ_TARGET(parse, data) {
   require(packet.destination_offset + address_bytes <= frame.size(), "the destination lies in the frame");
   require(packet.destination_offset == packet.source_offset + address_bytes, "destination follows source");
 
-  const auto *bytes = reinterpret_cast<const std::uint8_t *>(frame.data());
   const weir::Address source = weir::address_at(packet, bytes, packet.source_offset);
   require(weir::address_bits(source.family) == address_bytes * 8, "the address is of the packet's family");
 

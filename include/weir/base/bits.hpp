@@ -33,6 +33,7 @@ template <class T> [[nodiscard]] inline T load_unaligned(const void *from) noexc
 
 [[nodiscard]] constexpr std::uint16_t byteswap16(std::uint16_t v) noexcept { return __builtin_bswap16(v); }
 [[nodiscard]] constexpr std::uint32_t byteswap32(std::uint32_t v) noexcept { return __builtin_bswap32(v); }
+[[nodiscard]] constexpr std::uint64_t byteswap64(std::uint64_t v) noexcept { return __builtin_bswap64(v); }
 
 // Maps a uniform 32-bit number onto [0, size) without division (Lemire's fast range).
 [[nodiscard]] constexpr std::uint32_t reduce(std::uint32_t uniform, std::uint32_t size) noexcept {

@@ -40,11 +40,18 @@ TEST(ParserAgainstOracle, agree_on_the_kind_of_every_random_frame) {
   const RuleSet rules = random_rules(random);
   const Oracle judge; // no lists: what is an ordinary packet falls through
   std::array<unsigned, reason_count> seen{};
-  unsigned under_many_tags = 0, behind_snap = 0;
+  unsigned under_many_tags = 0, behind_snap = 0, plain_v4 = 0, plain_v6 = 0;
   for (int i = 0; i < 100'000; ++i) {
     const Frame frame = random_frame(random, rules);
     const Reason wanted = judge.judge(frame.bytes).reason;
     const ParsedPacket packet = parse_exact_copy(frame);
+    const bool is_v4 = is_plain_ipv4(frame.bytes.data(), frame.bytes.size()),
+               is_v6 = is_plain_ipv6(frame.bytes.data(), frame.bytes.size());
+    if (is_v4 || is_v6) {
+      ASSERT_EQ(packet, is_v4 ? plain_ipv4 : plain_ipv6) << "frame " << i << ", seed " << seed;
+    }
+    plain_v4 += is_v4;
+    plain_v6 += is_v6;
     ASSERT_EQ(name_of(kind_as_reason(packet)), name_of(wanted)) << "frame " << i << ", seed " << seed;
     under_many_tags += packet.is_ip() && packet.tags > 2;
     behind_snap += packet.is_ip() && packet.header_offset > 14 + 4 * packet.tags;
@@ -56,6 +63,8 @@ TEST(ParserAgainstOracle, agree_on_the_kind_of_every_random_frame) {
         << name_of(reason) << " was hardly tried, seed " << seed;
   EXPECT_GT(under_many_tags, 100u) << "seed " << seed;
   EXPECT_GT(behind_snap, 100u) << "seed " << seed;
+  EXPECT_GT(plain_v4, 1000u) << "seed " << seed;
+  EXPECT_GT(plain_v6, 1000u) << "seed " << seed;
 }
 
 TEST(ParserAgainstOracle, agree_on_the_addresses_of_every_random_frame) {

@@ -55,7 +55,7 @@ protected:
     burst_->from = &queue_;
     burst_->count = 1;
     burst_->packets[0] = const_cast<rte_mbuf *>(mbufs.packets()[0].mbuf);
-    burst_->lengths[0] = 62;
+    (void)measure_burst(*burst_);
     const auto judging = target_->judging();
     parse_burst(*burst_);
     target_->judge(*burst_);

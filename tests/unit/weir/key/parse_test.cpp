@@ -316,58 +316,97 @@ TEST(Parser, dhcp_ports_stand_after_the_options) {
   EXPECT_TRUE(parse(f).link_local);
 }
 
-bool is_plain(const Frame &frame) {
+template <class AllPlain> bool is_plain(const Frame &frame) {
   const auto copy = std::make_unique<std::uint8_t[]>(frame.size());
   std::copy(frame.begin(), frame.end(), copy.get());
-  return is_plain_ipv4(copy.get(), frame.size());
-}
-
-void expect_same(const ParsedPacket &p, const ParsedPacket &q) {
-  EXPECT_EQ(p.kind, q.kind);
-  EXPECT_EQ(p.link_local, q.link_local);
-  EXPECT_EQ(p.tags, q.tags);
-  EXPECT_EQ(p.header_offset, q.header_offset);
-  EXPECT_EQ(p.ethertype, q.ethertype);
-  EXPECT_EQ(p.source_offset, q.source_offset);
-  EXPECT_EQ(p.destination_offset, q.destination_offset);
+  return weir::is_plain<AllPlain>(copy.get(), frame.size());
 }
 
 // The short way must never say something else than the parser: every byte that either looks at takes
-// every value, in a packet from somewhere and in one that might be a DHCP client's, cut everywhere.
-TEST(PlainIpv4, what_is_called_plain_is_what_the_parser_calls_it) {
+// every value, in each of these frames.
+template <class AllPlain>
+void expect_that_plain_is_what_the_parser_says(const std::vector<Frame> &frames, unsigned plain_at_least) {
   unsigned plain = 0;
-  for (const Frame &whole : {ipv4(), dhcp_request()})
-    for (std::size_t at = 12; at < 38; ++at)
+  for (const Frame &whole : frames)
+    for (std::size_t at = 12; at < std::min(whole.size(), AllPlain::captured_min + 4); ++at)
       for (unsigned value = 0; value < 256; ++value) {
         Frame f = whole;
         f[at] = static_cast<std::uint8_t>(value);
-        if (!is_plain(f)) continue;
+        if (!is_plain<AllPlain>(f)) continue;
         ++plain;
-        expect_same(parse(f), plain_ipv4);
-        if (testing::Test::HasFailure()) FAIL() << "byte " << at << " = " << value;
+        ASSERT_EQ(parse(f), AllPlain::parsed) << "byte " << at << " = " << value;
       }
-  EXPECT_GT(plain, 3000u);
+  EXPECT_GT(plain, plain_at_least);
 }
 
-TEST(PlainIpv4, a_packet_without_its_whole_header_is_not_plain) {
-  const Frame whole = ipv4();
-  for (std::size_t captured = 0; captured < whole.size(); ++captured) {
-    const Frame cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(captured));
-    EXPECT_EQ(is_plain(cut), captured >= 34) << captured;
-  }
+TEST(Plain, what_is_called_plain_is_what_the_parser_calls_it) {
+  expect_that_plain_is_what_the_parser_says<AllPlainIpv4>({ipv4(), dhcp_request()}, 3000);
+  // From a neighbour, and from further away.
+  expect_that_plain_is_what_the_parser_says<AllPlainIpv6>(
+      {neighbour_solicitation(), neighbour_solicitation(135, 64)}, 5000);
+}
+
+TEST(Plain, a_packet_without_its_whole_header_is_not_plain) {
+  for (const Frame &whole : {ipv4(), neighbour_solicitation(135, 64)})
+    for (std::size_t captured = 0; captured < whole.size(); ++captured) {
+      const Frame cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(captured));
+      const bool v4 = whole[12] == 0x08;
+      EXPECT_EQ(is_plain<AllPlainIpv4>(cut), v4 && captured >= 34) << captured;
+      EXPECT_EQ(is_plain<AllPlainIpv6>(cut), !v4 && captured >= 54) << captured;
+    }
+}
+
+Frame ipv4_of_length(unsigned length) {
+  Frame f = ipv4();
+  f[16] = static_cast<std::uint8_t>(length >> 8);
+  f[17] = static_cast<std::uint8_t>(length);
+  return f;
 }
 
 TEST(PlainIpv4, tags_options_other_protocols_and_dhcp_clients_are_not_plain) {
+  const auto is_plain = [](const Frame &f) { return parse_test::is_plain<AllPlainIpv4>(f); };
   EXPECT_FALSE(is_plain(dhcp_request()));
-  EXPECT_FALSE(is_plain(neighbour_solicitation()));
+  EXPECT_FALSE(is_plain(neighbour_solicitation(135, 64)));
   Frame options = ipv4();
   options[14] = 0x46;
   EXPECT_FALSE(is_plain(options));
   Frame tagged = ipv4(ethernet(0x8100));
   EXPECT_FALSE(is_plain(tagged));
-  Frame too_short = ipv4();
-  too_short[17] = 19;
-  EXPECT_FALSE(is_plain(too_short));
+  for (unsigned length = 0; length < 0x10000; ++length)
+    ASSERT_EQ(is_plain(ipv4_of_length(length)), length >= 20) << length;
+}
+
+TEST(PlainIpv6, tags_other_protocols_and_neighbours_are_not_plain) {
+  const auto is_plain = [](const Frame &f) { return parse_test::is_plain<AllPlainIpv6>(f); };
+  EXPECT_TRUE(is_plain(neighbour_solicitation(135, 64)));
+  EXPECT_TRUE(is_plain(neighbour_solicitation(135, 255, 17)));
+  EXPECT_FALSE(is_plain(neighbour_solicitation()));
+  Frame ipv4_inside = neighbour_solicitation(135, 64);
+  ipv4_inside[14] = 0x45;
+  EXPECT_FALSE(is_plain(ipv4_inside));
+  Frame padded = ipv4();
+  padded.resize(60);
+  EXPECT_FALSE(is_plain(padded));
+}
+
+// One frame that is not plain is seen wherever it stands among others.
+template <class AllPlain> void expect_one_is_seen(const Frame &plain, const std::vector<Frame> &odd) {
+  for (const Frame &other : odd)
+    for (unsigned count : {1u, 2u, 16u, 64u})
+      for (unsigned at = 0; at <= count; ++at) {
+        AllPlain frames;
+        for (unsigned i = 0; i < count; ++i) frames.add((i == at ? other : plain).data());
+        ASSERT_EQ(frames.are_plain(), at == count) << at << " of " << count;
+      }
+}
+
+TEST(Plain, one_other_frame_among_many_is_seen) {
+  Frame options = ipv4(), v4_padded = ipv4();
+  options[14] = 0x46;
+  v4_padded.resize(60);
+  expect_one_is_seen<AllPlainIpv4>(ipv4(), {options, dhcp_request(), neighbour_solicitation(),
+                                            ipv4_of_length(0), ipv4_of_length(19), ipv4_under({5})});
+  expect_one_is_seen<AllPlainIpv6>(neighbour_solicitation(135, 64), {neighbour_solicitation(), v4_padded});
 }
 
 } // namespace

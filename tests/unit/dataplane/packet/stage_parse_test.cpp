@@ -1,0 +1,190 @@
+// Bursts through the parser's stage, against the parser packet by packet: the short ways of bursts that are all alike say
+// what it says, and read nothing beyond a frame's end.
+#include "dataplane/packet/packets.hpp"
+#include "tests/support/packets.hpp"
+#include "tests/support/seed.hpp"
+#include "weir/key/tunnel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+
+namespace weir::test::stage_parse_test {
+namespace {
+
+using dataplane::Packets;
+
+// Packets whose frames end where their memory ends, so that the address sanitizer sees a byte read too far.
+class StageParse : public testing::Test {
+protected:
+  void add(const Frame &frame) {
+    ASSERT_LT(burst_->count, dataplane::burst_packets_max);
+    const unsigned i = burst_->count++;
+    frames_[i] = std::make_unique<std::uint8_t[]>(frame.bytes.size());
+    std::ranges::copy(frame.bytes, frames_[i].get());
+    mbufs_[i] = {};
+    mbufs_[i].buf_addr = frames_[i].get();
+    mbufs_[i].data_len = static_cast<std::uint16_t>(frame.bytes.size());
+    mbufs_[i].pkt_len = mbufs_[i].data_len;
+    mbufs_[i].nb_segs = 1;
+    burst_->packets[i] = &mbufs_[i];
+  }
+  void clear() { burst_->count = 0; }
+
+  // What is parsed of each packet alone, and which address of each is judged.
+  void parse_and_compare() {
+    EXPECT_TRUE(measure_burst(*burst_));
+    parse_burst(*burst_);
+    std::uint64_t bytes = 0;
+    bool v4 = true, v6 = true;
+    for (unsigned i = 0; i < burst_->count; ++i) {
+      const ParsedPacket parsed =
+          parse_packet({reinterpret_cast<const std::byte *>(frames_[i].get()), length(i)});
+      ASSERT_EQ(burst_->parsed_as(i), parsed) << "packet " << i << " of " << burst_->count;
+      ASSERT_EQ(burst_->lengths[i], length(i)) << "packet " << i;
+      bytes += length(i);
+      v4 &= parsed.kind == PacketKind::ipv4 && !parsed.link_local;
+      v6 &= parsed.kind == PacketKind::ipv6 && !parsed.link_local;
+    }
+    EXPECT_EQ(burst_->bytes, bytes);
+    ASSERT_EQ(burst_->plain, v4);
+    ASSERT_EQ(burst_->plain_v6, v6);
+    for (unsigned i = 0; (v4 || v6) && i < burst_->count; ++i) {
+      const ParsedPacket &parsed = burst_->parsed_as(i);
+      const std::uint8_t *judged =
+          frames_[i].get() + (burst_->judges_destination ? parsed.destination_offset : parsed.source_offset);
+      if (v4)
+        ASSERT_EQ(burst_->judged[i], load_unaligned<std::uint32_t>(judged)) << "packet " << i;
+      else
+        ASSERT_TRUE(std::ranges::equal(burst_->judged_v6[i], std::span(judged, 16))) << "packet " << i;
+    }
+  }
+  [[nodiscard]] std::size_t length(unsigned i) const { return mbufs_[i].data_len; }
+
+  std::unique_ptr<Packets> burst_ = std::make_unique<Packets>();
+
+private:
+  std::unique_ptr<std::uint8_t[]> frames_[dataplane::burst_packets_max];
+  std::unique_ptr<rte_mbuf[]> mbufs_ = std::make_unique<rte_mbuf[]>(dataplane::burst_packets_max);
+};
+
+Frame v4(unsigned number) {
+  return FrameBuilder()
+      .ethernet()
+      .ipv4({.source = "10.0.0." + std::to_string(number)})
+      .udp(1, 2)
+      .payload(8)
+      .frame();
+}
+Frame v6(unsigned number) {
+  return FrameBuilder().ethernet().ipv6({.source = "2001:db8::" + std::to_string(number)}).udp(1, 2).frame();
+}
+std::vector<Frame> others() {
+  return {FrameBuilder().ethernet().vlan(7).ipv4().udp(1, 2).payload(64).frame(),
+          FrameBuilder().ethernet().vlan(7).ipv6().udp(1, 2).frame(),
+          FrameBuilder().ethernet().ipv4({.options_words = 10}).udp(1, 53).payload(64).frame(),
+          FrameBuilder()
+              .ethernet()
+              .ipv4({.source = "0.0.0.0", .destination = "255.255.255.255"})
+              .udp(68, 67)
+              .frame(),
+          FrameBuilder().ethernet().ipv6({.source = "fe80::1", .hop_limit = 255}).icmp6(135).frame(),
+          FrameBuilder().ethernet().arp("10.0.0.1", "10.0.0.2").payload(64).frame(),
+          FrameBuilder().ethernet().ipv4({.ihl = 3u}).payload(20).frame(),
+          FrameBuilder().ethernet().ipv4().frame(33),
+          FrameBuilder().ethernet().ipv6().frame(53),
+          FrameBuilder().ethernet().frame(),
+          FrameBuilder().ethernet().frame(0)};
+}
+
+TEST_F(StageParse, bursts_of_one_kind_take_the_short_way) {
+  for (const bool destination : {false, true})
+    for (const unsigned count : {1u, 15u, 16u, 17u, 64u}) {
+      burst_->judges_destination = destination;
+      clear();
+      for (unsigned i = 0; i < count; ++i) add(v4(i));
+      parse_and_compare();
+      EXPECT_EQ(burst_->alike, &plain_ipv4);
+      clear();
+      for (unsigned i = 0; i < count; ++i) add(v6(i));
+      parse_and_compare();
+      EXPECT_EQ(burst_->alike, &plain_ipv6);
+    }
+}
+
+TEST_F(StageParse, one_packet_of_another_kind_is_seen_wherever_it_stands) {
+  for (const auto &plain : {v4, v6})
+    for (const Frame &other : others())
+      for (const unsigned at : {0u, 1u, 15u, 16u, 17u, 40u}) {
+        clear();
+        for (unsigned i = 0; i < 41; ++i) add(i == at ? other : plain(i));
+        parse_and_compare();
+        EXPECT_EQ(burst_->alike, nullptr);
+      }
+}
+
+TEST_F(StageParse, random_bursts_are_parsed_as_packets_are) {
+  const std::uint64_t seed = seed_or(20'261'130);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  const std::vector<Frame> odd = others();
+  for (unsigned round = 0; round < 3'000; ++round) {
+    clear();
+    burst_->judges_destination = random() % 2 == 0;
+    const unsigned count = 1 + static_cast<unsigned>(random() % dataplane::burst_packets_max);
+    const unsigned kinds = 1 + static_cast<unsigned>(random() % 3), one_odd_in = 8u << random() % 5;
+    for (unsigned i = 0; i < count; ++i) {
+      const bool is_v4 = kinds == 1 || (kinds == 3 && random() % 2 == 0);
+      add(random() % one_odd_in == 0 ? odd[random() % odd.size()] : is_v4 ? v4(i) : v6(i));
+    }
+    parse_and_compare();
+    if (HasFailure()) FAIL() << "round " << round;
+  }
+}
+
+// Under `inner` what a packet carries is judged: no burst with a tunnel takes the short way.
+TEST_F(StageParse, what_is_inside_is_found_on_every_way) {
+  Policy policy;
+  burst_->policy = &policy;
+  burst_->tunnels = Tunnels::inner;
+  const auto parse = [&] {
+    EXPECT_TRUE(measure_burst(*burst_));
+    parse_burst(*burst_);
+  };
+  const Ipv4Fields inside{.source = "10.9.9.9"};
+  const Frame tunnel_v4 = FrameBuilder().ethernet().ipv4().ipv4(inside).udp(1, 2).frame(),
+              tunnel_v6 = FrameBuilder().ethernet().ipv6().ipv4(inside).udp(1, 2).frame();
+  for (const auto &plain : {v4, v6})
+    for (const Frame &carrier : {tunnel_v4, tunnel_v6})
+      for (const unsigned at : {0u, 20u, 63u}) {
+        clear();
+        for (unsigned i = 0; i < 64; ++i) add(i == at ? carrier : plain(i));
+        parse();
+        EXPECT_EQ(burst_->alike, nullptr);
+        EXPECT_EQ(burst_->plain, plain == v4) << "both are IPv4, where it is judged";
+        const ParsedPacket &parsed = burst_->parsed_as(at);
+        EXPECT_EQ(
+            load_unaligned<std::uint32_t>(dataplane::frame_of(burst_->packets[at]) + parsed.source_offset),
+            load_unaligned<std::uint32_t>("\x0a\x09\x09\x09"));
+      }
+  clear();
+  for (unsigned i = 0; i < 64; ++i) add(v4(i));
+  parse();
+  EXPECT_EQ(burst_->alike, &plain_ipv4);
+}
+
+TEST_F(StageParse, a_packet_of_several_segments_is_told) {
+  for (unsigned i = 0; i < 3; ++i) add(v4(i));
+  EXPECT_TRUE(measure_burst(*burst_));
+  for (unsigned i = 0; i < 3; ++i) {
+    burst_->packets[i]->nb_segs = 2;
+    EXPECT_FALSE(measure_burst(*burst_)) << "packet " << i;
+    burst_->packets[i]->nb_segs = 1;
+  }
+}
+
+} // namespace
+} // namespace weir::test::stage_parse_test

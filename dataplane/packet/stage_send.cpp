@@ -2,6 +2,7 @@
 #include "dataplane/packet/handover.hpp"
 #include "dataplane/packet/note.hpp"
 #include "dataplane/packet/stages.hpp"
+#include "weir/lookup/kernels/choose.hpp"
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -10,10 +11,7 @@
 
 #include <sched.h>
 
-#include <array>
 #include <bit>
-#include <numeric>
-#include <span>
 
 namespace weir::dataplane {
 namespace {
@@ -26,21 +24,17 @@ struct Door {
 
 // Both doors of a burst whose packets do not all leave by the same.
 struct Parting {
-  rte_mbuf *passed[burst_packets_max + 1], *dropped[burst_packets_max + 1]; // one more may be written
-  std::uint8_t places[burst_packets_max + 1];                               // of those that passed
-  unsigned passed_count = 0, dropped_count = 0;
-  std::uint64_t dropped_bytes = 0;
+  rte_mbuf *passed[burst_packets_max + lookup::part_room], *dropped[burst_packets_max + lookup::part_room];
+  unsigned passed_count, dropped_count;
+  std::uint64_t dropped_bytes;
 
-  // Without a branch: which ones drop cannot be predicted.
-  explicit Parting(const Burst &burst) noexcept {
-    for (unsigned i = 0; i < burst.count; ++i) {
-      const auto drop = static_cast<unsigned>(burst.dropped >> i & 1);
-      passed[passed_count] = dropped[dropped_count] = burst.packets[i];
-      places[passed_count] = static_cast<std::uint8_t>(i);
-      passed_count += 1 - drop;
-      dropped_count += drop;
-      dropped_bytes += drop * burst.lengths[i];
-    }
+  explicit Parting(const Burst &burst) noexcept
+      : passed_count(static_cast<unsigned>(std::popcount(burst.all() & ~burst.dropped))),
+        dropped_count(static_cast<unsigned>(std::popcount(burst.dropped))) {
+    const lookup::Kernels &kernels = lookup::best_kernels();
+    kernels.part(reinterpret_cast<void *const *>(burst.packets), burst.count, burst.dropped,
+                 reinterpret_cast<void **>(passed), reinterpret_cast<void **>(dropped));
+    dropped_bytes = kernels.sum(burst.lengths, burst.count, burst.dropped);
   }
 };
 
@@ -99,19 +93,19 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
     note.list = decision.list == no_list ? no_slot : burst.image->slot_of_list[decision.list];
 }
 
-// What a queue did not take: `places` in the burst. Returns their bytes.
-[[nodiscard]] std::uint64_t refuse(Burst &burst, std::span<const std::uint8_t> places,
-                                   const WorkerSetup &setup) noexcept {
+// What a queue did not take. Returns their bytes.
+[[nodiscard]] std::uint64_t refuse(Burst &burst, PacketMask refused, const WorkerSetup &setup) noexcept {
   rte_mbuf *packets[burst_packets_max];
   unsigned count = 0;
   std::uint64_t bytes = 0;
   burst.write_decisions();
   burst.by_lists = false;
-  for (const std::uint8_t place : places) {
+  burst.special |= refused;
+  burst.dropped |= refused;
+  for (; refused != 0; refused &= refused - 1) {
+    const auto place = static_cast<unsigned>(std::countr_zero(refused));
     burst.decisions[place].verdict = Verdict::drop;
     burst.decisions[place].reason = Reason::tx_refused;
-    burst.special |= PacketMask{1} << place;
-    burst.dropped |= PacketMask{1} << place;
     if (setup.note_offset >= 0) note(burst, place, setup.note_offset);
     packets[count++] = burst.packets[place];
     bytes += burst.lengths[place];
@@ -120,32 +114,28 @@ void note(const Burst &burst, unsigned place, int offset) noexcept {
   return bytes;
 }
 
-constexpr auto in_order = [] {
-  std::array<std::uint8_t, burst_packets_max> places{};
-  std::iota(places.begin(), places.end(), std::uint8_t{0});
-  return places;
-}();
-
-// A door that the queue took `sent` packets of at first. Returns how many it took in the end, and takes the bytes of the others
-// from `bytes`.
-[[gnu::cold, gnu::noinline]] unsigned finish(Burst &burst, Door door, std::span<const std::uint8_t> places,
-                                             unsigned sent, std::uint64_t &bytes, const WorkerSetup &setup,
-                                             TxPatience &patience, PortCounters &port) noexcept {
+// A door that the queue took `sent` packets of at first; all that it was offered stand in `passed`. Returns how many it
+// took in the end, and takes the bytes of the others from `bytes`.
+[[gnu::cold, gnu::noinline]] unsigned finish(Burst &burst, Door door, unsigned sent, std::uint64_t &bytes,
+                                             const WorkerSetup &setup, TxPatience &patience,
+                                             PortCounters &port) noexcept {
   const unsigned later = offer_again(*burst.from, door, sent, setup.when_tx_full, patience);
   port[PortCounterId::tx_retried].add(later);
   sent += later;
-  if (sent != door.count) bytes -= refuse(burst, places.subspan(sent, door.count - sent), setup);
+  PacketMask refused = burst.all() & ~burst.dropped;
+  for (unsigned i = 0; i < sent; ++i) refused &= refused - 1;
+  if (refused != 0) bytes -= refuse(burst, refused, setup);
   port[PortCounterId::tx_refused].add(door.count - sent);
   return sent;
 }
 
 // Sends what passes, of a burst that all passes or parted.
-void pass(Burst &burst, Door door, std::span<const std::uint8_t> places, std::uint64_t bytes,
-          const WorkerSetup &setup, TxPatience &patience, WorkerCounters &counters) noexcept {
+void pass(Burst &burst, Door door, std::uint64_t bytes, const WorkerSetup &setup, TxPatience &patience,
+          WorkerCounters &counters) noexcept {
   unsigned sent = offer(*burst.from, door, door.count);
   PortCounters &port = counters.ports[burst.from->tx_port_index];
   if (sent != door.count) [[unlikely]]
-    sent = finish(burst, door, places, sent, bytes, setup, patience, port);
+    sent = finish(burst, door, sent, bytes, setup, patience, port);
   port[PortCounterId::tx_packets].add(sent);
   port[PortCounterId::tx_bytes].add(bytes);
 }
@@ -159,13 +149,13 @@ void send_burst(Burst &burst, const WorkerSetup &setup, TxPatience &patience,
   for (unsigned i = 0; i < burst.count; ++i) hands_over(burst.packets[i]);
 
   if (burst.dropped == 0) {
-    pass(burst, {burst.packets, burst.count}, in_order, burst.bytes, setup, patience, counters);
+    pass(burst, {burst.packets, burst.count}, burst.bytes, setup, patience, counters);
   } else if (burst.dropped == burst.all()) {
     leave_by(setup.denied, {burst.packets, burst.count});
   } else {
     Parting parting(burst);
-    pass(burst, {parting.passed, parting.passed_count}, parting.places, burst.bytes - parting.dropped_bytes,
-         setup, patience, counters);
+    pass(burst, {parting.passed, parting.passed_count}, burst.bytes - parting.dropped_bytes, setup, patience,
+         counters);
     leave_by(setup.denied, {parting.dropped, parting.dropped_count});
   }
 }

@@ -9,6 +9,8 @@
 //   cells    keys               -> lengths    in use below an address, and its best short prefix
 //   or_else  values, values     -> values     the second where the first is none
 //   listed   values             -> mask       of those that name a list
+//   part     pointers, mask     -> pointers   whose bits are 0, and those whose bits are 1
+//   sum      values, mask       -> the sum of those whose bits are 1
 //   mix      hashes, layer      -> a filter's own view of them
 //   blocks   mixed hashes       -> blocks of a split-block Bloom filter
 //   bloom    blocks, mixed hashes -> indices  that a split-block Bloom filter lets through
@@ -17,7 +19,7 @@
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
 // hash(), lines...(), signs(), cells(), or_else(), mix(), blocks() and settle() may read and write up to the next
-// multiple of `kernel_lanes` in every array. probe() keeps the order of loads that line.hpp asks for: values,
+// multiple of `kernel_lanes` in every array, listed(), part() and sum() read so far. probe() keeps the order of loads that line.hpp asks for: values,
 // then keys, then group bits. It and bloom() also prefetch the lines of the burst behind, one a probe: prefetched all
 // at once they slow the probes that follow (measured; docs/decisions.md).
 #pragma once
@@ -36,7 +38,7 @@ namespace weir::lookup {
 using table::KeyV6, table::LineV4, table::LineV6;
 namespace value = table::value;
 
-inline constexpr unsigned kernel_lanes = 16;
+inline constexpr unsigned kernel_lanes = 16, part_room = 8;
 
 // The bits of a value in which a probe's length stands.
 inline constexpr std::uint32_t length_mask = 0x00FF0000u;
@@ -128,6 +130,9 @@ struct Kernels {
   CellSigns (*signs)(const std::uint32_t *map, const std::uint32_t *wires, unsigned count) noexcept;
   // Bit i: values[i] names a list. At most 64 values.
   std::uint64_t (*listed)(const std::uint32_t *values, unsigned count) noexcept;
+  // In their order. At most 64 pointers; zeros[] and ones[] have room for `part_room` more than `count`.
+  void (*part)(void *const *pointers, unsigned count, std::uint64_t mask, void **zeros, void **ones) noexcept;
+  std::uint64_t (*sum)(const std::uint32_t *values, unsigned count, std::uint64_t mask) noexcept;
   // mixed[i] = remix(hashes[i], layer)
   void (*mix)(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept;
   // targets[i] = the block that mixed[i] names.
@@ -229,6 +234,24 @@ inline std::uint64_t listed(const std::uint32_t *values, unsigned count) noexcep
   return set;
 }
 
+// Without a branch: which way a pointer goes cannot be predicted.
+inline void part(void *const *pointers, unsigned count, std::uint64_t mask, void **zeros,
+                 void **ones) noexcept {
+  unsigned z = 0, o = 0;
+  for (unsigned i = 0; i < count; ++i, mask >>= 1) {
+    zeros[z] = ones[o] = pointers[i];
+    const auto bit = static_cast<unsigned>(mask & 1);
+    z += 1 - bit;
+    o += bit;
+  }
+}
+
+inline std::uint64_t sum(const std::uint32_t *values, unsigned count, std::uint64_t mask) noexcept {
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < count; ++i, mask >>= 1) sum += (mask & 1) * values[i];
+  return sum;
+}
+
 inline void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept {
   for (unsigned i = 0; i < count; ++i) mixed[i] = remix(hashes[i], layer);
 }
@@ -285,6 +308,8 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::or_else,
                                           portable::signs,
                                           portable::listed,
+                                          portable::part,
+                                          portable::sum,
                                           portable::mix,
                                           portable::blocks,
                                           portable::bloom,

@@ -4,6 +4,8 @@
 // beyond the baseline can leak into code that others share.
 #include "weir/lookup/kernels/choose.hpp"
 
+#include <array>
+#include <bit>
 #include <immintrin.h>
 
 #define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2")))
@@ -269,6 +271,44 @@ WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) no
   return _bzhi_u64(~unset, count);
 }
 
+// The halves of four pointers whose bits are set, in order, in front.
+constexpr auto halves_of_ones = [] {
+  std::array<std::array<std::uint32_t, 8>, 16> halves{};
+  for (unsigned mask = 0; mask < 16; ++mask)
+    for (unsigned bit = 0, at = 0; bit < 4; ++bit)
+      if ((mask >> bit & 1) != 0) {
+        halves[mask][at++] = 2 * bit;
+        halves[mask][at++] = 2 * bit + 1;
+      }
+  return halves;
+}();
+
+WEIR_TARGET void part(void *const *pointers, unsigned count, std::uint64_t mask, void **zeros,
+                      void **ones) noexcept {
+  for (unsigned i = 0; i < count; i += 4, mask >>= 4) {
+    const __m256i p = load(pointers + i);
+    const auto bits = static_cast<unsigned>(mask & 0xF);
+    store(zeros, _mm256_permutevar8x32_epi32(p, load(halves_of_ones[bits ^ 0xF].data())));
+    store(ones, _mm256_permutevar8x32_epi32(p, load(halves_of_ones[bits].data())));
+    const int set = std::popcount(bits);
+    zeros += 4 - set;
+    ones += set;
+  }
+}
+
+WEIR_TARGET std::uint64_t sum(const std::uint32_t *values, unsigned count, std::uint64_t mask) noexcept {
+  const __m256i bit = _mm256_setr_epi64x(1, 2, 4, 8);
+  __m256i sum = _mm256_setzero_si256();
+  mask = _bzhi_u64(mask, count);
+  for (unsigned i = 0; i < count; i += 4, mask >>= 4) {
+    const __m256i v = _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i *>(values + i)));
+    const __m256i set = _mm256_cmpeq_epi64(_mm256_and_si256(same64(mask), bit), bit);
+    sum = _mm256_add_epi64(sum, _mm256_and_si256(v, set));
+  }
+  const __m128i pair = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(pair) + _mm_extract_epi64(pair, 1));
+}
+
 WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
                      std::uint64_t *mixed) noexcept {
   for (unsigned i = 0; i < count; i += 4) {
@@ -304,9 +344,10 @@ WEIR_TARGET unsigned bloom_avx2(const BloomProbes &probes, std::uint16_t *kept) 
   return left;
 }
 
-const Kernels avx2{
-    "avx2", hash_v4, hash_v6, lines1, lines_led, probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>,
-    cells,  or_else, signs,   listed, mix,       blocks,        bloom_avx2,    &ranges_avx2,   &words_avx2};
+const Kernels avx2{"avx2",        hash_v4,       hash_v6,        lines1,         lines_led,
+                   probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
+                   or_else,       signs,         listed,         part,           sum,
+                   mix,           blocks,        bloom_avx2,     &ranges_avx2,   &words_avx2};
 } // namespace kernels
 
 } // namespace weir::lookup

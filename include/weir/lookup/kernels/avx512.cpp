@@ -5,11 +5,13 @@
 // beyond the baseline can leak into code that others share.
 #include "weir/lookup/kernels/choose.hpp"
 
+#include <bit>
 #include <immintrin.h>
 
 // g++ 12 sees its own headers' "undefined" vectors as uninitialised.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
 #define WEIR_TARGET __attribute__((target("avx2,bmi,bmi2,avx512f,avx512vl,avx512bw,avx512dq")))
@@ -259,6 +261,32 @@ WEIR_TARGET std::uint64_t listed(const std::uint32_t *values, unsigned count) no
   return _bzhi_u64(set, count);
 }
 
+WEIR_TARGET void part(void *const *pointers, unsigned count, std::uint64_t mask, void **zeros,
+                      void **ones) noexcept {
+  for (unsigned i = 0; i < count; i += 8, mask >>= 8) {
+    const __m512i p = _mm512_loadu_si512(pointers + i);
+    const auto bits = static_cast<__mmask8>(mask);
+    _mm512_storeu_si512(zeros, _mm512_maskz_compress_epi64(_knot_mask8(bits), p));
+    _mm512_storeu_si512(ones, _mm512_maskz_compress_epi64(bits, p));
+    const int set = std::popcount(bits);
+    zeros += 8 - set;
+    ones += set;
+  }
+}
+
+WEIR_TARGET std::uint64_t sum(const std::uint32_t *values, unsigned count, std::uint64_t mask) noexcept {
+  __m512i sum = _mm512_setzero_si512();
+  mask = _bzhi_u64(mask, count);
+  for (unsigned i = 0; i < count; i += 8, mask >>= 8) {
+    const __m512i v =
+        _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(values + i)));
+    sum = _mm512_mask_add_epi64(sum, static_cast<__mmask8>(mask), sum, v);
+  }
+  const __m256i halves = _mm256_add_epi64(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
+  const __m128i pair = _mm_add_epi64(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(pair) + _mm_extract_epi64(pair, 1));
+}
+
 WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
                      std::uint64_t *mixed) noexcept {
   for (unsigned i = 0; i < count; i += 8) {
@@ -271,10 +299,10 @@ WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
 } // namespace
 
 namespace kernels {
-const Kernels avx512{
-    "avx512",       hash_v4,        hash_v6,        lines1,       lines_led, probe<LineV4>, probe<LineV6>,
-    settle<LineV4>, settle<LineV6>, cells,          or_else,      signs,     listed,        mix,
-    blocks,         bloom_avx2,     &ranges_avx512, &words_avx512};
+const Kernels avx512{"avx512",      hash_v4,       hash_v6,        lines1,         lines_led,
+                     probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
+                     or_else,       signs,         listed,         part,           sum,
+                     mix,           blocks,        bloom_avx2,     &ranges_avx512, &words_avx512};
 }
 
 } // namespace weir::lookup

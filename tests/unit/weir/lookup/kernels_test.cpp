@@ -3,12 +3,15 @@
 #include "weir/image/lists.hpp"
 #include "weir/lookup/kernels/choose.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace weir::kernels_test {
@@ -244,6 +247,40 @@ TEST_P(KernelsTest, values_that_name_a_list_are_the_portable_ones) {
     const auto count = static_cast<unsigned>(random() % (room + 1));
     ASSERT_EQ(kernels.listed(values.data(), count), lookup::portable::listed(values.data(), count)) << count;
   }
+}
+
+TEST_P(KernelsTest, a_mask_parts_pointers_and_sums_values_as_the_portable_ones_do) {
+  WEIR_TRACE_SEED(seed);
+  std::array<std::uint64_t, room> pointed_at;
+  std::array<void *, room> pointers;
+  std::array<std::uint32_t, room> values;
+  for (unsigned i = 0; i < room; ++i) pointers[i] = &pointed_at[i];
+  for (unsigned round = 0; round < 2000; ++round) {
+    for (std::uint32_t &v : values) v = static_cast<std::uint32_t>(random());
+    const auto count = static_cast<unsigned>(random() % (room + 1));
+    const std::uint64_t up_to_count = count == 0 ? 0 : ~std::uint64_t{0} >> (64 - count);
+    const std::uint64_t mask = (random() & (random() | random())) & up_to_count;
+    const auto set = static_cast<unsigned>(std::popcount(mask));
+    std::array<void *, room + lookup::part_room> zeros{}, ones{}, zeros_wanted{}, ones_wanted{};
+    kernels.part(pointers.data(), count, mask, zeros.data(), ones.data());
+    lookup::portable::part(pointers.data(), count, mask, zeros_wanted.data(), ones_wanted.data());
+    ASSERT_TRUE(std::equal(ones.begin(), ones.begin() + set, ones_wanted.begin())) << count << ", " << mask;
+    ASSERT_TRUE(std::equal(zeros.begin(), zeros.begin() + (count - set), zeros_wanted.begin()))
+        << count << ", " << mask;
+    ASSERT_EQ(kernels.sum(values.data(), count, mask), lookup::portable::sum(values.data(), count, mask));
+  }
+}
+
+TEST(PortableKernels, a_mask_parts_pointers_in_their_order_and_sums_values) {
+  std::array<int, 5> pointed_at;
+  std::array<void *, 5> pointers;
+  for (unsigned i = 0; i < 5; ++i) pointers[i] = &pointed_at[i];
+  std::array<void *, 5 + lookup::part_room> zeros{}, ones{};
+  lookup::portable::part(pointers.data(), 5, 0b01101, zeros.data(), ones.data());
+  EXPECT_THAT(std::span(zeros).first(2), testing::ElementsAre(pointers[1], pointers[4]));
+  EXPECT_THAT(std::span(ones).first(3), testing::ElementsAre(pointers[0], pointers[2], pointers[3]));
+  const std::array<std::uint32_t, 5> values{1, 10, 0xFFFFFFFF, 0xFFFFFFFF, 1000};
+  EXPECT_EQ(lookup::portable::sum(values.data(), 5, 0b01101), 0x1FFFFFFFFull);
 }
 
 TEST_P(KernelsTest, signs_of_a_length_map_are_those_of_its_cells) {

@@ -35,23 +35,24 @@ struct Burst : Packets {
   PacketMask dropped = 0;         // by decision()
   PacketMask special = 0;         // all packets but those of a plain burst that matched no list
   PacketMask by_judge = 0;        // of `special`, dropped because a judge denies them (compact mode)
-  // Packets of one family, and of `special` all were decided by the list that they name, the others by `otherwise`.
+  // A plain burst, and of `special` all were decided by the list that they name, the others by nothing: `otherwise`.
   bool by_lists = false;
   // Values of the lookup, of a burst by_lists while its decisions[] are not written: hardly anybody asks for them. Null:
   // they are.
   std::uint32_t *denials = nullptr;
   const std::uint32_t *allowances = nullptr;
-  Decision otherwise;
+  Verdict otherwise = Verdict::pass;
+  alignas(cache_line_bytes)
+      PerSide<std::array<std::uint32_t, burst_packets_max>> woven; // values, of both families
   Decision decisions[burst_packets_max];
 
   [[nodiscard]] Decision decision(unsigned packet) const noexcept {
     if (denials == nullptr) return decisions[packet];
-    if ((special >> packet & 1) == 0) return otherwise;
+    const FamilySlot family = (v6 >> packet & 1) != 0 ? FamilySlot::ipv6 : FamilySlot::ipv4;
+    if ((special >> packet & 1) == 0) return {otherwise, Reason::fallthrough, family};
     if ((dropped >> packet & 1) != 0)
-      return {Verdict::drop, Reason::deny, otherwise.family, 0, table::value::list_of(denials[packet]),
-              no_rule};
-    return {Verdict::pass, Reason::allow, otherwise.family, 0, table::value::list_of(allowances[packet]),
-            no_rule};
+      return {Verdict::drop, Reason::deny, family, 0, table::value::list_of(denials[packet]), no_rule};
+    return {Verdict::pass, Reason::allow, family, 0, table::value::list_of(allowances[packet]), no_rule};
   }
   // Of a packet that a list denied: another list did.
   void name_denial(unsigned packet, ListId list) noexcept {

@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 namespace weir::dataplane {
@@ -30,22 +31,24 @@ struct Packets {
   Tunnels tunnels = Tunnels::outer;
   bool judges_destination = false; // by one address: by the destination, not the source
   bool has_inside = false;         // inside() counts too, under Tunnels::both
-  bool plain = false;    // every packet is IPv4 and judged by its lists, by one address: slot i is packet i
-  bool plain_v6 = false; // the same of IPv6
-  const ParsedPacket *alike = nullptr; // what every packet was parsed as; null: parsed[] says it
+  bool plain = false;              // every packet is IP and judged by its lists, by one address
+  bool all_plain = false; // and plain_ipv4, or plain_ipv6 (key/parse.hpp): parsed[] has not been written
+  PacketMask v6 = 0;      // of a plain burst: packets of IPv6
   unsigned count = 0;
   unsigned shortest = 0; // first segment, in bytes, or less
   std::uint64_t bytes = 0;
   rte_mbuf *packets[burst_packets_max];
   std::uint32_t lengths[burst_packets_max]; // in bytes
-  // Addresses of a burst that is plain, or plain_v6.
+  // Addresses of a plain burst, those of a family side by side, in the order of their packets.
   alignas(cache_line_bytes) std::uint32_t judged[burst_packets_max];
   alignas(cache_line_bytes) std::array<std::uint8_t, 16> judged_v6[burst_packets_max];
   ParsedPacket parsed[burst_packets_max];
 
   [[nodiscard]] const ParsedPacket &parsed_as(unsigned packet) const noexcept {
-    return alike != nullptr ? *alike : parsed[packet];
+    if (!all_plain) return parsed[packet];
+    return (v6 >> packet & 1) != 0 ? plain_ipv6 : plain_ipv4;
   }
+  [[nodiscard]] unsigned count_v6() const noexcept { return static_cast<unsigned>(std::popcount(v6)); }
   // Of what packet i carries: non_ip where that has no say. Bursts are half as large then.
   [[nodiscard]] ParsedPacket &inside(unsigned i) noexcept { return parsed[burst_packets_max / 2 + i]; }
   [[nodiscard]] const ParsedPacket &inside(unsigned i) const noexcept {

@@ -17,10 +17,13 @@ Counter &verdict_counter(WorkerCounters &counters, Reason reason, Verdict verdic
 }
 
 void count_verdicts_of_lists(const Burst &burst, WorkerCounters &counters) noexcept {
-  const FamilySlot family = burst.otherwise.family;
-  const auto count = [&](Reason reason, Verdict verdict, PacketMask packets) {
+  const auto count_of = [&](Reason reason, Verdict verdict, FamilySlot family, PacketMask packets) {
     if (packets != 0)
       verdict_counter(counters, reason, verdict, family).add(static_cast<unsigned>(std::popcount(packets)));
+  };
+  const auto count = [&](Reason reason, Verdict verdict, PacketMask packets) {
+    count_of(reason, verdict, FamilySlot::ipv4, packets & ~burst.v6);
+    if (burst.v6 != 0) count_of(reason, verdict, FamilySlot::ipv6, packets & burst.v6);
   };
   const PacketMask common = burst.all() & ~burst.special;
   count(Reason::deny, Verdict::drop, burst.special & burst.dropped);

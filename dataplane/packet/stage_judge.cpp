@@ -59,20 +59,30 @@ void judge(const Burst &burst, unsigned packet, Decision &decision) noexcept {
   judge_one(burst, packet, policy.fallthrough, decision);
 }
 
-// Slot i is packet i, and nothing but the lists has a say: no packet is looked at one by one.
-template <FamilySlot family> void judge_plain(Burst &burst) noexcept {
-  const Verdict fallthrough = burst.image->view.policy.fallthrough;
-  constexpr bool v4 = family == FamilySlot::ipv4;
-  const std::uint32_t *allow = v4 ? burst.lookup.allow_v4() : burst.lookup.allow_v6();
-  std::uint32_t *const deny = v4 ? burst.lookup.deny_v4() : burst.lookup.deny_v6();
+// Answers in the order of packets.
+void take_answers(Burst &burst, const lookup::Kernels &kernels) noexcept {
+  lookup::BurstLookup &of = burst.lookup;
+  if (burst.v6 == 0 || burst.v6 == burst.all()) {
+    const bool v4 = burst.v6 == 0;
+    burst.denials = v4 ? of.deny_v4() : of.deny_v6();
+    burst.allowances = v4 ? of.allow_v4() : of.allow_v6();
+    return;
+  }
+  kernels.weave(of.deny_v4(), of.deny_v6(), burst.count, burst.v6, burst.woven[Side::deny].data());
+  kernels.weave(of.allow_v4(), of.allow_v6(), burst.count, burst.v6, burst.woven[Side::allow].data());
+  burst.denials = burst.woven[Side::deny].data();
+  burst.allowances = burst.woven[Side::allow].data();
+}
+
+// Nothing but the lists has a say: no packet is looked at one by one.
+void judge_plain(Burst &burst) noexcept {
   const lookup::Kernels &kernels = lookup::best_kernels();
-  const PacketMask allowed = kernels.listed(allow, burst.count);
-  const PacketMask denied = kernels.listed(deny, burst.count) & ~allowed;
+  take_answers(burst, kernels);
+  burst.otherwise = burst.image->view.policy.fallthrough;
+  const PacketMask allowed = kernels.listed(burst.allowances, burst.count);
+  const PacketMask denied = kernels.listed(burst.denials, burst.count) & ~allowed;
   burst.special = allowed | denied;
-  burst.dropped = denied | (fallthrough == Verdict::drop ? burst.all() & ~allowed : 0);
-  burst.denials = deny;
-  burst.allowances = allow;
-  burst.otherwise = Decision{fallthrough, Reason::fallthrough, family};
+  burst.dropped = denied | (burst.otherwise == Verdict::drop ? burst.all() & ~allowed : 0);
 }
 
 } // namespace
@@ -91,9 +101,8 @@ Address denied_address(const Burst &burst, unsigned packet) noexcept {
 void judge_burst(Burst &burst, Verdict without_image) noexcept {
   if (burst.image != nullptr) {
     burst.lookup.finish();
-    burst.by_lists = burst.plain || burst.plain_v6;
-    if (burst.plain) return judge_plain<FamilySlot::ipv4>(burst);
-    if (burst.plain_v6) return judge_plain<FamilySlot::ipv6>(burst);
+    burst.by_lists = burst.plain;
+    if (burst.plain) return judge_plain(burst);
   }
   burst.by_lists = false;
   burst.denials = nullptr;

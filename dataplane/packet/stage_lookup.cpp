@@ -15,7 +15,7 @@ void ask(Burst &burst, unsigned slot, unsigned packet, const ParsedPacket &heade
 }
 
 void ask_several_each(Burst &burst) noexcept {
-  burst.plain = burst.plain_v6 = false;
+  burst.plain = false;
   for (unsigned i = 0; i < burst.count; ++i)
     each_question(burst, i, [&](unsigned slot, const ParsedPacket &header, std::uint16_t offset) {
       ask(burst, slot, i, header, offset);
@@ -43,9 +43,7 @@ void ask_burst(Burst &burst, Burst *ahead) noexcept {
   if (burst.questions() != 1)
     ask_several_each(burst);
   else if (burst.plain)
-    burst.lookup.ask_all_v4(burst.judged, burst.count);
-  else if (burst.plain_v6)
-    burst.lookup.ask_all_v6(burst.judged_v6, burst.count);
+    burst.lookup.ask_all(burst.judged, burst.count - burst.count_v6(), burst.judged_v6, burst.count_v6());
   else
     ask_one_each(burst);
   if (ahead != nullptr)

@@ -19,11 +19,12 @@ void keep(std::array<std::uint8_t, 16> &to, const std::uint8_t *address) noexcep
   std::memcpy(&to, address, sizeof to);
 }
 
-// The common burst: frames that are all plain, of one family, with nothing inside where that counts. False: there is something
-// else among them, or their headers may not have been captured.
+constexpr unsigned looked_at_once = 16; // a burst of other packets turns back early
+
+// Frames that are all plain, of one family, with nothing inside where that counts. False: there is something else among
+// them, or their headers may not have been captured.
 template <class AllPlain, bool looks_inside>
 [[nodiscard]] bool parse_alike(Packets &burst, auto *addresses) noexcept {
-  constexpr unsigned looked_at_once = 16; // a mixed burst turns back early
   constexpr ParsedPacket parsed = AllPlain::parsed;
   if (burst.shortest < AllPlain::captured_min) return false;
   const unsigned at = burst.judges_destination ? parsed.destination_offset : parsed.source_offset;
@@ -42,15 +43,42 @@ template <class AllPlain, bool looks_inside>
   return true;
 }
 
-[[nodiscard]] const ParsedPacket *parse_alike(Packets &burst) noexcept {
-  if (burst.count == 0 || burst.shortest < AllPlainIpv4::captured_min) return nullptr;
-  if (is_plain_ipv4(frame_of(burst.packets[0]), burst.shortest)) {
-    const bool alike = burst.tunnels == Tunnels::outer ? parse_alike<AllPlainIpv4, false>(burst, burst.judged)
-                                                       : parse_alike<AllPlainIpv4, true>(burst, burst.judged);
-    return alike ? &plain_ipv4 : nullptr;
+// The same of both families: which one comes next cannot be predicted, so that both addresses are taken of each frame.
+[[nodiscard]] bool parse_both(Packets &burst) noexcept {
+  if (burst.shortest < AllPlainIpv6::captured_min) return false;
+  const bool destination = burst.judges_destination;
+  const unsigned at_v4 = destination ? plain_ipv4.destination_offset : plain_ipv4.source_offset,
+                 at_v6 = destination ? plain_ipv6.destination_offset : plain_ipv6.source_offset;
+  unsigned v4 = 0, v6 = 0;
+  PacketMask of_v6 = 0;
+  for (unsigned i = 0; i < burst.count;) {
+    bool all = true;
+    for (const unsigned end = std::min(i + looked_at_once, burst.count); i < end; ++i) {
+      const std::uint8_t *frame = frame_of(burst.packets[i]);
+      const bool is_v6 = is_plain_ipv6(frame, AllPlainIpv6::captured_min);
+      all &= is_v6 | is_plain_ipv4(frame, AllPlainIpv4::captured_min);
+      keep(burst.judged[v4], frame + at_v4);
+      keep(burst.judged_v6[v6], frame + at_v6);
+      v4 += is_v6 ? 0 : 1;
+      v6 += is_v6 ? 1 : 0;
+      of_v6 |= PacketMask{is_v6} << i;
+    }
+    if (!all) return false;
   }
-  if (burst.tunnels != Tunnels::outer) return nullptr;
-  return parse_alike<AllPlainIpv6, false>(burst, burst.judged_v6) ? &plain_ipv6 : nullptr;
+  burst.v6 = of_v6;
+  return true;
+}
+
+[[nodiscard]] bool parse_plain(Packets &burst) noexcept {
+  if (burst.count == 0 || burst.shortest < AllPlainIpv4::captured_min) return false;
+  if (burst.tunnels != Tunnels::outer) return parse_alike<AllPlainIpv4, true>(burst, burst.judged);
+  if (is_plain_ipv4(frame_of(burst.packets[0]), burst.shortest)) {
+    if (parse_alike<AllPlainIpv4, false>(burst, burst.judged)) return true;
+  } else if (parse_alike<AllPlainIpv6, false>(burst, burst.judged_v6)) {
+    burst.v6 = burst.all();
+    return true;
+  }
+  return parse_both(burst);
 }
 
 // What is inside packet i is judged in its place, or beside it.
@@ -68,21 +96,23 @@ void parse_inside(Packets &burst, unsigned i) noexcept {
 
 template <bool looks_inside> void parse_each(Packets &burst) noexcept {
   const auto at = burst.judges_destination ? &ParsedPacket::destination_offset : &ParsedPacket::source_offset;
-  bool v4 = true, v6 = true;
+  bool all = true;
+  unsigned v4 = 0, v6 = 0;
   for (unsigned i = 0; i < burst.count; ++i) {
     const std::uint8_t *frame = frame_of(burst.packets[i]);
     ParsedPacket &parsed = burst.parsed[i];
     parsed = parse_packet(frame, rte_pktmbuf_data_len(burst.packets[i]));
     if constexpr (looks_inside) parse_inside(burst, i);
-    const bool is_v4 = parsed.kind == PacketKind::ipv4 && !parsed.link_local,
-               is_v6 = parsed.kind == PacketKind::ipv6 && !parsed.link_local;
-    if (is_v4) keep(burst.judged[i], frame + parsed.*at);
-    if (is_v6) keep(burst.judged_v6[i], frame + parsed.*at);
-    v4 &= is_v4;
-    v6 &= is_v6;
+    if (!parsed.is_judged()) {
+      all = false;
+    } else if (parsed.kind == PacketKind::ipv4) {
+      keep(burst.judged[v4++], frame + parsed.*at);
+    } else {
+      keep(burst.judged_v6[v6++], frame + parsed.*at);
+      burst.v6 |= PacketMask{1} << i;
+    }
   }
-  burst.plain = v4 && !burst.has_inside;
-  burst.plain_v6 = v6 && !burst.has_inside;
+  burst.plain = all && !burst.has_inside;
 }
 
 } // namespace
@@ -105,11 +135,10 @@ bool measure_burst(Packets &burst) noexcept {
 }
 
 void parse_burst(Packets &burst) noexcept {
-  burst.alike = parse_alike(burst);
-  burst.plain = burst.alike == &plain_ipv4;
-  burst.plain_v6 = burst.alike == &plain_ipv6;
+  burst.v6 = 0;
   burst.has_inside = false;
-  if (burst.alike != nullptr) return;
+  burst.plain = burst.all_plain = parse_plain(burst);
+  if (burst.all_plain) return;
   burst.tunnels != Tunnels::outer ? parse_each<true>(burst) : parse_each<false>(burst);
 }
 

@@ -78,8 +78,6 @@ template <class Run> std::uint64_t packets_a_round(std::uint64_t most, const Run
 
 template <class Wire>
 Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &image, Images &images) {
-  constexpr auto family =
-      OfFamily<Wire>::bits == 32 ? dataplane::FamilySlot::ipv4 : dataplane::FamilySlot::ipv6;
   const PrefixQueries<Wire> queries(set);
   constexpr std::size_t sample = 1u << 14;
   const double share =
@@ -90,8 +88,7 @@ Samples race(const Options &options, const PrefixSet<Wire> &set, const Image &im
 
   Rig rig(1, frames_of(queries));
   dataplane::Worker worker(rig.setup(0), rig.slot(), rig.counters());
-  PlainLoop plain(rig, 0, nullptr, share, *images.empty, family),
-      one_line(rig, 0, nullptr, share, *images.empty, family);
+  PlainLoop plain(rig, 0, nullptr, share, *images.empty), one_line(rig, 0, nullptr, share, *images.empty);
   LimitLookup limit(bytes_of_entries(image, set.lists));
   one_line.read_lines_of(limit);
   const auto work = [&](std::unique_ptr<dataplane::AttachedImage> &image_of_run, unsigned round,

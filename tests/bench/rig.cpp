@@ -37,10 +37,9 @@ std::uint64_t Rig::drops() const {
 }
 
 PlainLoop::PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share,
-                     dataplane::AttachedImage &lists, dataplane::FamilySlot family)
+                     dataplane::AttachedImage &lists)
     : setup_(rig.setup(id)), counters_(rig.counters().worker(id)), table_(table) {
   values_.fill(table::value::make({}, 32)); // what is denied is denied by the first list
-  burst_.otherwise = {Verdict::pass, Reason::fallthrough, family};
   burst_.image = &lists;
   burst_.from = &setup_.queues[0];
   std::mt19937_64 random(id);
@@ -76,7 +75,7 @@ void PlainLoop::receive() {
 }
 
 std::uint64_t PlainLoop::read_lines() {
-  if (burst_.plain) return limit_->run_a_burst(std::span<const WireV4>(burst_.judged, burst_.count));
+  if (burst_.v6 == 0) return limit_->run_a_burst(std::span<const WireV4>(burst_.judged, burst_.count));
   return limit_->run_a_burst(std::span<const WireV6>(burst_.judged_v6, burst_.count));
 }
 

@@ -93,8 +93,7 @@ private:
 // family. `lists` gives the counter slot of the list that its drops are counted under, as the worker's are.
 class PlainLoop {
 public:
-  PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share, dataplane::AttachedImage &lists,
-            dataplane::FamilySlot family = dataplane::FamilySlot::ipv4);
+  PlainLoop(Rig &rig, unsigned id, const rte_hash *table, double drop_share, dataplane::AttachedImage &lists);
   void read_lines_of(LimitLookup &limit) { limit_ = &limit; }
   void run(const std::atomic<bool> &stop);
 

@@ -201,6 +201,9 @@ public:
     return text;
   }
   [[nodiscard]] std::size_t forms_count() const { return forms_.size(); }
+  [[nodiscard]] std::size_t place_of(std::string_view name) const {
+    return static_cast<std::size_t>(std::ranges::find(forms_, name, &Form::name) - forms_.begin());
+  }
 
 private:
   // Hosts of both families, and prefixes of some lengths.
@@ -245,6 +248,7 @@ void bench_worst_packet(const Options &options, std::vector<Standing> &standings
     if (figure.median > slowest) worst = mixture, slowest = figure.median;
   };
   for (std::size_t form = 0; form < search.forms_count(); ++form) look({form}, true);
+  look({search.place_of("IPv4, plain"), search.place_of("IPv6, plain")}, true); // as on most links
   for (unsigned trial = 0; trial < (options.quick ? 24u : 96u); ++trial) look(search.drawn(), false);
   const Figure figure = search.ratio(worst, options.rounds(), many);
   grid.rows.push_back({"worst: " + search.name_of(worst), with_spread(figure)});

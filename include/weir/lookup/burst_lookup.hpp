@@ -81,16 +81,20 @@ public:
 
   // The first `count` slots ask IPv4 questions; replaces every question asked so far. The wires stay as they are
   // until finish().
-  void ask_all_v4(const std::uint32_t *wires, unsigned count) noexcept {
-    place_ = v4_in_order.data();
-    v4_.ask_all(wires, count);
-    v6_.ask_nothing();
-  }
+  void ask_all_v4(const std::uint32_t *wires, unsigned count) noexcept { ask_all(wires, count, nullptr, 0); }
   // The same for IPv6: `addresses` are 16 bytes each, one after the other, and stay as well.
-  void ask_all_v6(const void *addresses, unsigned count) noexcept {
-    place_ = v6_in_order.data();
-    v6_.ask_all(addresses, count);
-    v4_.ask_nothing();
+  void ask_all_v6(const void *addresses, unsigned count) noexcept { ask_all(nullptr, 0, addresses, count); }
+  // Both; at most slots_max in sum. Where both families ask, answers are read by family: no slot has a question.
+  void ask_all(const std::uint32_t *wires, unsigned v4, const void *addresses, unsigned v6) noexcept {
+    place_ = v6 == 0 ? v4_in_order.data() : v6_in_order.data();
+    if (v4 != 0)
+      v4_.ask_all(wires, v4);
+    else
+      v4_.ask_nothing();
+    if (v6 != 0)
+      v6_.ask_all(addresses, v6);
+    else
+      v6_.ask_nothing();
   }
 
   void send() noexcept {

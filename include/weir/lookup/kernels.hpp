@@ -11,6 +11,7 @@
 //   listed   values             -> mask       of those that name a list
 //   part     pointers, mask     -> pointers   whose bits are 0, and those whose bits are 1
 //   sum      values, mask       -> the sum of those whose bits are 1
+//   weave    values, values, mask -> values   in turns, as the mask says
 //   mix      hashes, layer      -> a filter's own view of them
 //   blocks   mixed hashes       -> blocks of a split-block Bloom filter
 //   bloom    blocks, mixed hashes -> indices  that a split-block Bloom filter lets through
@@ -133,6 +134,10 @@ struct Kernels {
   // In their order. At most 64 pointers; zeros[] and ones[] have room for `part_room` more than `count`.
   void (*part)(void *const *pointers, unsigned count, std::uint64_t mask, void **zeros, void **ones) noexcept;
   std::uint64_t (*sum)(const std::uint32_t *values, unsigned count, std::uint64_t mask) noexcept;
+  // out[i] = the next of zeros[] or of ones[], by bit i of `mask`. At most 64; may write up to the next multiple of
+  // kernel_lanes, and read as many more of zeros[].
+  void (*weave)(const std::uint32_t *zeros, const std::uint32_t *ones, unsigned count, std::uint64_t mask,
+                std::uint32_t *out) noexcept;
   // mixed[i] = remix(hashes[i], layer)
   void (*mix)(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept;
   // targets[i] = the block that mixed[i] names.
@@ -252,6 +257,16 @@ inline std::uint64_t sum(const std::uint32_t *values, unsigned count, std::uint6
   return sum;
 }
 
+inline void weave(const std::uint32_t *zeros, const std::uint32_t *ones, unsigned count, std::uint64_t mask,
+                  std::uint32_t *out) noexcept {
+  for (unsigned i = 0; i < count; ++i, mask >>= 1) {
+    const auto bit = static_cast<unsigned>(mask & 1);
+    out[i] = *(bit != 0 ? ones : zeros);
+    ones += bit;
+    zeros += 1 - bit;
+  }
+}
+
 inline void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer, std::uint64_t *mixed) noexcept {
   for (unsigned i = 0; i < count; ++i) mixed[i] = remix(hashes[i], layer);
 }
@@ -310,6 +325,7 @@ inline constexpr Kernels portable_kernels{"portable",
                                           portable::listed,
                                           portable::part,
                                           portable::sum,
+                                          portable::weave,
                                           portable::mix,
                                           portable::blocks,
                                           portable::bloom,

@@ -344,10 +344,11 @@ WEIR_TARGET unsigned bloom_avx2(const BloomProbes &probes, std::uint16_t *kept) 
   return left;
 }
 
-const Kernels avx2{"avx2",        hash_v4,       hash_v6,        lines1,         lines_led,
-                   probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
-                   or_else,       signs,         listed,         part,           sum,
-                   mix,           blocks,        bloom_avx2,     &ranges_avx2,   &words_avx2};
+const Kernels avx2{"avx2",          hash_v4,       hash_v6,        lines1,         lines_led,
+                   probe<LineV4>,   probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
+                   or_else,         signs,         listed,         part,           sum,
+                   portable::weave, mix,           blocks,         bloom_avx2,     &ranges_avx2,
+                   &words_avx2};
 } // namespace kernels
 
 } // namespace weir::lookup

@@ -287,6 +287,21 @@ WEIR_TARGET std::uint64_t sum(const std::uint32_t *values, unsigned count, std::
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(pair) + _mm_extract_epi64(pair, 1));
 }
 
+WEIR_TARGET void weave(const std::uint32_t *zeros, const std::uint32_t *ones, unsigned count,
+                       std::uint64_t mask, std::uint32_t *out) noexcept {
+  for (unsigned i = 0; i < count; i += 16, mask >>= 16) {
+    const auto bits = static_cast<__mmask16>(mask);
+    const auto set = static_cast<unsigned>(std::popcount(bits));
+    const auto first = [](unsigned lanes) { return static_cast<__mmask16>((1u << lanes) - 1); };
+    const __m512i z = _mm512_maskz_loadu_epi32(first(16 - set), zeros);
+    const __m512i o = _mm512_maskz_loadu_epi32(first(set), ones);
+    _mm512_storeu_si512(out + i,
+                        _mm512_mask_expand_epi32(_mm512_maskz_expand_epi32(_knot_mask16(bits), z), bits, o));
+    zeros += 16 - set;
+    ones += set;
+  }
+}
+
 WEIR_TARGET void mix(const KeyHash *hashes, unsigned count, std::uint64_t layer,
                      std::uint64_t *mixed) noexcept {
   for (unsigned i = 0; i < count; i += 8) {
@@ -302,7 +317,8 @@ namespace kernels {
 const Kernels avx512{"avx512",      hash_v4,       hash_v6,        lines1,         lines_led,
                      probe<LineV4>, probe<LineV6>, settle<LineV4>, settle<LineV6>, cells,
                      or_else,       signs,         listed,         part,           sum,
-                     mix,           blocks,        bloom_avx2,     &ranges_avx512, &words_avx512};
+                     weave,         mix,           blocks,         bloom_avx2,     &ranges_avx512,
+                     &words_avx512};
 }
 
 } // namespace weir::lookup

@@ -4,10 +4,12 @@
 #include "tests/support/judged.hpp"
 #include "tests/support/packets.hpp"
 #include "tests/support/ring_gate.hpp"
+#include "tests/support/seed.hpp"
 #include "tests/support/test_image.hpp"
 #include "weir/base/hex.hpp"
 #include "weir/key/text.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <rte_ethdev.h>
@@ -16,7 +18,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <random>
 #include <thread>
+#include <tuple>
 
 namespace weir::test::worker_test {
 namespace {
@@ -320,6 +325,71 @@ TEST_F(WorkerTest, counts_each_packet_once_also_where_a_queue_refuses_it) {
   DataplaneClient control(gate_->socket());
   const std::string stats = control.query(R"({"what":"stats"})");
   EXPECT_NE(stats.find(R"("lists":{"ops":200,"bad":300})"), std::string::npos) << stats;
+}
+
+// Each packet's verdict, list and family, and the order of those that pass, in bursts whose families follow no pattern.
+TEST_F(WorkerTest, packets_of_both_families_are_judged_in_one_burst) {
+  const std::uint64_t seed = seed_or(20'261'131);
+  WEIR_TRACE_SEED(seed);
+  std::mt19937_64 random(seed);
+  struct Kind {
+    std::vector<std::uint8_t> frame;
+    Reason reason;
+    dataplane::FamilySlot family;
+  };
+  std::vector<Kind> kinds;
+  for (const auto &[source, reason] :
+       {std::pair{"10.0.0.1", Reason::deny}, {"10.0.0.7", Reason::allow}, {"192.0.2.9", Reason::fallthrough}})
+    kinds.push_back(
+        {from_to(source, "192.0.2.1").payload(18).frame().bytes, reason, dataplane::FamilySlot::ipv4});
+  for (const auto &[source, reason] : {std::pair{"2001:db8::1", Reason::deny},
+                                       {"2001:db8::7", Reason::allow},
+                                       {"2001:db9::1", Reason::fallthrough}})
+    kinds.push_back({FrameBuilder().ethernet().ipv6({.source = source}).udp(1, 2).frame().bytes, reason,
+                     dataplane::FamilySlot::ipv6});
+  const dataplane::WorkerCounters &counters = gate_->dataplane().counters.worker(0);
+  std::map<std::tuple<Reason, Verdict, dataplane::FamilySlot>, std::uint64_t> expected;
+  for (const Verdict fallthrough : {Verdict::pass, Verdict::drop}) {
+    enforce({.match = Match::source, .fallthrough = fallthrough});
+    for (unsigned round = 0; round < 30; ++round) {
+      const std::uint64_t judged_before = gate_->judged();
+      const auto count = static_cast<unsigned>(2 + random() % 200);
+      std::vector<std::vector<std::uint8_t>> passed, came;
+      for (unsigned i = 0; i < count; ++i) {
+        const Kind &kind = kinds[random() % kinds.size()];
+        const Verdict verdict = kind.reason == Reason::deny    ? Verdict::drop
+                                : kind.reason == Reason::allow ? Verdict::pass
+                                                               : fallthrough;
+        ++expected[{kind.reason, verdict, kind.family}];
+        std::vector<std::uint8_t> frame = kind.frame;
+        frame.back() = static_cast<std::uint8_t>(i); // told from the others
+        ASSERT_TRUE(gate_->offer(wan, frame));
+        if (verdict == Verdict::pass) passed.push_back(std::move(frame));
+      }
+      for (int i = 0; i < 20'000 && gate_->judged() < judged_before + count; ++i)
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      ASSERT_EQ(gate_->judged(), judged_before + count);
+      (void)gate_->take(lan, [&](std::span<const std::uint8_t> f) { came.emplace_back(f.begin(), f.end()); });
+      ASSERT_EQ(came, passed) << "round " << round;
+    }
+  }
+  for (const auto &[what, packets] : expected) {
+    const auto &[reason, verdict, family] = what;
+    EXPECT_EQ(counters
+                  .verdicts[static_cast<std::size_t>(reason)][static_cast<std::size_t>(verdict)]
+                           [static_cast<std::size_t>(family)]
+                  .get(),
+              packets);
+  }
+  std::uint64_t ops = 0, bad = 0;
+  for (const auto &[what, packets] : expected) {
+    ops += std::get<0>(what) == Reason::allow ? packets : 0;
+    bad += std::get<0>(what) == Reason::deny ? packets : 0;
+  }
+  DataplaneClient control(gate_->socket());
+  EXPECT_NE(
+      control.query(R"({"what":"stats"})").find(fmt::format(R"("lists":{{"ops":{},"bad":{}}})", ops, bad)),
+      std::string::npos);
 }
 
 // A queue that takes nothing more at every third try, and all but one packet at the others.

@@ -271,6 +271,23 @@ TEST_P(KernelsTest, a_mask_parts_pointers_and_sums_values_as_the_portable_ones_d
   }
 }
 
+TEST_P(KernelsTest, values_are_woven_by_a_mask_as_the_portable_one_does) {
+  WEIR_TRACE_SEED(seed);
+  for (unsigned round = 0; round < 2000; ++round) {
+    const auto count = static_cast<unsigned>(random() % (room + 1));
+    const std::uint64_t up_to_count = count == 0 ? 0 : ~std::uint64_t{0} >> (64 - count);
+    const std::uint64_t mask = (random() & (random() | random())) & up_to_count;
+    const auto set = static_cast<std::size_t>(std::popcount(mask));
+    std::vector<std::uint32_t> zeros(room), ones(set); // not one too far is read of the ones
+    for (std::uint32_t &v : zeros) v = static_cast<std::uint32_t>(random());
+    for (std::uint32_t &v : ones) v = static_cast<std::uint32_t>(random());
+    std::array<std::uint32_t, room> out{}, wanted{};
+    kernels.weave(zeros.data(), ones.data(), count, mask, out.data());
+    lookup::portable::weave(zeros.data(), ones.data(), count, mask, wanted.data());
+    ASSERT_TRUE(std::equal(out.begin(), out.begin() + count, wanted.begin())) << count << ", " << mask;
+  }
+}
+
 TEST(PortableKernels, a_mask_parts_pointers_in_their_order_and_sums_values) {
   std::array<int, 5> pointed_at;
   std::array<void *, 5> pointers;
@@ -281,6 +298,9 @@ TEST(PortableKernels, a_mask_parts_pointers_in_their_order_and_sums_values) {
   EXPECT_THAT(std::span(ones).first(3), testing::ElementsAre(pointers[0], pointers[2], pointers[3]));
   const std::array<std::uint32_t, 5> values{1, 10, 0xFFFFFFFF, 0xFFFFFFFF, 1000};
   EXPECT_EQ(lookup::portable::sum(values.data(), 5, 0b01101), 0x1FFFFFFFFull);
+  std::array<std::uint32_t, 5> woven{};
+  lookup::portable::weave(values.data(), values.data() + 3, 5, 0b01010, woven.data());
+  EXPECT_THAT(woven, testing::ElementsAre(1, 0xFFFFFFFF, 10, 1000, 0xFFFFFFFF));
 }
 
 TEST_P(KernelsTest, signs_of_a_length_map_are_those_of_its_cells) {

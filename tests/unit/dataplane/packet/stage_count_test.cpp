@@ -90,5 +90,29 @@ TEST_F(StageCount, a_list_of_most_packets_becomes_the_common_one) {
   expect_counts();
 }
 
+// Of a plain burst whose decisions were not written: each packet's family is its own.
+TEST(BurstDecision, says_the_family_of_each_packet) {
+  const auto burst = std::make_unique<Burst>();
+  std::array<std::uint32_t, 4> denials{table::value::make(ListId(3), 32), table::value::make(ListId(4), 64)},
+      allowances{0, 0, table::value::make(ListId(5), 128)};
+  burst->count = 4;
+  burst->denials = denials.data();
+  burst->allowances = allowances.data();
+  burst->special = 0b0111;
+  burst->dropped = 0b0011;
+  burst->v6 = 0b0110;
+  const auto expect = [&](unsigned packet, Verdict verdict, Reason reason, dataplane::FamilySlot family) {
+    const dataplane::Decision decision = burst->decision(packet);
+    EXPECT_EQ(decision.verdict, verdict) << packet;
+    EXPECT_EQ(decision.reason, reason) << packet;
+    EXPECT_EQ(decision.family, family) << packet;
+  };
+  expect(0, Verdict::drop, Reason::deny, dataplane::FamilySlot::ipv4);
+  expect(1, Verdict::drop, Reason::deny, dataplane::FamilySlot::ipv6);
+  expect(2, Verdict::pass, Reason::allow, dataplane::FamilySlot::ipv6);
+  expect(3, Verdict::pass, Reason::fallthrough, dataplane::FamilySlot::ipv4);
+  EXPECT_EQ(burst->decision(2).list, ListId(5));
+}
+
 } // namespace
 } // namespace weir::test::stage_count_test

@@ -72,8 +72,11 @@ template <class AllPlain, bool looks_inside>
 [[nodiscard]] bool parse_plain(Packets &burst) noexcept {
   if (burst.count == 0 || burst.shortest < AllPlainIpv4::captured_min) return false;
   if (burst.tunnels != Tunnels::outer) return parse_alike<AllPlainIpv4, true>(burst, burst.judged);
-  if (is_plain_ipv4(frame_of(burst.packets[0]), burst.shortest)) {
+  const std::uint8_t *first = frame_of(burst.packets[0]); // where it has tags most of the others have
+  if (is_plain_ipv4(first, burst.shortest)) {
     if (parse_alike<AllPlainIpv4, false>(burst, burst.judged)) return true;
+  } else if (!is_plain_ipv6(first, burst.shortest)) {
+    return false;
   } else if (parse_alike<AllPlainIpv6, false>(burst, burst.judged_v6)) {
     burst.v6 = burst.all();
     return true;

@@ -10,7 +10,7 @@ namespace weir::dataplane {
 
 class Sampler;
 
-// parse_burst() comes first: packets.hpp has it, so that its file sees no lookup.
+// measure_burst() and parse_burst() come first: packets.hpp has them, so that their file sees no lookup.
 
 // parsed[], judged[] -> questions under way, while the burst `ahead`, if there is one, is probed.
 void ask_burst(Burst &burst, Burst *ahead) noexcept;

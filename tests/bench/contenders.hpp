@@ -57,9 +57,9 @@ template <class Wire>
 [[nodiscard]] std::vector<build::EntryV4> make_entries(std::uint32_t keys);
 [[nodiscard]] std::vector<build::EntryV6> make_entries_v6(std::uint32_t keys);
 
-// An image over `entries` and a view of it.
 inline constexpr plan::Option plain_plan{plan::FrontFilter::none, plan::Predictor::inline_bits};
 
+// An image over `entries` and a view of it.
 class Image {
 public:
   // Entries name lists 0 to `lists` - 1.

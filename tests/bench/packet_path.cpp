@@ -15,10 +15,10 @@
 //   rte_hash      the plain loop with rte_hash_lookup_bulk_data over the burst between parse and verdict
 //
 // The closing table takes the fastest of `worker`, `chained` and `words`, as the planner is there to, over
-// the plain loop, and with one worker over the one that reads a line. Every contender receives the same packets with the same stream of source addresses (see LoopPort)
-// and counts them in the same counters; those that look up must drop the same number. A figure is packets
-// over CPU time of the worker's thread; with two workers, each on a CPU and a port of its own over one
-// image, the sum of both.
+// the plain loop, and with one worker over the one that reads a line. Every contender receives the same packets with
+// the same stream of source addresses (see LoopPort) and counts them in the same counters; those that look up must
+// drop the same number. A figure is packets over CPU time of the worker's thread; with two workers, each on a CPU and
+// a port of its own over one image, the sum of both.
 #include "tests/bench/rig.hpp"
 #include "tests/bench/testpmd.hpp"
 

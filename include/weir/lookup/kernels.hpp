@@ -20,9 +20,9 @@
 //
 // All sets give the same bits for the same memory; tests hold each against the portable one.
 // hash(), lines...(), signs(), cells(), or_else(), mix(), blocks() and settle() may read and write up to the next
-// multiple of `kernel_lanes` in every array, listed(), part() and sum() read so far. probe() keeps the order of loads that line.hpp asks for: values,
-// then keys, then group bits. It and bloom() also prefetch the lines of the burst behind, one a probe: prefetched all
-// at once they slow the probes that follow (measured; docs/decisions.md).
+// multiple of `kernel_lanes` in every array; listed(), part() and sum() may read as far. probe() keeps the order of
+// loads that line.hpp asks for: values, then keys, then group bits. It and bloom() also prefetch the lines of the burst
+// behind, one a probe: prefetched all at once they slow the probes that follow (measured; docs/decisions.md).
 #pragma once
 
 #include "weir/filter/split_block_bloom.hpp"

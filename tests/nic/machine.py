@@ -6,12 +6,16 @@ import subprocess
 import time
 
 MEMORY_MIB = 896
-BOOT_SECONDS = 90  # a busy machine without KVM
+BOOT_SECONDS = 60  # a busy machine without KVM
 CARDS_AT = ["0000:00:04.0", "0000:00:05.0"]
 
 
 class GuestError(Exception):
     """The guest did not do what it was asked, or not in time."""
+
+
+class NotBooted(GuestError):
+    """The guest said nothing since it was started: its kernel hangs, and nothing of weir has run yet."""
 
 
 def command(kernel, initrd, console, cards, cpus, iommu, channel):
@@ -20,7 +24,7 @@ def command(kernel, initrd, console, cards, cpus, iommu, channel):
                  "-machine", "q35,accel=tcg" + (",kernel-irqchip=split" if iommu else ""), "-cpu", "max",
                  "-smp", str(cpus), "-m", str(MEMORY_MIB), "-kernel", kernel, "-initrd", initrd,
                  # On a busy machine no tick may come while the kernel looks whether ticks come.
-                 "-append", "console=ttyS0 quiet panic=-1 no_timer_check iommu=pt" + (" intel_iommu=on" if iommu else ""),
+                 "-append", "console=ttyS0 panic=-1 no_timer_check iommu=pt" + (" intel_iommu=on" if iommu else ""),
                  "-serial", f"file:{console}"]
     if iommu:
         arguments += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
@@ -30,6 +34,11 @@ def command(kernel, initrd, console, cards, cpus, iommu, channel):
         arguments += ["-netdev", f"tap,id=net{i},{netdev}",
                       "-device", f"{device},netdev=net{i},addr={4 + i},mac=02:00:00:00:01:0{i}"]
     return arguments
+
+
+def lines_of(name):
+    with open(name, encoding="utf-8", errors="replace") as text:
+        return text.read().splitlines()
 
 
 class Machine:
@@ -46,13 +55,21 @@ class Machine:
                                          stderr=log)
         theirs.close()
         try:
-            line = self.line(BOOT_SECONDS)
+            line = self.first_line()
             if line != b"ready":
                 raise GuestError(f"the guest began with {line!r}")
         except BaseException:
             self.stop()
             raise
         self.boot_seconds = time.monotonic() - started
+
+    def first_line(self):
+        try:
+            return self.line(BOOT_SECONDS)
+        except GuestError as error:
+            if self.qemu.poll() is not None:
+                raise
+            raise NotBooted(f"{error}; the end of its console: {' | '.join(lines_of(self.console)[-5:])}") from None
 
     def stop(self):
         self.qemu.kill()
@@ -68,10 +85,7 @@ class Machine:
         except ConnectionError:
             data = b""
         if not data:
-            said = []
-            for name in (self.log, self.console):
-                with open(name, encoding="utf-8", errors="replace") as log:
-                    said += log.read().splitlines()[:5]
+            said = [line for name in (self.log, self.console) for line in lines_of(name)[-5:]]
             raise GuestError("QEMU ended: " + "\n".join(said))
         self.buffered += data
 

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 import cards
 import checks
 import guest
-from machine import GuestError, Machine
+from machine import GuestError, Machine, NotBooted
 from wire import Host
 
 
@@ -62,6 +62,17 @@ def netdev(fds):
     return f"fd={fds[0]}" if len(fds) == 1 else "fds=" + ":".join(map(str, fds))
 
 
+def boot(kind, kernel, archive, console, hosts):
+    def machine():
+        return Machine(kernel, archive, console, [(netdev(host.fds), kind.device) for host in hosts],
+                       [fd for host in hosts for fd in host.fds], kind.cpus, kind.iommu)
+    try:
+        return machine()
+    except NotBooted as error: # seen once: the kernel hung, before anything of weir ran
+        print(f"  {kind.name:<10} started again: {error}", flush=True)
+        return machine()
+
+
 def try_kind(kind, kernel, archive, build, total):
     wanted = kind.checks()
     console = os.path.join(build, f"{kind.name}.console")
@@ -71,8 +82,7 @@ def try_kind(kind, kernel, archive, build, total):
             hosts.append(Host(f"weir-nic-{name}", f"10.9.0.{number}", f"02:00:00:00:00:0{number}", kind.queues))
         hosts[0].knows(hosts[1])
         hosts[1].knows(hosts[0])
-        machine = Machine(kernel, archive, console, [(netdev(host.fds), kind.device) for host in hosts],
-                          [fd for host in hosts for fd in host.fds], kind.cpus, kind.iommu)
+        machine = boot(kind, kernel, archive, console, hosts)
         bench = checks.Bench(kind, machine, *hosts)
     except (GuestError, OSError) as error:
         for check in wanted:

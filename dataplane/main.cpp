@@ -10,6 +10,7 @@
 #include "dataplane/service.hpp"
 #include "weir/base/notify.hpp"
 #include "weir/base/private_folder.hpp"
+#include "weir/base/say.hpp"
 #include "weir/config/config.hpp"
 #include "weir/lookup/kernels/choose.hpp"
 #include "weir/wire/sockets.hpp"
@@ -19,8 +20,11 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 
 namespace {
 
@@ -30,11 +34,14 @@ using namespace weir::dataplane;
 enum Exit : int { done = 0, failed = 1, usage = 2 };
 
 int complain(const Error &error) {
-  fmt::print(stderr, "weir-dataplane: {}\n", error.message);
+  say_sentence("weir-dataplane", error.message);
   return error.code == Errc::usage ? Exit::usage : Exit::failed;
 }
 
-void say(const std::string &text) { fmt::print(stderr, "weir-dataplane: {}\n", text); }
+Status print(const std::string &text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
+}
 
 // One worker a worker lcore, but none without a queue. `alone`: there can be only one.
 Result<unsigned> worker_count(const config::Config &config, bool alone) {
@@ -51,9 +58,9 @@ Status prepare(Dataplane &dataplane, const Options &options, const config::Confi
   TRY(dataplane.open_target(config.ports));
   // Before any port starts, so that a restart does not open the gate.
   if (auto attached = dataplane.generations.attach_last(); attached)
-    say(fmt::format("generation {} of the last run is in force", dataplane.slot.live_generation()));
+    say("weir-dataplane", "generation {} of the last run is in force", dataplane.slot.live_generation());
   else if (attached.error().code != Errc::not_found)
-    say(fmt::format("the image of the last run is refused: {}", attached.error().message));
+    say("weir-dataplane", "the image of the last run is refused: {}", attached.error().message);
   return options.replay ? dataplane.open_replay(options.replay->capture)
                         : dataplane.open_ports(config.ports, config.eal, bypass);
 }
@@ -67,12 +74,13 @@ Status finish_replay(Dataplane &dataplane, const Options &options) {
 
 // Workers run: for how long did they not?
 void tell_gap(Dataplane &dataplane, const std::filesystem::path &run, bool bypassed) {
-  if (const Status kept = dataplane.forwarding_gap.open(run / "forwarding"); !kept) say(kept.error().message);
+  if (const Status kept = dataplane.forwarding_gap.open(run / "forwarding"); !kept)
+    say_sentence("weir-dataplane", kept.error().message);
   dataplane.forwarding_gap.begin(ForwardingGap::boot_clock());
   if (const auto gap = dataplane.forwarding_gap.gap())
-    say(fmt::format("packets were not forwarded for {:.1f} s, from the end of the last run to now{}",
-                    std::chrono::duration<double>(*gap).count(),
-                    bypassed ? "; between ports with on_exit: bypass the kernel carried them" : ""));
+    say("weir-dataplane", "packets were not forwarded for {:.1f} s, from the end of the last run to now{}",
+        std::chrono::duration<double>(*gap).count(),
+        bypassed ? "; between ports with on_exit: bypass the kernel carried them" : "");
 }
 
 Status serve(const Options &options, const config::Config &config, const EalPlan &plan) {
@@ -97,10 +105,9 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
     dataplane.replay->start();
   else
     tell_gap(dataplane, options.run_dir.value_or(config.paths.run), !bypass_pairs(config).empty());
-  say(fmt::format("{} port(s), {} worker(s), memory: {}, {}, listening on {}", dataplane.ports.all().size(),
-                  workers, plan.memory,
-                  options.p4 ? "target: p4" : fmt::format("kernels: {}", lookup::best_kernels().name),
-                  socket.string()));
+  say("weir-dataplane", "{} port(s), {} worker(s), memory: {}, {}, listening on {}",
+      dataplane.ports.all().size(), workers, plan.memory,
+      options.p4 ? "target: p4" : fmt::format("kernels: {}", lookup::best_kernels().name), socket.string());
 
   // Ports are bound, the socket listens, workers run.
   notify(fmt::format("READY=1\nSTATUS={} port(s), {} worker(s)", dataplane.ports.all().size(), workers));
@@ -113,7 +120,13 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
   else
     dataplane.stop_workers(), dataplane.forwarding_gap.note(ForwardingGap::boot_clock());
   bypass.put_back(); // before memory is given back, which takes its time
-  if (options.print_totals || !dataplane.replay) fmt::print("{}", totals_text(take_snapshot(dataplane)));
+  if (options.print_totals || !dataplane.replay) {
+    const Status printed = print(totals_text(take_snapshot(dataplane)));
+    if (!printed && !options.print_totals)
+      complain(printed.error()); // a gate that was stopped has done its work
+    else if (end)
+      end = printed;
+  }
   return end;
 }
 
@@ -121,10 +134,10 @@ Status serve(const Options &options, const config::Config &config, const EalPlan
 int set_bypass_of(const config::Config &config, bool on) {
   const std::vector<BypassPair> pairs = bypass_pairs(config);
   if (const Status set = set_bypass(pairs, on); !set) return complain(set.error());
-  if (pairs.empty()) say("no port has on_exit: bypass, nothing is changed");
+  if (pairs.empty()) say_sentence("weir-dataplane", "no port has on_exit: bypass, nothing is changed");
   for (const BypassPair &pair : pairs)
-    say(fmt::format("bypass {} between {} and {}{}", on ? "on" : "off", pair.one, pair.other,
-                    on ? ": packets pass unjudged" : ""));
+    say("weir-dataplane", "bypass {} between {} and {}{}", on ? "on" : "off", pair.one, pair.other,
+        on ? ": packets pass unjudged" : "");
   return Exit::done;
 }
 
@@ -134,14 +147,15 @@ int main(int argc, char **argv) {
   const auto options = parse_options({argv, argv + argc});
   if (!options) return complain(options.error());
   if (options->help) {
-    fmt::print("{}", usage_text());
-    return Exit::done;
+    const Status printed = print(usage_text());
+    return printed ? Exit::done : complain(printed.error());
   }
   if (auto kernels = lookup::check_wanted_kernels(); !kernels) return complain(kernels.error());
   const auto config = config::load(options->config);
   if (!config) return complain(config.error());
   if (options->bypass) return set_bypass_of(*config, *options->bypass);
   block_stop_signals();
+  std::signal(SIGPIPE, SIG_IGN); // a reader of our messages that has gone takes no gate with it
   const auto plan = plan_eal(*options, *config, Machine::here());
   if (!plan) return complain(plan.error());
   const auto eal = Eal::start(*plan);

@@ -90,11 +90,10 @@ Result<std::uint64_t> export_list(const RuleList &list, const store::Store &stor
   std::uint64_t entries = 0;
   const auto write = [&](const Prefix &prefix, std::string_view comment) {
     ++entries;
-    const std::string text = to_string(prefix);
-    if (comment.empty())
-      fmt::print(out, "{}\n", text);
-    else
-      fmt::print(out, "{} # {}\n", text, rules::clean_comment(comment));
+    std::string line = to_string(prefix);
+    if (!comment.empty()) line += " # " + rules::clean_comment(comment);
+    line += '\n';
+    std::fwrite(line.data(), 1, line.size(), out); // what fails is asked for below
   };
   Status read = store.read_dynamic([&](const store::DynamicEntry &entry) {
     if (entry.key.list == list.number && !in_file(list, entry.key.prefix))

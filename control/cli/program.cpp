@@ -25,6 +25,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
 #include <iostream>
@@ -267,16 +270,22 @@ int exit_code_of(const Options &options, const Json &answer) {
   return reason == "deny" || reason == "allow" || reason == "rule" ? exit_done : exit_refused;
 }
 
-} // namespace
+// A reader that has left, as `head` does, has what it wanted.
+bool has_no_reader(const std::ostream &out) {
+  pollfd looked_at{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return &out == &std::cout && poll(&looked_at, 1, 0) == 1 && (looked_at.revents & POLLERR) != 0;
+}
 
-int run(const std::vector<std::string> &arguments, Streams streams) {
-  auto parsed = parse(arguments);
-  if (const auto *end = std::get_if<Exit>(&parsed)) {
-    streams.out << end->out;
-    streams.err << config::printable_lines(end->err);
-    return end->code;
-  }
-  Options &options = std::get<Options>(parsed);
+// The code of what is done, unless standard output did not take all that was to be printed.
+int code_when_printed(int code, Streams streams) {
+  if (streams.out.flush() || code != exit_done || has_no_reader(streams.out)) return code;
+  streams.err
+      << "weirctl: what was asked for is done, but standard output did not take all of the answer: it "
+         "is closed, or its disk is full.\n";
+  return exit_refused;
+}
+
+int carry_out(Options &options, Streams streams) {
   if (options.verb == Verb::completion) {
     streams.out << completion_for(options.shell);
     return exit_done;
@@ -296,6 +305,20 @@ int run(const std::vector<std::string> &arguments, Streams streams) {
     streams.out << config::printable_lines(
         render(options, *answer, std::time(nullptr), &streams.out == &std::cout ? terminal_size() : Size()));
   return exit_code_of(options, *answer);
+}
+
+} // namespace
+
+int run(const std::vector<std::string> &arguments, Streams streams) {
+  auto parsed = parse(arguments);
+  if (const auto *end = std::get_if<Exit>(&parsed)) {
+    streams.out << end->out;
+    streams.err << config::printable_lines(end->err);
+    return code_when_printed(end->code, streams);
+  }
+  Options &options = std::get<Options>(parsed);
+  const int code = carry_out(options, streams);
+  return options.verb == Verb::health ? code : code_when_printed(code, streams); // its code is the answer
 }
 
 } // namespace weir::cli

@@ -10,6 +10,7 @@
 #include "control/engine/give_back.hpp"
 #include "weir/base/notify.hpp"
 #include "weir/base/private_folder.hpp"
+#include "weir/base/say.hpp"
 #include "weir/config/groups.hpp"
 #include "weir/wire/sockets.hpp"
 
@@ -56,7 +57,7 @@ constexpr const char *usage =
 std::optional<build::Target> target_from(std::string_view text) {
   for (const build::Target target : {build::Target::cpp, build::Target::p4})
     if (text == name_of(target)) return target;
-  fmt::print(stderr, "weir-control: --target {}: there are cpp and p4\n", text);
+  say("weir-control", "--target {}: there are cpp and p4", text);
   return std::nullopt;
 }
 
@@ -121,11 +122,11 @@ void settle_health(Options &options) {
   if (auto config = config::parse(*text, options.config))
     options.health = std::move(config->health);
   else
-    fmt::print(stderr, "weir-control: no program is told of health: {}\n", config.error().message);
+    say("weir-control", "no program is told of health: {}", config.error().message);
 }
 
 int failed(const Error &error) {
-  fmt::print(stderr, "weir-control: {}\n", error.message);
+  say_sentence("weir-control", error.message);
   return exit_failed;
 }
 
@@ -168,7 +169,7 @@ Status serve(const Options &options) {
     api.handle(std::move(request), reply);
   });
   const Status started = engine.start([](const Result<control::ChangeDone> &done) {
-    if (!done) fmt::print(stderr, "weir-control: nothing is enforced yet: {}\n", done.error().message);
+    if (!done) say("weir-control", "nothing is enforced yet: {}", done.error().message);
   });
   if (!started) return started;
   const control::Access &access = options.access;
@@ -178,9 +179,8 @@ Status serve(const Options &options) {
   if (!listening) return listening;
   control::notify_ready("serving");
   control::MetricsEndpoint metrics(loop, engine, api);
-  control::HealthHook health(loop, api, options.health, [](const std::string &sentence) {
-    fmt::print(stderr, "weir-control: {}\n", sentence);
-  });
+  control::HealthHook health(loop, api, options.health,
+                             [](const std::string &sentence) { say_sentence("weir-control", sentence); });
   Watchdog watchdog; // fed by the loop that serves requests
   std::function<void()> look_at_store = [&] {
     if (const auto now = Watchdog::Clock::now(); watchdog.due(now)) watchdog.feed(now);
@@ -218,8 +218,7 @@ int main(int argc, char **argv) {
   std::filesystem::create_directories(options->run, ignored);
   umask(0077); // the sockets set theirs
   if (const auto failed = make_private(options->state))
-    fmt::print(stderr, "weir-control: {}: cannot be created: {}\n", options->state.string(),
-               failed.message());
+    say("weir-control", "{}: cannot be created: {}", options->state.string(), failed.message());
   if (const Status served = serve(*options); !served) return failed(served.error());
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "control/daemon/ask.hpp"
 #include "control/metrics/exposition.hpp"
+#include "weir/base/say.hpp"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ void MetricsEndpoint::follow() {
   const Status listening = listener_.listen(wanted);
   const std::string trouble = listening ? std::string() : listening.error().message;
   if (trouble != trouble_ && !trouble.empty())
-    fmt::print(stderr, "weir-control: {}; there are no metrics until it can be had\n", trouble);
+    say("weir-control", "{}; there are no metrics until it can be had", trouble);
   trouble_ = trouble;
   if (trouble.empty() && !wanted.empty()) engine_.say("metrics: http://" + listener_.where() + "/metrics");
 }

@@ -1,5 +1,6 @@
 #include "control/engine/engine.hpp"
 
+#include "weir/base/say.hpp"
 #include "weir/key/text.hpp"
 #include "weir/wire/sockets.hpp"
 
@@ -154,7 +155,7 @@ image::Delta Engine::delta(std::uint64_t sequence, wire::Target target) const {
 }
 
 void Engine::say(const std::string &sentence) const {
-  if (options_.log) fmt::print(stderr, "weir-control: {}\n", sentence);
+  if (options_.log) say_sentence("weir-control", sentence);
 }
 
 void Engine::watch_traffic() {

@@ -1,5 +1,7 @@
 #include "dataplane/count/worker_looks.hpp"
 
+#include "weir/base/say.hpp"
+
 #include <fmt/format.h>
 
 namespace weir::dataplane {
@@ -27,9 +29,9 @@ bool WorkerLooks::look_if_due(const Counters &counters, Time now) {
           "worker {} on lcore {} has not come round its loop for {} s: its queues are not read. Look "
           "whether something else took its CPU (top -H), or restart weir-dataplane",
           id, worker.lcore, std::chrono::floor<std::chrono::seconds>(now - seen.moved).count()));
-      if (!seen.standing) fmt::print(stderr, "weir-dataplane: {}\n", all.back());
+      if (!seen.standing) say_sentence("weir-dataplane", all.back());
     } else if (seen.standing) {
-      fmt::print(stderr, "weir-dataplane: worker {} on lcore {} comes round again\n", id, worker.lcore);
+      say("weir-dataplane", "worker {} on lcore {} comes round again", id, worker.lcore);
     }
     seen.standing = stands;
   }

@@ -1,6 +1,7 @@
 #include "dataplane/image/kept_images.hpp"
 
 #include "dataplane/port/memory.hpp"
+#include "weir/base/say.hpp"
 
 #include <fmt/format.h>
 
@@ -100,8 +101,8 @@ Status KeptImages::restore(const std::function<Status(const fs::path &)> &accept
   Status taken = last;
   if (!last && has_previous) taken = accept(previous_file());
   if (!last && has_previous && taken)
-    fmt::print(stderr, "weir-dataplane: the image of the last run is refused, the one before is taken: {}\n",
-               last.error().message);
+    say("weir-dataplane", "the image of the last run is refused, the one before is taken: {}",
+        last.error().message);
   const std::lock_guard lock(mutex_);
   last_is_good_ = last.has_value();
   if (taken) kept_generation_ = generation();
@@ -138,8 +139,7 @@ KeptImages::Handle KeptImages::prepare(const AttachedImage &image) {
   saving->hopeless = !written;
   if (!written) {
     saving->error = written.error().message + "; there was no memory for a copy, so it is not tried again";
-    fmt::print(stderr, "weir-dataplane: generation {} is not kept for a restart: {}\n", saving->generation,
-               saving->error);
+    say("weir-dataplane", "generation {} is not kept for a restart: {}", saving->generation, saving->error);
   }
   return saving;
 }
@@ -230,15 +230,15 @@ bool KeptImages::advance(Saving &saving, std::unique_lock<std::mutex> &lock) {
   busy_ = false;
   if (done) {
     if (!saving.error.empty() && !to_write)
-      fmt::print(stderr, "weir-dataplane: generation {} is kept for a restart now\n", saving.generation);
+      say("weir-dataplane", "generation {} is kept for a restart now", saving.generation);
     saving.wait = retry_first;
     saving.due = {};
     if (!to_write && &saving == live_.get()) live_ = nullptr;
   } else if (!saving.unwanted) {
     if (saving.error.empty())
-      fmt::print(stderr, "weir-dataplane: generation {} is not kept for a restart: {}; {}\n",
-                 saving.generation, done.error().message,
-                 saving.hopeless ? "the one before stays" : "the one before stays, and it is tried again");
+      say("weir-dataplane", "generation {} is not kept for a restart: {}; {}", saving.generation,
+          done.error().message,
+          saving.hopeless ? "the one before stays" : "the one before stays, and it is tried again");
     saving.error = done.error().message;
     saving.due = Clock::now() + saving.wait;
     saving.wait = std::min<Clock::duration>(saving.wait * 2, retry_most);

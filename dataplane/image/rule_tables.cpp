@@ -1,6 +1,7 @@
 #include "dataplane/image/rule_tables.hpp"
 
 #include "dataplane/image/classifier_bound.hpp"
+#include "weir/base/say.hpp"
 
 #include <fmt/format.h>
 
@@ -209,16 +210,15 @@ Result<RuleTables::Classifier> RuleTables::classifier(const image::PacketRulesVi
                                        "patterns are possible",
                                        crossing_patterns_max));
   const std::size_t allowed = bytes_allowed();
-  fmt::print(
-      stderr,
-      "weir-dataplane: packet rules: networks and ranges of ports of {} patterns cross so much that their "
-      "classifier takes long to make; rules in force stay meanwhile\n",
+  say("weir-dataplane",
+      "packet rules: networks and ranges of ports of {} patterns cross so much that their "
+      "classifier takes long to make; rules in force stay meanwhile",
       all.size());
   const auto begin = std::chrono::steady_clock::now();
   Attempt slow = Attempt::at(all, allowed);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  fmt::print(stderr, "weir-dataplane: packet rules: the classifier took {:.1f} s and {}\n", took.count(),
-             slow.made ? fmt::format("{} MiB", slow.bytes >> 20) : "cannot be made");
+  say("weir-dataplane", "packet rules: the classifier took {:.1f} s and {}", took.count(),
+      slow.made ? fmt::format("{} MiB", slow.bytes >> 20) : "cannot be made");
   if (!slow.made)
     return cannot_classify(
         all.size(), fmt::format("its tries do not fit the {} MiB that there are for it{} ({})", allowed >> 20,

@@ -2,6 +2,7 @@
 
 #include "dataplane/port/kernel_link.hpp"
 #include "dataplane/port/rtnetlink.hpp"
+#include "weir/base/say.hpp"
 #include "weir/config/kernel_interface.hpp"
 
 #include <fmt/format.h>
@@ -137,11 +138,9 @@ void Bypass::put_back() {
   if (!std::exchange(away_, false)) return;
   const Status done = set_bypass(pairs_, true);
   if (!done)
-    fmt::print(stderr, "weir-dataplane: {}\n", done.error().message);
+    say_sentence("weir-dataplane", done.error().message);
   else
-    fmt::print(
-        stderr,
-        "weir-dataplane: the kernel carries packets from here on, and judges none (on_exit: bypass)\n");
+    say("weir-dataplane", "the kernel carries packets from here on, and judges none (on_exit: bypass)");
 }
 
 } // namespace weir::dataplane

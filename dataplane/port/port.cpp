@@ -5,6 +5,7 @@
 #include "dataplane/port/memory.hpp"
 #include "dataplane/port/port_limits.hpp"
 #include "dataplane/port/port_links.hpp"
+#include "weir/base/say.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -73,7 +74,7 @@ void warn_of_longer_frames(const Port &port, const config::Port &wanted, std::ve
                                  "longer ones arrive cut. Write mtu: {} for the port and its peer",
                                  port.name, port.kernel->name, link->mtu, most,
                                  std::min(link->mtu, config::mtu_max)));
-  fmt::print(stderr, "weir-dataplane: {}\n", warnings.back());
+  say_sentence("weir-dataplane", warnings.back());
 }
 
 // What came since EAL opened the device: the kernel carried it, and it would leave a second time.
@@ -95,10 +96,10 @@ Result<std::uint16_t> rx_queues_of(const config::Port &port, std::uint16_t id, u
   const std::string driver = driver_of(info);
   const auto queues = rx_queues_for(port, driver, static_cast<std::uint16_t>(workers), info.max_rx_queues);
   if (queues && *queues != port.rx_queues)
-    fmt::print(stderr,
-               "weir-dataplane: port {}: {} receive queues instead of {}: {} delivers to as many as it is "
-               "sent by, and each of {} worker(s) sends by its own\n",
-               port.name, *queues, port.rx_queues, driver, workers);
+    say("weir-dataplane",
+        "port {}: {} receive queues instead of {}: {} delivers to as many as it is "
+        "sent by, and each of {} worker(s) sends by its own",
+        port.name, *queues, port.rx_queues, driver, workers);
   return queues;
 }
 

@@ -1,6 +1,7 @@
 #include "dataplane/port/port_links.hpp"
 
 #include "dataplane/port/kernel_link.hpp"
+#include "weir/base/say.hpp"
 
 #include <fmt/format.h>
 
@@ -37,8 +38,8 @@ Status set_link(const Port &port, bool up) {
 
 void carry_out(const Port &port, bool up) {
   if (const Status done = set_link(port, up); !done)
-    fmt::print(stderr, "weir-dataplane: port {}: its link cannot be {}: {}\n", port.name,
-               up ? "set up" : "taken down", done.error().message);
+    say("weir-dataplane", "port {}: its link cannot be {}: {}", port.name, up ? "set up" : "taken down",
+        done.error().message);
 }
 
 LinkWatch watch_of(const Ports &ports, LinkWatch::Clock::time_point now) {
@@ -68,7 +69,7 @@ void PortLinks::look_if_due(const Ports &ports) {
   std::vector<LinkSeen> seen;
   for (const Port &port : ports.all()) seen.push_back(look_at(port));
   const LinkWatch::News news = watch_->look(seen, now);
-  for (const std::string &sentence : news.sentences) fmt::print(stderr, "weir-dataplane: {}\n", sentence);
+  for (const std::string &sentence : news.sentences) say_sentence("weir-dataplane", sentence);
   for (const LinkWatch::Order &order : news.orders) carry_out(ports.all()[order.port], order.up);
   const std::lock_guard lock(mutex_);
   reports_ = watch_->reports();

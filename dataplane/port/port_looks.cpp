@@ -1,5 +1,7 @@
 #include "dataplane/port/port_looks.hpp"
 
+#include "weir/base/say.hpp"
+
 #include <fmt/format.h>
 
 #include <rte_ethdev.h>
@@ -71,7 +73,7 @@ void PortLooks::look_if_due(const Ports &ports, const Counters &counters) {
     if (!look_at(port, i, counters, look)) continue;
     const bool news = watches_[i].look(look);
     for (std::string &warning : watches_[i].warnings()) {
-      if (news) fmt::print(stderr, "weir-dataplane: {}\n", warning);
+      if (news) say_sentence("weir-dataplane", warning);
       all.push_back(std::move(warning));
     }
   }

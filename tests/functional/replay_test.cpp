@@ -129,6 +129,22 @@ TEST_F(Replay, of_a_capture_cut_inside_a_packet_ends_there_and_says_so) {
   }
 }
 
+TEST_F(Replay, whose_messages_nobody_takes_is_whole_and_fails_where_totals_were_asked_for) {
+  const Frame frame = FrameBuilder().ethernet().ipv4().udp(1, 2).payload(100).frame();
+  for (const bool totals : {false, true}) {
+    ReplayRun run;
+    write_text(run / "weir.yaml", config_text);
+    write_capture(run / "in.pcap", {.frames = std::vector<Frame>(10, frame)});
+    std::filesystem::create_symlink("/dev/full", run / "dataplane.log");
+    run.start_dataplane(totals ? std::vector<std::string>{"--print-totals"} : std::vector<std::string>{},
+                        "in.pcap");
+    ImagePusher(run / "run/dataplane.sock").push(one_list("203.0.113.9"), {});
+    EXPECT_EQ(run.dataplane.wait(30s), totals ? 1 : 0);
+    EXPECT_EQ(read_capture(run / "pass.pcap").frames.size(), 10u);
+    EXPECT_EQ(run.report().packets, 10u);
+  }
+}
+
 TEST_F(Replay, of_an_empty_capture_ends_well) {
   write_capture(run_ / "in.pcap", {});
   start();

@@ -1,9 +1,12 @@
 // Errors as an operator meets them: what is said, which exit code, and that nothing was applied.
 #include "tests/system/gate.hpp"
+#include "weir/base/owned_fd.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace weir::test::error_test {
@@ -66,6 +69,29 @@ TEST_F(Errors, every_bad_rule_line_is_named_and_nothing_is_applied) {
   EXPECT_EQ(generation(), before);
   EXPECT_EQ(verdict("192.0.2.1"), "drop");
   EXPECT_EQ(verdict("192.0.2.2"), "pass") << "a good line among bad ones was applied";
+}
+
+// The log is on a disk that is full, or goes to a reader that leaves.
+TEST_F(Errors, messages_that_nobody_takes_end_neither_process) {
+  for (const bool pipe : {false, true}) {
+    const auto gate = idle_pair(bans);
+    std::vector<OwnedFd> readers;
+    for (const auto &log : {gate->dataplane_log(), gate->control_log()}) {
+      if (pipe) {
+        ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+        readers.emplace_back(open(log.c_str(), O_RDWR | O_CLOEXEC));
+      } else {
+        std::filesystem::create_symlink("/dev/full", log);
+      }
+    }
+    ASSERT_NO_FATAL_FAILURE(gate->start());
+    readers.clear();
+    gate->must({"list", "add", "bans", "192.0.2.1"});
+    gate->must({"apply", gate->config()});
+    EXPECT_EQ(gate->verdict("192.0.2.1"), "drop");
+    EXPECT_EQ(gate->control().stop(SIGTERM, 30s), 0);
+    EXPECT_EQ(gate->dataplane().stop(SIGTERM, 30s), 1) << "the totals that were asked for are not printed";
+  }
 }
 
 TEST_F(Errors, an_empty_rule_set_is_refused_unless_forced) {

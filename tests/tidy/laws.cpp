@@ -136,6 +136,16 @@ Breaches heavy_libraries_spread(const Tree &tree) {
   return out;
 }
 
+// fmt::print() throws where its file takes nothing: a full disk would end a program.
+Breaches prints_that_throw(const Tree &tree) {
+  static const std::regex words(R"(\bfmt::print\b)");
+  Breaches out;
+  for (const File &file : tree.files)
+    if (file.in("include") || file.in("dataplane") || file.in("control"))
+      match_lines(file, file.code, words, "throws when a disk is full; see weir/base/say.hpp", out);
+  return out;
+}
+
 Breaches virtual_where_it_is_hot(const Tree &tree) {
   static const std::regex word(R"(\bvirtual\b)");
   Breaches out;
@@ -274,6 +284,10 @@ const std::vector<Law> &laws() {
        heavy_libraries_spread,
        {{"control/rules/list.hpp", "#pragma once\n#include <nlohmann/json.hpp>\n"}},
        "control/rules/list.hpp:2"},
+      {"what_a_program_says_never_throws",
+       prints_that_throw,
+       {{"dataplane/port/port.cpp", "// fmt::print\nvoid f() { fmt::print(stderr, \"down\"); }\n"}},
+       "dataplane/port/port.cpp:2"},
       {"filters_and_tables_have_no_virtual_functions",
        virtual_where_it_is_hot,
        {{"include/weir/filter/any.hpp",

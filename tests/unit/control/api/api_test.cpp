@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <nlohmann/json.hpp>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -534,6 +535,23 @@ TEST_F(ApiTest, an_export_goes_into_memory_alone) {
   const OwnedFd pipe_in(ends[0]), pipe_out(ends[1]), null(open("/dev/null", O_WRONLY | O_CLOEXEC));
   for (const int fd : {pipe_out.get(), null.get()})
     EXPECT_EQ(ask({{"verb", "list_export"}, {"list", "drop"}}, fd)["code"], "usage");
+}
+
+TEST_F(ApiTest, an_export_that_its_memory_does_not_take_is_refused) {
+  std::string entries; // more than a buffer of stdio holds
+  for (unsigned i = 0; i < 1000; ++i)
+    entries += "172.16." + std::to_string(i / 250) + "." + std::to_string(i % 250) + "\n";
+  bench.write_list("many.txt", entries);
+  const std::string file = bench.path("many.txt");
+  const auto files = cli::gather_list(file);
+  ASSERT_TRUE(files) << files.error().message;
+  ASSERT_EQ(ask({{"verb", "list_replace"}, {"list", "drop"}, {"file", file}}, files->get())["ok"], true);
+  const OwnedFd sealed(memfd_create("answer", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(fcntl(sealed.get(), F_ADD_SEALS, F_SEAL_GROW), 0);
+  const Json answer = ask({{"verb", "list_export"}, {"list", "drop"}}, sealed.get());
+  EXPECT_EQ(answer["code"], "io") << answer;
+  EXPECT_NE(answer["message"].get<std::string>().find("list drop: the export cannot be written"),
+            std::string::npos);
 }
 
 // Another user than the one that runs this.

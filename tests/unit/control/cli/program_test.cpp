@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <fstream>
+#include <iostream>
 #include <sstream>
 
 namespace weir::cli::program_test {
@@ -201,6 +203,25 @@ TEST(CliProgram, an_export_appears_whole_or_not_at_all) {
   EXPECT_THAT(nowhere.err, HasSubstr("/proc/no/where: cannot be written"));
   EXPECT_EQ(weirctl(control, {"list", "export", "x", "/dev/null"}).code, exit_done) << "a device stays one";
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST(CliProgram, an_answer_that_standard_output_does_not_take_is_a_failure_but_for_health) {
+  StandInControl control({R"({"ok":true,"added":1,"refreshed":0,"sequence":7,"in_force_ms":0.4})",
+                          R"({"ok":false,"code":"not_found","message":"no list is named bans"})",
+                          R"({"ok":true,"generation":7,"dataplane":{"connected":true,"generation":7}})"});
+  std::ofstream full("/dev/full");
+  const std::vector<std::string> add{"list", "add", "bans", "203.0.113.9", "-s", control.socket()};
+  std::ostringstream err;
+  EXPECT_EQ(run(add, {std::cin, full, err}), exit_refused);
+  EXPECT_THAT(err.str(), HasSubstr("what was asked for is done, but standard output did not take all"));
+  err.str("");
+  EXPECT_EQ(run(add, {std::cin, full, err}), exit_refused);
+  EXPECT_THAT(err.str(), AllOf(HasSubstr("no list is named bans"), Not(HasSubstr("is done"))));
+  EXPECT_EQ(run({"health", "-s", control.socket()}, {std::cin, full, err}), exit_done);
+  for (const char *const word : {"--help", "--version"}) {
+    std::ofstream also_full("/dev/full");
+    EXPECT_EQ(run({word}, {std::cin, also_full, err}), exit_refused) << word;
+  }
 }
 
 TEST(CliProgram, a_comment_that_is_not_utf8_is_kept_escaped_and_said) {

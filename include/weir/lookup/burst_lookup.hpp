@@ -36,6 +36,8 @@
 #include "weir/lookup/lookup_v4.hpp"
 #include "weir/lookup/lookup_v6.hpp"
 
+#include <type_traits>
+
 namespace weir::lookup {
 
 class BurstLookup {
@@ -47,10 +49,7 @@ public:
   // tables of hosts these cost more than they bring (docs/decisions.md).
   static constexpr unsigned in_flight_max = 5;
   [[nodiscard]] static unsigned in_flight(const image::ImageView &view) noexcept {
-    for (const Side side : both_sides)
-      if (has_prefixes_alone(view.ranges_v4[side]) || has_prefixes_alone(view.ranges_v6[side]))
-        return in_flight_max;
-    return 3;
+    return has_prefixes_alone(view.ranges_v4) || has_prefixes_alone(view.ranges_v6) ? in_flight_max : 3;
   }
 
   void begin(const image::ImageView &view, const Kernels &kernels = portable_kernels) noexcept {
@@ -127,20 +126,17 @@ public:
   // Gives table 2's lines time to come. finish() does it otherwise.
   void settle() noexcept {
     by_way([&](auto &family) { family.settle_hosts(burst_); }, [](auto &) {},
-           [&] { each_busy([&](auto &family, Side side) { family.settle(burst_, side); }); });
+           [&](auto &family, Side side) { family.settle(burst_, side); });
   }
 
   void finish() noexcept {
     burst_.cost = {};
-    if (way_ != Way::hosts_v4)
+    if (alone_ != Alone::hosts_v4)
       probe_prefixes(follower_, follower_ != nullptr ? follower_->follower_ : nullptr, nullptr);
     if (follower_ != nullptr) follower_->ahead_ = nullptr;
     by_way([&](auto &family) { family.finish_hosts(burst_); },
            [&](auto &family) { family.finish_prefixes(burst_, holder_of(family, Side::deny)); },
-           [&] {
-             each_busy(
-                 [&](auto &family, Side side) { family.finish(burst_, side, holder_of(family, side)); });
-           });
+           [&](auto &family, Side side) { family.finish(burst_, side, holder_of(family, side)); });
     if (burst_.order != AllowFilterOrder::on_conflict) return;
     const bool sampled = ++finished_ % 64 == 0;
     if (v4_.asked() != 0) v4_.ask_late(burst_, sampled);
@@ -174,79 +170,74 @@ private:
   };
   static constexpr Places v4_in_order = places_from(0), v6_in_order = places_from(slots_max);
 
-  // How a burst goes through the stages. Most ask one family, and of its deny side one structure: what else may have a say
-  // then costs a third of a lookup to be found silent in every stage.
-  enum class Way : std::uint8_t { general, hosts_v4, prefixes_v4, prefixes_v6 };
+  // Most bursts ask one family, and of its deny side one structure: no stage looks at anything else of them.
+  enum class Alone : std::uint8_t { none, hosts_v4, prefixes_v4, prefixes_v6 };
 
-  [[nodiscard]] Way shortest_way() const noexcept {
-    if (burst_.order != AllowFilterOrder::none || burst_.stack != nullptr) return Way::general;
-    if (v6_.asked() == 0) {
-      const std::uint32_t in_use = v4_.alone_in_use(*burst_.view);
-      return in_use == table::range_hosts      ? Way::hosts_v4
-             : in_use == table::range_prefixes ? Way::prefixes_v4
-                                               : Way::general;
-    }
-    const bool prefixes = v4_.asked() == 0 && v6_.alone_in_use(*burst_.view) == table::range_prefixes;
-    return prefixes ? Way::prefixes_v6 : Way::general;
+  template <class Stage> [[gnu::always_inline]] void each_family(Stage stage) noexcept {
+    if (v4_.asked() != 0) stage(v4_);
+    if (v6_.asked() != 0) stage(v6_);
   }
-  template <class Hosts, class Prefixes, class General>
-  [[gnu::always_inline]] void by_way(Hosts hosts, Prefixes prefixes, General general) noexcept {
-    switch (way_) {
-    case Way::hosts_v4: return hosts(v4_);
-    case Way::prefixes_v4: return prefixes(v4_);
-    case Way::prefixes_v6: return prefixes(v6_);
-    case Way::general: return general();
+  // A stage of deny sides on a short way, hosts(family) and prefixes(family), and of sides on the general way, busy(family,
+  // side): that of denials answers first, and a side that the compiler knows makes a stage shorter.
+  template <class Hosts, class Prefixes, class Busy>
+  [[gnu::always_inline]] void by_way(Hosts hosts, Prefixes prefixes, Busy busy) noexcept {
+    switch (alone_) {
+    case Alone::hosts_v4: return hosts(v4_);
+    case Alone::prefixes_v4: return prefixes(v4_);
+    case Alone::prefixes_v6: return prefixes(v6_);
+    case Alone::none: break;
     }
+    each_family([&](auto &family) {
+      if constexpr (std::remove_reference_t<decltype(family)>::is_v4)
+        if (has(family.way(), Way::hosts)) hosts(family);
+      if (has(family.way(), Way::prefixes)) prefixes(family);
+      if (family.is_busy(Side::deny)) busy(family, Side::deny);
+      if (family.is_busy(Side::allow)) busy(family, Side::allow);
+    });
   }
 
   void aim(Targets &targets) noexcept {
-    way_ = shortest_way();
-    by_way([&](auto &family) { family.aim_hosts(burst_, burst_.view->flips_v4[32], targets); },
-           [&](auto &family) { family.aim_prefixes(burst_); }, [&] { aim_each(targets); });
-  }
-  void aim_each(Targets &targets) noexcept {
-    busy_ = with_prefixes_ = 0;
-    const unsigned v4 =
-        v4_.asked() != 0 ? bit_of(Family::ipv4, Side::deny) | bit_of(Family::ipv4, Side::allow) : 0;
-    const unsigned v6 =
-        v6_.asked() != 0 ? bit_of(Family::ipv6, Side::deny) | bit_of(Family::ipv6, Side::allow) : 0;
-    each_of(v4 | v6, [&](auto &family, Side side) {
-      family.aim(burst_, side, targets);
-      const unsigned bit = bit_of(family.family, side);
-      busy_ |= family.is_busy(side) ? bit : 0;
-      with_prefixes_ |= family.asks_prefixes(side) ? bit : 0;
+    each_family([&](auto &family) {
+      family.choose_way(burst_);
+      if (family.way() == Way::hosts)
+        family.aim_hosts(burst_, targets);
+      else if (family.way() == Way::prefixes)
+        family.aim_prefixes(burst_);
+      else
+        family.aim(burst_, Side::deny, targets);
+      if (family.way() == Way::general || !family.answers_for_nobody(burst_, Side::allow))
+        family.aim(burst_, Side::allow, targets);
     });
+    alone_ = what_asks_alone();
+  }
+  [[nodiscard]] Alone what_asks_alone() const noexcept {
+    if (v6_.asked() == 0) {
+      if (v4_.is_busy(Side::allow)) return Alone::none;
+      return v4_.way() == Way::hosts      ? Alone::hosts_v4
+             : v4_.way() == Way::prefixes ? Alone::prefixes_v4
+                                          : Alone::none;
+    }
+    const bool prefixes = v4_.asked() == 0 && v6_.way() == Way::prefixes && !v6_.is_busy(Side::allow);
+    return prefixes ? Alone::prefixes_v6 : Alone::none;
   }
   void read_late_cells() noexcept {
-    if (way_ == Way::general && v4_.has_late_cells()) v4_.read_late_cells(burst_);
+    if (alone_ == Alone::none && v4_.has_late_cells()) v4_.read_late_cells(burst_);
   }
   void probe(Targets &behind) noexcept {
     by_way([&](auto &family) { family.probe_hosts(burst_, behind); },
            [&](auto &family) { family.locate_prefixes(burst_, Side::deny); },
-           [&] {
-             each_of(with_prefixes_, [&](auto &family, Side side) { family.locate_prefixes(burst_, side); });
-             each_busy([&](auto &family, Side side) { family.probe(burst_, side, behind); });
+           [&](auto &family, Side side) {
+             family.locate_prefixes(burst_, side);
+             family.probe(burst_, side, behind);
            });
   }
 
-  // Most bursts ask one side about one family.
-  [[nodiscard]] static constexpr unsigned bit_of(Family family, Side side) noexcept {
-    return 1u << (2 * static_cast<unsigned>(side) + (family == Family::ipv6 ? 1 : 0));
-  }
-  template <class Stage> [[gnu::always_inline]] void each_busy(Stage stage) noexcept {
-    each_of(busy_, stage);
-  }
-  // In the order of the sides: that of denials answers first. A side that the compiler knows makes a stage shorter.
-  template <class Stage> [[gnu::always_inline]] void each_of(unsigned some, Stage stage) noexcept {
-    if (some == bit_of(Family::ipv4, Side::deny)) return stage(v4_, Side::deny);
-    for (const Side side : both_sides) {
-      if ((some & bit_of(Family::ipv4, side)) != 0) stage(v4_, side);
-      if ((some & bit_of(Family::ipv6, side)) != 0) stage(v6_, side);
-    }
-  }
-
-  [[nodiscard]] static bool has_prefixes_alone(const auto &map) noexcept {
-    return !map.empty() && map.in_use() == table::range_prefixes;
+  // A family of which some side has prefixes, and none has hosts.
+  [[nodiscard]] static bool has_prefixes_alone(const auto &maps) noexcept {
+    std::uint32_t in_use = 0;
+    for (const Side side : both_sides)
+      if (!maps[side].empty()) in_use |= maps[side].in_use();
+    return in_use == table::range_prefixes;
   }
 
   // Of a burst, or null.
@@ -273,7 +264,7 @@ private:
                             same_family(ahead, family));
     };
     by_way([](auto &) {}, [&](auto &family) { probe(family, Side::deny); },
-           [&] { each_of(with_prefixes_, probe); });
+           [&](auto &family, Side side) { probe(family, side); });
   }
 
   BurstState burst_;
@@ -281,9 +272,7 @@ private:
   unsigned finished_ = 0;                    // bursts, to sample some
   BurstLookup *follower_ = nullptr;          // sent behind this one, as long as this one is in flight
   BurstLookup *ahead_ = nullptr;             // behind which this one was sent, as long as that is in flight
-  Way way_ = Way::general;
-  // On the general way: bit_of() what has an answer to find; in a range map.
-  unsigned busy_ = 0, with_prefixes_ = 0;
+  Alone alone_ = Alone::none;
   const std::uint8_t *place_ = nullptr; // of a slot's question among the answers of a side
   Places own_places_{};
   LookupV4 v4_;

@@ -24,6 +24,13 @@ inline constexpr unsigned questions_max = 64; // of a burst
 // When the filter in front of the allow tables is asked.
 enum class AllowFilterOrder : std::uint8_t { none, first, on_conflict };
 
+// How the deny side of a family goes through the stages. Of most bursts one structure there has a say: what else may have one
+// costs a third of a lookup to be found silent in every stage. The allow side goes the general way, if it has any question.
+enum class Way : std::uint8_t { general = 0, hosts = 1, prefixes = 2, both = 3 };
+[[nodiscard]] constexpr bool has(Way way, Way part) noexcept {
+  return (static_cast<unsigned>(way) & static_cast<unsigned>(part)) != 0;
+}
+
 // The stack of denied hosts. Bursts that answer one question at a time are not in it.
 struct DenyFilterTally {
   unsigned asked = 0;    // addresses
@@ -71,6 +78,7 @@ public:
 
   void begin() noexcept {
     asked_ = 0;
+    way_ = Way::general;
     keys_ = own_keys_.data();
     busy_ = {};
     for (const Side side : both_sides) prefixes_[side].clear();
@@ -91,8 +99,9 @@ public:
   }
   void ask_nothing() noexcept { asked_ = 0; }
   [[nodiscard]] unsigned asked() const noexcept { return asked_; }
-  [[nodiscard]] bool asks_prefixes(Side side) const noexcept { return prefixes_[side].asked(); }
-  [[nodiscard]] bool is_busy(Side side) const noexcept { return busy_[side]; } // after aim()
+  [[nodiscard]] Way way() const noexcept { return way_; }
+  // Has something to look up on the general way. After aim().
+  [[nodiscard]] bool is_busy(Side side) const noexcept { return busy_[side]; }
 
   [[nodiscard]] static std::uint32_t *answers(BurstState &burst, Side side) noexcept {
     return burst.answers[side].data() + (is_v4 ? 0 : questions_max);
@@ -101,19 +110,31 @@ public:
     return burst.answers[side].data() + (is_v4 ? 0 : questions_max);
   }
 
-  // What stands in the range map of the deny side, as far as that side alone has a say, and says nothing of addresses
-  // that nothing there names; else 0.
-  [[nodiscard]] static std::uint32_t alone_in_use(const image::ImageView &view) noexcept {
-    const PerSide<Map> &maps = ranges(view);
-    if (maps[Side::deny].empty() || maps[Side::allow].empty() || maps[Side::allow].in_use() != 0) return 0;
-    return maps[Side::deny].value(0) == 0 ? maps[Side::deny].in_use() : 0;
+  void choose_way(const BurstState &burst) noexcept {
+    way_ = Way::general;
+    const PerSide<Map> &maps = ranges(*burst.view);
+    const Map &deny = maps[Side::deny];
+    may_be_short_ = burst.order == AllowFilterOrder::none && burst.stack == nullptr && !deny.empty() &&
+                    !maps[Side::allow].empty() && deny.value(0) == 0;
+    if (!may_be_short_) return;
+    if (const std::uint32_t in_use = deny.in_use(); in_use == table::range_prefixes)
+      way_ = Way::prefixes;
+    else if (is_v4 && in_use == table::range_hosts)
+      way_ = Way::hosts;
   }
 
-  // The stages of a burst whose deny side has hosts alone, and nothing else a say.
-  void aim_hosts(BurstState &burst, std::uint64_t seed, Targets &targets) noexcept {
-    answer_all(burst, Side::allow, ranges(burst, Side::allow).value(0));
+  // On a short way: a side that names no address answers them all alike.
+  [[nodiscard]] bool answers_for_nobody(BurstState &burst, Side side) noexcept {
+    const Map &map = ranges(burst, side);
+    if (map.in_use() != 0) return false;
+    answer_all(burst, side, map.value(0));
+    return true;
+  }
+
+  // The stages of a deny side that has hosts alone.
+  void aim_hosts(BurstState &burst, Targets &targets) noexcept {
     uniform_[Side::deny].reset();
-    batches_[Side::deny].add_all(keys_, asked_, seed, host_length);
+    batches_[Side::deny].add_all(keys_, asked_, host_seed(burst), host_length);
     targets.add(hosts().aim(tables(burst, Side::deny), *burst.kernels));
   }
   void probe_hosts(BurstState &burst, Targets &behind) noexcept {
@@ -124,17 +145,17 @@ public:
   }
   void finish_hosts(BurstState &burst) noexcept {
     hosts().finish(tables(burst, Side::deny), *burst.kernels, answers(burst, Side::deny));
-    burst.cost.probes = hosts().asked_table();
-    burst.cost.second_lines = hosts().second_lines();
+    burst.cost.probes += hosts().asked_table();
+    burst.cost.second_lines += hosts().second_lines();
   }
-  // And of one whose deny side has prefixes alone.
-  void aim_prefixes(BurstState &burst) noexcept {
-    answer_all(burst, Side::allow, ranges(burst, Side::allow).value(0));
+  // And of one that has prefixes alone.
+  void aim_prefixes(BurstState &burst) noexcept { aim_prefixes(burst, all_questions()); }
+  void aim_prefixes(BurstState &burst, std::uint64_t questions) noexcept {
     uniform_[Side::deny].reset();
-    prefixes_[Side::deny].ask(*burst.kernels, ranges(burst, Side::deny), keys_, asked_, all_questions());
+    prefixes_[Side::deny].ask(*burst.kernels, ranges(burst, Side::deny), keys_, asked_, questions);
   }
   void finish_prefixes(BurstState &burst, FamilyLookup *holder) noexcept {
-    prefixes_[Side::deny].answer(*burst.kernels, false, answers(burst, Side::deny),
+    prefixes_[Side::deny].answer(*burst.kernels, has(way_, Way::hosts), answers(burst, Side::deny),
                                  holder != nullptr ? &holder->prefixes_[Side::deny] : nullptr);
   }
   [[nodiscard]] bool took_over(Side side) const noexcept { return prefixes_[side].took_over(); }
@@ -191,11 +212,20 @@ protected:
     return ranges(*burst.view)[side];
   }
 
+  // In the form that the hash kernel takes.
+  [[nodiscard]] static std::uint64_t host_seed(const BurstState &burst) noexcept {
+    if constexpr (is_v4)
+      return burst.view->flips_v4[host_length];
+    else
+      return burst.view->seeds_v6[host_length];
+  }
+
   // A side with a range map: its table has hosts alone. `hosts`, `prefixes`: questions with any in their part of
   // the addresses; others need not be asked.
   void aim_beside_ranges(BurstState &burst, Side side, std::uint64_t hosts, std::uint64_t prefixes,
-                         std::uint64_t seed, Targets &targets) noexcept {
+                         Targets &targets) noexcept {
     const Map &map = ranges(burst, side);
+    const std::uint64_t seed = host_seed(burst);
     busy_[side] = true;
     uniform_[side].reset();
     const bool as_array = 4 * std::popcount(hosts) >= 3 * static_cast<int>(asked_);
@@ -274,7 +304,9 @@ protected:
   }
 
   unsigned asked_ = 0;
-  PerSide<bool> busy_{};                            // has something to look up
+  Way way_ = Way::general;
+  bool may_be_short_ = false; // nothing but the tables and the map of the deny side has a say there
+  PerSide<bool> busy_{};      // has something to look up on the general way
   PerSide<std::optional<std::uint32_t>> uniform_{}; // what all answers of a side are
   PerSide<bool> asks_hosts_{}, answers_are_set_{};  // beside ranges
   PerSide<PrefixQuestions<Map>> prefixes_;

@@ -72,12 +72,27 @@ private:
     if (in_use == 0) return answer_all(burst, side, map.value(0));
     std::uint64_t hosts = (in_use & table::range_hosts) != 0 ? all_questions() : 0;
     std::uint64_t prefixes = (in_use & table::range_prefixes) != 0 ? all_questions() : 0;
-    if (hosts != 0 && (prefixes != 0 || burst.view->judges_hosts(side))) {
+    if (few_are_marked(burst, side, in_use)) {
       const CellSigns signs = burst.kernels->signs(map.signs(), keys_, asked_);
-      hosts = signs.hosts;
+      hosts &= signs.hosts;
       prefixes &= signs.more;
+      if ((hosts | prefixes) == 0) return answer_all(burst, side, map.value(0));
     }
-    aim_beside_ranges(burst, side, hosts, prefixes, burst.view->flips_v4[32], targets);
+    if (side == Side::deny && may_be_short_ && 4 * std::popcount(hosts) >= 3 * static_cast<int>(asked_)) {
+      way_ = Way::hosts;
+      aim_hosts(burst, targets);
+      if (prefixes == 0) return;
+      way_ = Way::both;
+      return aim_prefixes(burst, prefixes);
+    }
+    aim_beside_ranges(burst, side, hosts, prefixes, targets);
+  }
+  // Most allow lists are short, and most bursts ask them nothing. A filter in front of a long one is told of every question.
+  [[nodiscard]] static bool few_are_marked(const BurstState &burst, Side side,
+                                           std::uint32_t in_use) noexcept {
+    if (side == Side::allow && !burst.filter_first(side)) return true;
+    return (in_use & table::range_hosts) != 0 &&
+           ((in_use & table::range_prefixes) != 0 || burst.view->judges_hosts(side));
   }
 
   // The values of prefixes up to /16 that cover questions, for those that no probe answers.

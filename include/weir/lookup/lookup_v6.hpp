@@ -58,7 +58,7 @@ private:
                                     ? burst.kernels->ranges->may_have_hosts(map.host_marks(), keys_, asked_)
                                     : 0;
     aim_beside_ranges(burst, side, hosts, (in_use & table::range_prefixes) != 0 ? all_questions() : 0,
-                      burst.view->seeds_v6[128], targets);
+                      targets);
   }
 
   void add_length(const BurstState &burst, Side side, unsigned length) noexcept {

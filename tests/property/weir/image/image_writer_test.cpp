@@ -523,50 +523,63 @@ TEST(Bursts, sent_behind_one_another_answer_as_each_would_alone) {
   }
 }
 
-// A burst that finds one structure on the deny side and nothing on the allow side has a way of its own through the stages.
+// A deny side of one structure has a way of its own through the stages, and an allow side is asked about those parts of the
+// addresses alone where it lists something.
 TEST(Bursts, of_images_in_turn_answer_by_their_own_lists) {
   const std::uint64_t seed = test::seed_or(53);
   WEIR_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
-  const auto address = [&] {
-    return Address::from_host(0x0A000000 + static_cast<std::uint32_t>(random() % 9000));
+  constexpr unsigned parts = 8;
+  const auto address = [&](Family family, unsigned part) {
+    const auto low = static_cast<std::uint32_t>(random() % 9000);
+    if (family == Family::ipv4) return Address::from_host(0x0A000000 + (part << 16) + low);
+    Address a{.family = family, .bytes = {0x20, 1}};
+    a.bytes[3] = static_cast<std::uint8_t>(part);
+    a.bytes[14] = static_cast<std::uint8_t>(low >> 8);
+    a.bytes[15] = static_cast<std::uint8_t>(low);
+    return a;
   };
-  const auto add = [&](State &state, unsigned side, unsigned shortest) {
-    for (unsigned i = 0; i < 2000; ++i) {
-      const auto length = static_cast<std::uint8_t>(shortest + random() % 4);
-      const std::uint8_t l = shortest == 32 ? 32 : length;
-      state.rules[side][{masked(address(), l), l}] = ListId(random() % 50);
+  enum What { hosts, prefixes };
+  const auto add = [&](State &state, Side side, What what, unsigned in_parts) {
+    for (unsigned i = 0; i < 6000; ++i) {
+      const Family family = i % 2 == 0 ? Family::ipv4 : Family::ipv6;
+      const unsigned length =
+          address_bits(family) - (what == hosts ? 0 : 5 + static_cast<unsigned>(random() % 4));
+      const auto l = static_cast<std::uint8_t>(length);
+      const Address a = address(family, static_cast<unsigned>(random() % in_parts));
+      state.rules[static_cast<std::size_t>(side)][{masked(a, l), l}] = ListId(random() % 50);
     }
   };
-  const Prefix everything = parse_prefix("0.0.0.0/0").value();
-  std::vector<State> states(10);
-  add(states[0], 0, 32);
-  add(states[1], 0, 24);
-  add(states[2], 0, 32);
-  add(states[3], 0, 24);
-  add(states[3], 1, 32);
-  add(states[4], 0, 32);
-  add(states[5], 0, 32);
-  add(states[5], 0, 24); // states[6] lists nothing
-  add(states[9], 0, 24);
-  for (const std::size_t in_map : {7, 8}) {
-    add(states[in_map], 0, 32);
-    add(states[in_map], 0, 24);
-  }
+  std::vector<State> states(16); // states[6] lists nothing
+  for (const std::size_t i : {0, 2, 4, 5, 7, 8, 10, 11, 14, 15}) add(states[i], Side::deny, hosts, parts);
+  for (const std::size_t i : {1, 3, 5, 7, 8, 9, 12, 13, 15}) add(states[i], Side::deny, prefixes, parts);
+  for (const std::size_t i : {3, 14}) add(states[i], Side::allow, hosts, parts);
+  for (const std::size_t i : {10, 12, 15}) add(states[i], Side::allow, hosts, 1);
+  for (const std::size_t i : {11, 12, 13}) add(states[i], Side::allow, prefixes, 1);
   std::vector<ImageMemory> memories;
   for (std::size_t i = 0; i < states.size(); ++i)
-    memories.push_back(states[i].build(seed, {.hosts = i == 7   ? build::HostHome::points
-                                                       : i == 8 ? build::HostHome::ranges
-                                                                : build::HostHome::table}));
+    memories.push_back(states[i].build(seed, {.hosts = i == 7               ? build::HostHome::points
+                                                       : i == 8             ? build::HostHome::ranges
+                                                       : i == 10 || i == 14 ? build::HostHome::words
+                                                                            : build::HostHome::table}));
   // Everything, put in place, is no prefix of a map: it answers where nothing else does.
-  const auto put_everything = [&](std::size_t state, Side side, ListId list) {
+  const auto put = [&](std::size_t state, Side side, const Prefix &prefix, ListId list) {
     auto writer = image::ImageWriter::attach(memories[state].bytes(), [] {}).value();
-    ASSERT_EQ(writer.apply(delta(side, everything, list)), Change::in_place);
-    states[state].rules[static_cast<std::size_t>(side)][everything] = list;
+    ASSERT_EQ(writer.apply(delta(side, prefix, list)), Change::in_place);
+    states[state].rules[static_cast<std::size_t>(side)][prefix] = list;
   };
-  put_everything(2, Side::allow, ListId(3));
-  put_everything(4, Side::deny, ListId(5));
-  put_everything(9, Side::deny, ListId(6));
+  for (const char *const everything : {"0.0.0.0/0", "::/0"}) {
+    const Prefix all = parse_prefix(everything).value();
+    put(2, Side::allow, all, ListId(3));
+    put(4, Side::deny, all, ListId(5));
+    put(9, Side::deny, all, ListId(6));
+    put(13, Side::allow, all, ListId(7));
+  }
+  // The first of their side that a part has.
+  put(0, Side::allow, {address(Family::ipv4, 5), 32}, ListId(8));
+  put(1, Side::allow, {address(Family::ipv6, 5), 128}, ListId(9));
+  put(10, Side::allow, {address(Family::ipv4, 6), 32}, ListId(8));
+  put(11, Side::allow, {masked(address(Family::ipv4, 6), 27), 27}, ListId(9));
   std::vector<image::ImageView> views;
   for (const ImageMemory &memory : memories) // whose checksums are from before the change
     views.push_back(image::attach(memory.bytes(), image::Check::not_the_mutable_checksums).value());
@@ -575,14 +588,22 @@ TEST(Bursts, of_images_in_turn_answer_by_their_own_lists) {
     const auto bursts = std::make_unique<lookup::BurstLookup[]>(in_flight);
     std::array<std::vector<Address>, in_flight> asked;
     std::array<const State *, in_flight> of{};
-    for (unsigned n = 0; n < 400; ++n) {
+    for (unsigned n = 0; n < 1200; ++n) {
       const auto at = [&](unsigned behind) { return (n + in_flight - behind) % in_flight; };
       const std::size_t which = random() % states.size();
+      const std::uint64_t families = random() % 3,
+                          of_parts = random() % 2 == 0 ? parts : 1 + random() % parts;
       of[at(0)] = &states[which];
       asked[at(0)].resize(1 + random() % lookup::BurstLookup::slots_max);
       bursts[at(0)].begin(views[which], *kernels);
-      for (unsigned q = 0; q < asked[at(0)].size(); ++q)
-        bursts[at(0)].ask_v4(q, (asked[at(0)][q] = address()).wire());
+      for (unsigned q = 0; q < asked[at(0)].size(); ++q) {
+        const bool six = families == 2 ? random() % 2 == 0 : families == 1;
+        Address &a = asked[at(0)][q];
+        // Not all of them in parts that an allow side lists something in, and bursts that have none there.
+        a = address(six ? Family::ipv6 : Family::ipv4,
+                    static_cast<unsigned>(parts - 1 - random() % of_parts));
+        six ? bursts[at(0)].ask_v6(q, a.bytes.data()) : bursts[at(0)].ask_v4(q, a.wire());
+      }
       n == 0 ? bursts[0].send() : bursts[at(0)].send_behind(bursts[at(1)]);
       if (n + 1 < in_flight) continue;
       constexpr unsigned oldest = in_flight - 1;

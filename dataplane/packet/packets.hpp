@@ -32,7 +32,8 @@ struct Packets {
   bool judges_destination = false; // by one address: by the destination, not the source
   bool has_inside = false;         // inside() counts too, under Tunnels::both
   bool plain = false;              // every packet is IP and judged by its lists, by one address
-  bool all_plain = false; // and plain_ipv4, or plain_ipv6 (key/parse.hpp): parsed[] has not been written
+  bool all_plain = false; // and plain_ipv4 or plain_ipv6 (key/parse.hpp): parsed[] has not been written
+  unsigned tags = 0;      // of each packet, where all are plain
   PacketMask v6 = 0;      // of a plain burst: packets of IPv6
   unsigned count = 0;
   unsigned shortest = 0; // first segment, in bytes, or less
@@ -45,8 +46,9 @@ struct Packets {
   ParsedPacket parsed[burst_packets_max];
 
   [[nodiscard]] const ParsedPacket &parsed_as(unsigned packet) const noexcept {
-    if (!all_plain) return parsed[packet];
-    return (v6 >> packet & 1) != 0 ? plain_ipv6 : plain_ipv4;
+    static constexpr ParsedPacket plain_packets[plain_tags_max + 1][2] = {{plain_ipv4<0>, plain_ipv6<0>},
+                                                                          {plain_ipv4<1>, plain_ipv6<1>}};
+    return all_plain ? plain_packets[tags][v6 >> packet & 1] : parsed[packet];
   }
   [[nodiscard]] unsigned count_v6() const noexcept { return static_cast<unsigned>(std::popcount(v6)); }
   // Of what packet i carries: non_ip where that has no say. Bursts are half as large then.

@@ -44,44 +44,53 @@ template <class AllPlain, bool looks_inside>
 }
 
 // The same of both families: which one comes next cannot be predicted, so that both addresses are taken of each frame.
-[[nodiscard]] bool parse_both(Packets &burst) noexcept {
-  if (burst.shortest < AllPlainIpv6::captured_min) return false;
+template <unsigned tags> [[nodiscard]] bool parse_both(Packets &burst) noexcept {
+  constexpr const ParsedPacket &of_v4 = plain_ipv4<tags>, &of_v6 = plain_ipv6<tags>;
+  constexpr std::size_t captured_min = AllPlainIpv6<tags>::captured_min;
+  if (burst.shortest < captured_min) return false;
   const bool destination = burst.judges_destination;
-  const unsigned at_v4 = destination ? plain_ipv4.destination_offset : plain_ipv4.source_offset,
-                 at_v6 = destination ? plain_ipv6.destination_offset : plain_ipv6.source_offset;
+  const unsigned at_v4 = destination ? of_v4.destination_offset : of_v4.source_offset,
+                 at_v6 = destination ? of_v6.destination_offset : of_v6.source_offset;
   unsigned v4 = 0, v6 = 0;
-  PacketMask of_v6 = 0;
+  PacketMask six = 0;
   for (unsigned i = 0; i < burst.count;) {
     bool all = true;
     for (const unsigned end = std::min(i + looked_at_once, burst.count); i < end; ++i) {
       const std::uint8_t *frame = frame_of(burst.packets[i]);
-      const bool is_v6 = is_plain_ipv6(frame, AllPlainIpv6::captured_min);
-      all &= is_v6 | is_plain_ipv4(frame, AllPlainIpv4::captured_min);
+      const bool is_v6 = is_plain_ipv6<tags>(frame, captured_min);
+      all &= is_v6 | is_plain_ipv4<tags>(frame, captured_min);
       keep(burst.judged[v4], frame + at_v4);
       keep(burst.judged_v6[v6], frame + at_v6);
       v4 += is_v6 ? 0 : 1;
       v6 += is_v6 ? 1 : 0;
-      of_v6 |= PacketMask{is_v6} << i;
+      six |= PacketMask{is_v6} << i;
     }
     if (!all) return false;
   }
-  burst.v6 = of_v6;
+  burst.v6 = six;
   return true;
 }
 
-[[nodiscard]] bool parse_plain(Packets &burst) noexcept {
-  if (burst.count == 0 || burst.shortest < AllPlainIpv4::captured_min) return false;
-  if (burst.tunnels != Tunnels::outer) return parse_alike<AllPlainIpv4, true>(burst, burst.judged);
-  const std::uint8_t *first = frame_of(burst.packets[0]); // where it has tags most of the others have
-  if (is_plain_ipv4(first, burst.shortest)) {
-    if (parse_alike<AllPlainIpv4, false>(burst, burst.judged)) return true;
-  } else if (!is_plain_ipv6(first, burst.shortest)) {
+template <unsigned tags> [[nodiscard]] bool parse_plain(Packets &burst) noexcept {
+  const std::uint8_t *first = frame_of(burst.packets[0]); // most of the others are of its kind
+  burst.tags = tags;
+  if (is_plain_ipv4<tags>(first, burst.shortest)) {
+    if (parse_alike<AllPlainIpv4<tags>, false>(burst, burst.judged)) return true;
+  } else if (!is_plain_ipv6<tags>(first, burst.shortest)) {
     return false;
-  } else if (parse_alike<AllPlainIpv6, false>(burst, burst.judged_v6)) {
+  } else if (parse_alike<AllPlainIpv6<tags>, false>(burst, burst.judged_v6)) {
     burst.v6 = burst.all();
     return true;
   }
-  return parse_both(burst);
+  return parse_both<tags>(burst);
+}
+
+[[nodiscard]] bool parse_plain(Packets &burst) noexcept {
+  burst.tags = 0;
+  if (burst.count == 0 || burst.shortest < AllPlainIpv4<0>::captured_min) return false;
+  if (burst.tunnels != Tunnels::outer) return parse_alike<AllPlainIpv4<0>, true>(burst, burst.judged);
+  const auto type = load_unaligned<std::uint16_t>(frame_of(burst.packets[0]) + 12);
+  return type == byteswap16(ethertype::vlan) ? parse_plain<1>(burst) : parse_plain<0>(burst);
 }
 
 // What is inside packet i is judged in its place, or beside it.

@@ -97,6 +97,7 @@ std::vector<Form> forms() {
       {"IPv6, extension headers", framed({}, 0x86DD, ipv6(0, 64, {60, 0, 1, 4, 0, 0, 0, 0, 17}), v6_source)},
       {"IPv6, fragment", framed({}, 0x86DD, ipv6(44, 64, {17, 0, 0, 9, 0, 0, 0, 1}), v6_source)},
       {"IPv6, discovery between hosts", framed({}, 0x86DD, ipv6(58, 255, {135, 0}), v6_source)},
+      {"IPv6, one tag", framed(tags(1, 5), 0x86DD, ipv6(17, 64, {}), v6_source)},
       {"IPv6, two tags", framed(tags(2, 5), 0x86DD, ipv6(17, 64, {}), v6_source)},
       {"IPv6, eight tags", framed(tags(8, 0), 0x86DD, ipv6(17, 64, {}), v6_source)},
       {"ARP", framed({}, 0x0806, {0, 1, 8, 0, 6, 4, 0, 1}, 14)},

@@ -6,16 +6,26 @@
 
 using weir::fuzz::require;
 
+namespace {
+
+template <unsigned tags>
+void require_plain(const std::uint8_t *bytes, std::size_t captured, const weir::ParsedPacket &packet) {
+  if (weir::is_plain_ipv4<tags>(bytes, captured))
+    require(packet == weir::plain_ipv4<tags>, "what is called plain IPv4 is parsed as such");
+  if (weir::is_plain_ipv6<tags>(bytes, captured))
+    require(packet == weir::plain_ipv6<tags>, "what is called plain IPv6 is parsed as such");
+}
+
+} // namespace
+
 FUZZ_TARGET(parse, data) {
   const auto frame = weir::fuzz::exact_copy(data);
   const weir::ParsedPacket packet = weir::parse_packet(weir::Bytes(frame));
 
   require(packet.tags <= 8, "at most eight tags are stepped over");
   const auto *bytes = reinterpret_cast<const std::uint8_t *>(frame.data());
-  if (weir::is_plain_ipv4(bytes, frame.size()))
-    require(packet == weir::plain_ipv4, "what is called plain IPv4 is parsed as such");
-  if (weir::is_plain_ipv6(bytes, frame.size()))
-    require(packet == weir::plain_ipv6, "what is called plain IPv6 is parsed as such");
+  require_plain<0>(bytes, frame.size(), packet);
+  require_plain<1>(bytes, frame.size(), packet);
   if (!packet.is_ip()) {
     require(!packet.link_local, "only IP is link local");
     return;
@@ -37,7 +47,7 @@ FUZZ_TARGET(parse, data) {
     require(inside.destination_offset == inside.source_offset + inner_bytes, "destination follows source");
     require(inside.destination_offset + inner_bytes <= frame.size(), "what is inside lies in the frame");
   }
-  if (weir::is_plain_ipv4(bytes, frame.size()) && !weir::may_carry(bytes, frame.size()))
+  if (weir::is_plain_ipv4<0>(bytes, frame.size()) && !weir::may_carry(bytes, frame.size()))
     require(inside.kind == weir::PacketKind::non_ip, "plain packets that carry nothing are told apart");
 
   // The same frame cut before the end of its addresses is never taken for IP.

@@ -192,51 +192,80 @@ inline void parse_ip(const std::uint8_t *ip, std::size_t left, ParsedPacket &pac
   return packet;
 }
 
-// The common packets, of which parse_packet() always says the same: no tag, the fixed header captured, and nothing of the
-// link. Whether all frames of some are such is told without a branch for each: what should be zero of each is gathered
-// by or. Each frame has at least captured_min bytes.
+// The common packets, of which parse_packet() always says the same: no tag or one of 802.1Q, the fixed header captured, and
+// nothing of the link. Whether all frames of some are such is told without a branch for each: what should be zero of each is
+// gathered by or. Each frame has at least captured_min bytes.
 //
-//   AllPlainIpv4 frames;
+//   AllPlainIpv4<0> frames;
 //   frames.add(frame); ...
 //   if (frames.are_plain()) ...
-inline constexpr ParsedPacket plain_ipv4{PacketKind::ipv4, false, 0, 14, ethertype::ipv4, 26, 30};
-inline constexpr ParsedPacket plain_ipv6{PacketKind::ipv6, false, 0, 14, ethertype::ipv6, 22, 38};
+inline constexpr unsigned plain_tags_max = 1;
+template <unsigned tags>
+inline constexpr ParsedPacket plain_ipv4{PacketKind::ipv4, false,         tags,         14 + 4 * tags,
+                                         ethertype::ipv4,  26 + 4 * tags, 30 + 4 * tags};
+template <unsigned tags>
+inline constexpr ParsedPacket plain_ipv6{PacketKind::ipv6, false,         tags,         14 + 4 * tags,
+                                         ethertype::ipv6,  22 + 4 * tags, 38 + 4 * tags};
+
+// That many tags and no more.
+template <unsigned tags> class AllTagged {
+public:
+  static_assert(tags <= plain_tags_max);
+  // Where the Ethernet header would begin if there were no tag.
+  const std::uint8_t *add(const std::uint8_t *frame) noexcept {
+    if constexpr (tags == 0) return frame;
+    types_ |= load_unaligned<std::uint16_t>(frame + 12) ^ byteswap16(ethertype::vlan);
+    return frame + 4;
+  }
+  [[nodiscard]] bool are_plain() const noexcept { return types_ == 0; }
+
+private:
+  std::uint32_t types_ = 0;
+};
 
 // IPv4 without options, total length enough, a source that cannot be a DHCP client's.
-class AllPlainIpv4 {
+template <unsigned tags> class AllPlainIpv4 {
 public:
-  static constexpr std::size_t captured_min = 34;
-  static constexpr ParsedPacket parsed = plain_ipv4;
+  static constexpr ParsedPacket parsed = plain_ipv4<tags>;
+  static constexpr std::size_t captured_min = parsed.header_offset + std::size_t{20};
 
   void add(const std::uint8_t *frame) noexcept {
+    frame = tagged_.add(frame);
     // | .. 2 | EtherType 2 | version, IHL 1 | TOS 1 | total length 2 |: less the least of them is up to 65,515 if but the
     // length differs, and else has bits above.
     constexpr std::uint64_t looked_at = 0x0000'FFFF'FF00'FFFF, least = 0x0000'0800'4500'0014;
     headers_ |= (byteswap64(load_unaligned<std::uint64_t>(frame + 10)) & looked_at) - least;
     sources_ |= std::uint64_t{load_unaligned<std::uint32_t>(frame + 26)} - 1;
   }
-  [[nodiscard]] bool are_plain() const noexcept { return (headers_ >> 16 | sources_ >> 32) == 0; }
+  [[nodiscard]] bool are_plain() const noexcept {
+    return (headers_ >> 16 | sources_ >> 32) == 0 && tagged_.are_plain();
+  }
 
 private:
+  AllTagged<tags> tagged_;
   std::uint64_t headers_ = 0, sources_ = 0;
 };
 
 // IPv6 that is not ICMPv6 from a neighbour, by hop limit 255.
-class AllPlainIpv6 {
+template <unsigned tags> class AllPlainIpv6 {
 public:
-  static constexpr std::size_t captured_min = 54;
-  static constexpr ParsedPacket parsed = plain_ipv6;
+  static constexpr ParsedPacket parsed = plain_ipv6<tags>;
+  static constexpr std::size_t captured_min = parsed.header_offset + std::size_t{40};
 
   void add(const std::uint8_t *frame) noexcept {
+    frame = tagged_.add(frame);
     // | EtherType 2 | version, traffic class 1 | .. 1 |
     constexpr std::uint32_t looked_at = 0xFFFF'F000, wanted = 0x86DD'6000;
     headers_ |= (byteswap32(load_unaligned<std::uint32_t>(frame + 12)) & looked_at) ^ wanted;
     constexpr std::uint32_t from_a_neighbour = 58 << 8 | 255; // next header, hop limit
     neighbours_ |= (detail::load_be16(frame + 20) ^ from_a_neighbour) - 1;
   }
-  [[nodiscard]] bool are_plain() const noexcept { return (headers_ | neighbours_ >> 31) == 0; }
+  [[nodiscard]] bool are_plain() const noexcept {
+    return (headers_ | neighbours_ >> 31) == 0 && tagged_.are_plain();
+  }
 
 private:
+  AllTagged<tags> tagged_;
   std::uint32_t headers_ = 0, neighbours_ = 0;
 };
 
@@ -247,11 +276,13 @@ template <class AllPlain>
   one.add(frame);
   return one.are_plain();
 }
-[[nodiscard]] inline bool is_plain_ipv4(const std::uint8_t *frame, std::size_t captured) noexcept {
-  return is_plain<AllPlainIpv4>(frame, captured);
+template <unsigned tags>
+[[nodiscard]] bool is_plain_ipv4(const std::uint8_t *frame, std::size_t captured) noexcept {
+  return is_plain<AllPlainIpv4<tags>>(frame, captured);
 }
-[[nodiscard]] inline bool is_plain_ipv6(const std::uint8_t *frame, std::size_t captured) noexcept {
-  return is_plain<AllPlainIpv6>(frame, captured);
+template <unsigned tags>
+[[nodiscard]] bool is_plain_ipv6(const std::uint8_t *frame, std::size_t captured) noexcept {
+  return is_plain<AllPlainIpv6<tags>>(frame, captured);
 }
 
 [[nodiscard]] inline ParsedPacket parse_packet(Bytes frame) noexcept {

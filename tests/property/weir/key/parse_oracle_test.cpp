@@ -40,18 +40,22 @@ TEST(ParserAgainstOracle, agree_on_the_kind_of_every_random_frame) {
   const RuleSet rules = random_rules(random);
   const Oracle judge; // no lists: what is an ordinary packet falls through
   std::array<unsigned, reason_count> seen{};
-  unsigned under_many_tags = 0, behind_snap = 0, plain_v4 = 0, plain_v6 = 0;
+  unsigned under_many_tags = 0, behind_snap = 0, plain_v4 = 0, plain_v6 = 0, tagged_v4 = 0, tagged_v6 = 0;
   for (int i = 0; i < 100'000; ++i) {
     const Frame frame = random_frame(random, rules);
     const Reason wanted = judge.judge(frame.bytes).reason;
     const ParsedPacket packet = parse_exact_copy(frame);
-    const bool is_v4 = is_plain_ipv4(frame.bytes.data(), frame.bytes.size()),
-               is_v6 = is_plain_ipv6(frame.bytes.data(), frame.bytes.size());
-    if (is_v4 || is_v6) {
-      ASSERT_EQ(packet, is_v4 ? plain_ipv4 : plain_ipv6) << "frame " << i << ", seed " << seed;
-    }
-    plain_v4 += is_v4;
-    plain_v6 += is_v6;
+    const auto expect_plain = [&](bool plain, const ParsedPacket &as, unsigned &count) {
+      if (!plain) return;
+      EXPECT_EQ(packet, as) << "frame " << i << ", seed " << seed;
+      ++count;
+    };
+    const std::uint8_t *const bytes = frame.bytes.data();
+    const std::size_t captured = frame.bytes.size();
+    expect_plain(is_plain_ipv4<0>(bytes, captured), plain_ipv4<0>, plain_v4);
+    expect_plain(is_plain_ipv4<1>(bytes, captured), plain_ipv4<1>, tagged_v4);
+    expect_plain(is_plain_ipv6<0>(bytes, captured), plain_ipv6<0>, plain_v6);
+    expect_plain(is_plain_ipv6<1>(bytes, captured), plain_ipv6<1>, tagged_v6);
     ASSERT_EQ(name_of(kind_as_reason(packet)), name_of(wanted)) << "frame " << i << ", seed " << seed;
     under_many_tags += packet.is_ip() && packet.tags > 2;
     behind_snap += packet.is_ip() && packet.header_offset > 14 + 4 * packet.tags;
@@ -65,6 +69,8 @@ TEST(ParserAgainstOracle, agree_on_the_kind_of_every_random_frame) {
   EXPECT_GT(behind_snap, 100u) << "seed " << seed;
   EXPECT_GT(plain_v4, 1000u) << "seed " << seed;
   EXPECT_GT(plain_v6, 1000u) << "seed " << seed;
+  EXPECT_GT(tagged_v4, 100u) << "seed " << seed;
+  EXPECT_GT(tagged_v6, 100u) << "seed " << seed;
 }
 
 TEST(ParserAgainstOracle, agree_on_the_addresses_of_every_random_frame) {
@@ -103,7 +109,7 @@ TEST(ParserAgainstOracle, agree_on_what_every_random_frame_carries) {
     const ParsedPacket inside = look_inside(copy.get(), frame.bytes.size(), outer);
     const bool judged = inside.is_ip() && !inside.link_local;
     const ParsedPacket &asked = judged ? inside : outer;
-    if (is_plain_ipv4(copy.get(), frame.bytes.size()) && !may_carry(copy.get(), frame.bytes.size())) {
+    if (is_plain_ipv4<0>(copy.get(), frame.bytes.size()) && !may_carry(copy.get(), frame.bytes.size())) {
       ASSERT_EQ(inside.kind, PacketKind::non_ip) << "frame " << i << ", seed " << seed;
     }
 

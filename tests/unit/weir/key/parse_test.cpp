@@ -316,6 +316,11 @@ TEST(Parser, dhcp_ports_stand_after_the_options) {
   EXPECT_TRUE(parse(f).link_local);
 }
 
+Frame behind_tag(Frame f) {
+  f.insert(f.begin() + 12, {0x81, 0x00, 0x00, 0x05});
+  return f;
+}
+
 template <class AllPlain> bool is_plain(const Frame &frame) {
   const auto copy = std::make_unique<std::uint8_t[]>(frame.size());
   std::copy(frame.begin(), frame.end(), copy.get());
@@ -340,10 +345,13 @@ void expect_that_plain_is_what_the_parser_says(const std::vector<Frame> &frames,
 }
 
 TEST(Plain, what_is_called_plain_is_what_the_parser_calls_it) {
-  expect_that_plain_is_what_the_parser_says<AllPlainIpv4>({ipv4(), dhcp_request()}, 3000);
+  expect_that_plain_is_what_the_parser_says<AllPlainIpv4<0>>({ipv4(), dhcp_request()}, 3000);
   // From a neighbour, and from further away.
-  expect_that_plain_is_what_the_parser_says<AllPlainIpv6>(
-      {neighbour_solicitation(), neighbour_solicitation(135, 64)}, 5000);
+  const Frame near = neighbour_solicitation(), far = neighbour_solicitation(135, 64);
+  expect_that_plain_is_what_the_parser_says<AllPlainIpv6<0>>({near, far}, 5000);
+  expect_that_plain_is_what_the_parser_says<AllPlainIpv4<1>>({behind_tag(ipv4()), behind_tag(dhcp_request())},
+                                                             3000);
+  expect_that_plain_is_what_the_parser_says<AllPlainIpv6<1>>({behind_tag(near), behind_tag(far)}, 5000);
 }
 
 TEST(Plain, a_packet_without_its_whole_header_is_not_plain) {
@@ -351,8 +359,12 @@ TEST(Plain, a_packet_without_its_whole_header_is_not_plain) {
     for (std::size_t captured = 0; captured < whole.size(); ++captured) {
       const Frame cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(captured));
       const bool v4 = whole[12] == 0x08;
-      EXPECT_EQ(is_plain<AllPlainIpv4>(cut), v4 && captured >= 34) << captured;
-      EXPECT_EQ(is_plain<AllPlainIpv6>(cut), !v4 && captured >= 54) << captured;
+      EXPECT_EQ(is_plain<AllPlainIpv4<0>>(cut), v4 && captured >= 34) << captured;
+      EXPECT_EQ(is_plain<AllPlainIpv6<0>>(cut), !v4 && captured >= 54) << captured;
+      if (captured < 12) continue;
+      const Frame tagged = behind_tag(cut);
+      EXPECT_EQ(is_plain<AllPlainIpv4<1>>(tagged), v4 && captured >= 34) << captured;
+      EXPECT_EQ(is_plain<AllPlainIpv6<1>>(tagged), !v4 && captured >= 54) << captured;
     }
 }
 
@@ -364,7 +376,7 @@ Frame ipv4_of_length(unsigned length) {
 }
 
 TEST(PlainIpv4, tags_options_other_protocols_and_dhcp_clients_are_not_plain) {
-  const auto is_plain = [](const Frame &f) { return parse_test::is_plain<AllPlainIpv4>(f); };
+  const auto is_plain = [](const Frame &f) { return parse_test::is_plain<AllPlainIpv4<0>>(f); };
   EXPECT_FALSE(is_plain(dhcp_request()));
   EXPECT_FALSE(is_plain(neighbour_solicitation(135, 64)));
   Frame options = ipv4();
@@ -377,7 +389,7 @@ TEST(PlainIpv4, tags_options_other_protocols_and_dhcp_clients_are_not_plain) {
 }
 
 TEST(PlainIpv6, tags_other_protocols_and_neighbours_are_not_plain) {
-  const auto is_plain = [](const Frame &f) { return parse_test::is_plain<AllPlainIpv6>(f); };
+  const auto is_plain = [](const Frame &f) { return parse_test::is_plain<AllPlainIpv6<0>>(f); };
   EXPECT_TRUE(is_plain(neighbour_solicitation(135, 64)));
   EXPECT_TRUE(is_plain(neighbour_solicitation(135, 255, 17)));
   EXPECT_FALSE(is_plain(neighbour_solicitation()));
@@ -387,6 +399,14 @@ TEST(PlainIpv6, tags_other_protocols_and_neighbours_are_not_plain) {
   Frame padded = ipv4();
   padded.resize(60);
   EXPECT_FALSE(is_plain(padded));
+}
+
+TEST(Plain, one_tag_is_one_of_8021q_and_no_more) {
+  EXPECT_TRUE(is_plain<AllPlainIpv4<1>>(ipv4_under({0}))) << "a priority tag";
+  EXPECT_TRUE(is_plain<AllPlainIpv4<1>>(ipv4_under({0xE005})));
+  EXPECT_FALSE(is_plain<AllPlainIpv4<1>>(ipv4_under({5}, 0x88A8)));
+  EXPECT_FALSE(is_plain<AllPlainIpv4<1>>(ipv4_under({5, 6})));
+  EXPECT_FALSE(is_plain<AllPlainIpv4<1>>(ipv4()));
 }
 
 // One frame that is not plain is seen wherever it stands among others.
@@ -404,9 +424,16 @@ TEST(Plain, one_other_frame_among_many_is_seen) {
   Frame options = ipv4(), v4_padded = ipv4();
   options[14] = 0x46;
   v4_padded.resize(60);
-  expect_one_is_seen<AllPlainIpv4>(ipv4(), {options, dhcp_request(), neighbour_solicitation(),
-                                            ipv4_of_length(0), ipv4_of_length(19), ipv4_under({5})});
-  expect_one_is_seen<AllPlainIpv6>(neighbour_solicitation(135, 64), {neighbour_solicitation(), v4_padded});
+  const Frame far = neighbour_solicitation(135, 64);
+  expect_one_is_seen<AllPlainIpv4<0>>(ipv4(), {options, dhcp_request(), neighbour_solicitation(),
+                                               ipv4_of_length(0), ipv4_of_length(19), ipv4_under({5})});
+  expect_one_is_seen<AllPlainIpv6<0>>(far, {neighbour_solicitation(), v4_padded, behind_tag(far)});
+  expect_one_is_seen<AllPlainIpv4<1>>(ipv4_under({5}),
+                                      {behind_tag(options), behind_tag(dhcp_request()), v4_padded,
+                                       behind_tag(ipv4_of_length(19)), ipv4_under({5, 6}),
+                                       ipv4_under({5}, 0x88A8), behind_tag(far)});
+  expect_one_is_seen<AllPlainIpv6<1>>(behind_tag(far),
+                                      {behind_tag(neighbour_solicitation()), behind_tag(v4_padded), far});
 }
 
 } // namespace

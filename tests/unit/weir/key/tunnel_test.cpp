@@ -135,7 +135,7 @@ TEST(Tunnel, a_tunnel_in_a_tunnel_is_not_looked_into) {
 TEST(Tunnel, plain_packets_that_may_carry_something_are_told_apart) {
   const auto may = [](const FrameBuilder &builder) {
     const Frame frame = builder.frame();
-    EXPECT_TRUE(is_plain_ipv4(frame.bytes.data(), frame.bytes.size()));
+    EXPECT_TRUE(is_plain_ipv4<0>(frame.bytes.data(), frame.bytes.size()));
     return may_carry(frame.bytes.data(), frame.bytes.size());
   };
   EXPECT_TRUE(may(from_v4().ipv4()));

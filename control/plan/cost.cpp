@@ -36,9 +36,7 @@ unsigned plainness(Option option) noexcept {
 }
 
 double saving_wanted(Option option, Option than) noexcept {
-  if (plainness(option) <= plainness(than)) return 0;
-  const bool new_front = option.front_filter != FrontFilter::none && than.front_filter == FrontFilter::none;
-  return new_front ? front_saving_min : saving_min;
+  return plainness(option) <= plainness(than) ? 0 : saving_min;
 }
 
 bool automatic(const Cost &cost, std::span<const Cost> all) {

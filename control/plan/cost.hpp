@@ -29,11 +29,9 @@ namespace weir::plan {
 
 // Taken when nothing was measured yet.
 inline constexpr double hit_ratio_assumed = 0.10;
-// What a less plain option has to save.
-inline constexpr double saving_min = 0.03;
-// A front filter has to save more: what its questions do to caches and branches is predicted less well, and least that of a
-// stack of layers in place of none.
-inline constexpr double front_saving_min = 0.05, stack_saving_min = 0.2;
+// What a less plain option has to save; a stack of layers in place of none has to save more: what its questions do to caches and
+// branches is predicted less well.
+inline constexpr double saving_min = 0.03, stack_saving_min = 0.2;
 
 struct Sizes { // of one table and what stands around it, from its keys alone
   std::uint64_t keys = 0;

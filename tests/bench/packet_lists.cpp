@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t denied_hosts = 1'000'000, allowed_hosts = 10'000;
 constexpr double hit_percent = 10;
-constexpr ListId denied{0}, allowed{1};
+constexpr ListId allowed{1};
 
 struct Lists {
   const char *name;

@@ -16,7 +16,8 @@
 // where its part of the addresses has prefixes, a line or a few of the range map (prefix_questions.hpp). In an
 // image without range maps it costs one probe per prefix length in use for its address, all
 // prefetched together; a side with hosts alone does not look at its length map. IPv6 bursts with more
-// probes than there is room for answer one question at a time, with the same result. Where the
+// probes than there is room for answer one question at a time, with the same result. A deny side of one structure goes
+// short ways (family_lookup.hpp), whatever the allow side has. Where the
 // allow side has a filter it is asked first, or, with `confirm: on_conflict`, only about what the deny side
 // matched (allow_questions.hpp); addresses that nothing denies have no allow answer then. Hosts of the deny
 // side may have a stacked filter in front of their table, or instead of it (image/deny_filter_view.hpp).

@@ -4,8 +4,6 @@
 #include "control/metrics/exposition.hpp"
 #include "weir/base/say.hpp"
 
-#include <cstdio>
-#include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -2,8 +2,6 @@
 
 #include "weir/base/say.hpp"
 
-#include <fmt/format.h>
-
 #include <rte_ethdev.h>
 
 #include <algorithm>

@@ -14,8 +14,8 @@ class GuestError(Exception):
     """The guest did not do what it was asked, or not in time."""
 
 
-class NotBooted(GuestError):
-    """The guest said nothing since it was started: its kernel hangs, and nothing of weir has run yet."""
+class Silent(GuestError):
+    """The guest does not answer in time."""
 
 
 def command(kernel, initrd, console, cards, cpus, iommu, channel):
@@ -55,21 +55,13 @@ class Machine:
                                          stderr=log)
         theirs.close()
         try:
-            line = self.first_line()
+            line = self.line(BOOT_SECONDS)
             if line != b"ready":
                 raise GuestError(f"the guest began with {line!r}")
         except BaseException:
             self.stop()
             raise
         self.boot_seconds = time.monotonic() - started
-
-    def first_line(self):
-        try:
-            return self.line(BOOT_SECONDS)
-        except GuestError as error:
-            if self.qemu.poll() is not None:
-                raise
-            raise NotBooted(f"{error}; the end of its console: {' | '.join(lines_of(self.console)[-5:])}") from None
 
     def stop(self):
         self.qemu.kill()
@@ -81,7 +73,8 @@ class Machine:
         try:
             data = self.channel.recv(1 << 16)
         except TimeoutError:
-            raise GuestError("the guest does not answer in time") from None
+            console = " | ".join(lines_of(self.console)[-5:])
+            raise Silent(f"the guest does not answer in time; the end of its console: {console}") from None
         except ConnectionError:
             data = b""
         if not data:

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 import cards
 import checks
 import guest
-from machine import GuestError, Machine, NotBooted
+from machine import GuestError, Machine, Silent
 from wire import Host
 
 
@@ -68,7 +68,7 @@ def boot(kind, kernel, archive, console, hosts):
                        [fd for host in hosts for fd in host.fds], kind.cpus, kind.iommu)
     try:
         return machine()
-    except NotBooted as error: # seen once: the kernel hung, before anything of weir ran
+    except Silent as error: # seen once: the kernel hung, before anything of weir ran
         print(f"  {kind.name:<10} started again: {error}", flush=True)
         return machine()
 

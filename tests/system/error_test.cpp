@@ -94,6 +94,18 @@ TEST_F(Errors, messages_that_nobody_takes_end_neither_process) {
   }
 }
 
+// `weirctl ... | head`: who has read enough has what he wanted, and a disk that is full has not.
+TEST_F(Errors, a_reader_that_leaves_is_no_failure_and_a_full_disk_is) {
+  const std::string weirctl = program("weirctl");
+  const auto code_of = [&](const std::string &to) {
+    return run({"bash", "-c", "{ sleep 0.2; " + weirctl + " --help; echo $? >&2; } " + to}).err;
+  };
+  EXPECT_EQ(code_of("| true"), "0\n");
+  const std::string full = code_of("> /dev/full");
+  EXPECT_TRUE(full.ends_with("\n1\n") && full.find("standard output did not take all") != std::string::npos)
+      << full;
+}
+
 TEST_F(Errors, an_empty_rule_set_is_refused_unless_forced) {
   ASSERT_NO_FATAL_FAILURE(start("192.0.2.1\n"));
   write_text(feed_file(), "# nothing today\n");

@@ -206,7 +206,7 @@ private:
         family.aim_prefixes(burst_);
       else
         family.aim(burst_, Side::deny, targets);
-      if (family.way() == Way::general || !family.answers_for_nobody(burst_, Side::allow))
+      if (family.way() == Way::general || !family.answer_where_nothing_is_listed(burst_, Side::allow))
         family.aim(burst_, Side::allow, targets);
     });
     alone_ = what_asks_alone();

@@ -123,8 +123,8 @@ public:
       way_ = Way::hosts;
   }
 
-  // On a short way: a side that names no address answers them all alike.
-  [[nodiscard]] bool answers_for_nobody(BurstState &burst, Side side) noexcept {
+  // Beside a short way. True: the side lists nothing, and has answered.
+  [[nodiscard]] bool answer_where_nothing_is_listed(BurstState &burst, Side side) noexcept {
     const Map &map = ranges(burst, side);
     if (map.in_use() != 0) return false;
     answer_all(burst, side, map.value(0));
@@ -228,7 +228,7 @@ protected:
     const std::uint64_t seed = host_seed(burst);
     busy_[side] = true;
     uniform_[side].reset();
-    const bool as_array = 4 * std::popcount(hosts) >= 3 * static_cast<int>(asked_);
+    const bool as_array = are_most(hosts);
     asks_hosts_[side] = hosts != 0;
     answers_are_set_[side] = hosts != 0 || !PrefixQuestions<Map>::asks_all(prefixes, asked_);
     if (!as_array && answers_are_set_[side]) std::fill_n(answers(burst, side), asked_, 0);
@@ -314,6 +314,10 @@ protected:
   alignas(64) std::array<Key, questions_max> own_keys_{};
   PerSide<ProbeBatches<Line>> batches_; // IPv4: 64 questions of at most 16 lengths
 
+  // So many that to ask all of them as one array costs less than to pick them.
+  [[nodiscard]] bool are_most(std::uint64_t questions) const noexcept {
+    return 4 * std::popcount(questions) >= 3 * static_cast<int>(asked_);
+  }
   [[nodiscard]] std::uint64_t all_questions() const noexcept {
     return asked_ == 0 ? 0 : ~std::uint64_t{0} >> (questions_max - asked_);
   }

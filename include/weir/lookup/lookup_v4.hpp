@@ -72,13 +72,13 @@ private:
     if (in_use == 0) return answer_all(burst, side, map.value(0));
     std::uint64_t hosts = (in_use & table::range_hosts) != 0 ? all_questions() : 0;
     std::uint64_t prefixes = (in_use & table::range_prefixes) != 0 ? all_questions() : 0;
-    if (few_are_marked(burst, side, in_use)) {
+    if (asks_signs(burst, side, in_use)) {
       const CellSigns signs = burst.kernels->signs(map.signs(), keys_, asked_);
       hosts &= signs.hosts;
       prefixes &= signs.more;
       if ((hosts | prefixes) == 0) return answer_all(burst, side, map.value(0));
     }
-    if (side == Side::deny && may_be_short_ && 4 * std::popcount(hosts) >= 3 * static_cast<int>(asked_)) {
+    if (side == Side::deny && may_be_short_ && are_most(hosts)) {
       way_ = Way::hosts;
       aim_hosts(burst, targets);
       if (prefixes == 0) return;
@@ -88,8 +88,7 @@ private:
     aim_beside_ranges(burst, side, hosts, prefixes, targets);
   }
   // Most allow lists are short, and most bursts ask them nothing. A filter in front of a long one is told of every question.
-  [[nodiscard]] static bool few_are_marked(const BurstState &burst, Side side,
-                                           std::uint32_t in_use) noexcept {
+  [[nodiscard]] static bool asks_signs(const BurstState &burst, Side side, std::uint32_t in_use) noexcept {
     if (side == Side::allow && !burst.filter_first(side)) return true;
     return (in_use & table::range_hosts) != 0 &&
            ((in_use & table::range_prefixes) != 0 || burst.view->judges_hosts(side));
@@ -129,7 +128,7 @@ private:
   void look_into_cells(BurstState &burst, Side side) noexcept {
     const table::LengthMapV4 &map = burst.view->lengths_v4[side];
     const CellSigns signs = burst.kernels->signs(map.signs, keys_, asked_);
-    const bool as_hosts = 4 * static_cast<unsigned>(std::popcount(signs.hosts)) >= 3 * asked_;
+    const bool as_hosts = are_most(signs.hosts);
     if (as_hosts)
       add_hosts(burst, side, [&] { return signs.hosts; }); // its probes set every answer
     else
